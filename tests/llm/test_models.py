@@ -288,10 +288,22 @@ async def test_a_compatible_server_gets_max_tokens_and_a_temperature() -> None:
     assert request.headers["authorization"] == "Bearer not-needed"
 
 
-async def test_no_temperature_is_sent_unless_asked_for() -> None:
+async def test_a_server_nearby_is_sent_the_temperature_0_unless_another_is_configured() -> None:
     with ProviderEmulator(["ok"]) as provider:
         await _said(resolve_model("llama3", _settings(base_url=provider.base_url)))
-    assert "temperature" not in provider.requests[0].body
+    assert provider.requests[0].body["temperature"] == 0.0
+
+
+@pytest.mark.parametrize("url", ["https://api.deepseek.com/v1", "https://api.openai.com/v1", "https://1.1.1.1/v1"])
+def test_a_server_elsewhere_is_sent_no_temperature_unless_one_is_configured(url: str) -> None:
+    model = resolve_model("openai:m", _settings(base_url=url, openai_api_key="k"))
+    assert "temperature" not in _openai(model)._body(QUESTION, (), CallOptions())
+
+
+@pytest.mark.parametrize("url", ["http://192.168.1.5:8000/v1", "http://ollama:11434/v1", "http://gpu.local/v1"])
+def test_a_server_of_the_own_network_is_nearby(url: str) -> None:
+    model = resolve_model("openai:m", _settings(base_url=url, openai_api_key="k"))
+    assert _openai(model)._body(QUESTION, (), CallOptions(temperature=0.5))["temperature"] == 0.5
 
 
 @pytest.mark.parametrize("host", ["https://eu.api.openai.com/v1", "https://me.openai.azure.com/openai/v1", None])

@@ -88,6 +88,13 @@ class SqlFailed(SourceError):
     message = "The database refused the query: {reason}"
 
 
+class SqlRepeated(SourceError):
+    message = """You sent this statement before, and it failed: {reason} It is not run again: write another one.
+    {tables}."""
+    reason: str
+    tables: str
+
+
 class SqlTooLarge(SqlFailed):
     message = "The query was stopped, for it takes more than it may: {reason}"
 

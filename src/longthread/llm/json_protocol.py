@@ -20,6 +20,8 @@ from longthread.model.fold import PARSE_ERROR
 from longthread.model.thinking import split_thinking
 from longthread.tools.tool import Observation, Tool
 
+STOPS = ("\nObservation:",)
+"""Where a reply ends: the model may not write the result itself."""
 OBSERVATION = "Observation: "
 """What a user message begins with when it carries a tool's result."""
 RAW_LIMIT = 2_000
@@ -62,8 +64,8 @@ def parse_reply(text: str, *, strict: bool, tools: Sequence[Tool] = (), ran: Col
 
     `strict` is for a model that was told to speak JSON only. Without it, prose without any sign of a call is the
     answer. Accepted around the object: a fence, prose, thinking; inside it: trailing commas and raw line breaks in
-    strings; in its place: the forms of calls that models write into their text (`text_calls`). Two different calls are
-    malformed, for either may be meant.
+    strings; in its place: the forms of calls that models write into their text (`text_calls`). Of several calls the
+    first one counts: what follows it was written without its result.
 
     A reply of nothing but SQL is a call of `run_sql`, if that is among `tools`. If the SQL is in `ran`, the run's
     queries (normalized by `plain`), it is the answer that the user wanted to see.
@@ -78,12 +80,9 @@ def parse_reply(text: str, *, strict: bool, tools: Sequence[Tool] = (), ran: Col
         return Malformed(written)
     rest, broken = ("", "") if written else scan(body, found)
     replies = written or _replies(found, tools, strict=strict)
-    distinct = [data for place, (_, data) in enumerate(replies) if data not in [d for _, d in replies[:place]]]
-    if len(distinct) > 1:
-        return Malformed(f"There are {len(distinct)} different calls in one reply. Send one, then wait.")
-    if broken and (distinct or strict or sign_of_call(rest) or _unfenced(body).startswith("{")):
+    if broken and (replies or strict or sign_of_call(rest) or _unfenced(body).startswith("{")):
         return Malformed(broken)
-    if distinct:
+    if replies:
         reply = _read(replies[0][1], thinking or label_free(replies[0][0]))
     else:
         reply = _without_object(body, rest, [data for _, data in found], strict=strict, thinking=thinking)
@@ -226,8 +225,9 @@ def arguments_problem(text: str | None) -> str | None:
 # Telling the model.
 
 
-def parse_error_observation(raw: str, reason: str, tools: Sequence[Tool]) -> Observation:
-    """Return the observation after a malformed reply: what came, what is expected, and an example."""
+def parse_error_observation(raw: str, reason: str, tools: Sequence[Tool], *, spoken: str = "json") -> Observation:
+    """Return the observation after a malformed reply: what came and, in the protocol that is `spoken`, what is
+    expected."""
     raw = raw.encode("utf-8", "replace").decode()
     if len(raw) > RAW_LIMIT:
         raw = f"{raw[:RAW_LIMIT]}… ({len(raw):,} characters)"
@@ -238,10 +238,21 @@ def parse_error_observation(raw: str, reason: str, tools: Sequence[Tool]) -> Obs
             "type": PARSE_ERROR,
             "message": f"The reply was neither a call nor an answer, so nothing was done. {reason}",
             "raw_response": raw,
-            "expected": _expected(tools),
-            "example": _example(tools),
+            **({"expected": _expected(tools), "example": _example(tools)} if spoken == "json" else {}),
+            **({"expected": _EXPECTED[spoken].format(tools=_names(tools))} if spoken in _EXPECTED else {}),
         },
     }
+
+
+_EXPECTED = {
+    "native": "A call of one tool, or the answer in words. Tools: {tools}.",
+    "sql": "One SELECT in a ```sql fence, or the answer in words.",
+    "answer": "The answer in words.",
+}
+
+
+def _names(tools: Sequence[Tool]) -> str:
+    return ", ".join(tool.name for tool in tools) or "none"
 
 
 def _expected(tools: Sequence[Tool]) -> str:
@@ -249,7 +260,7 @@ def _expected(tools: Sequence[Tool]) -> str:
     if not tools:
         return f"One JSON object and nothing else: {finish}."
     call = '{"thought": "<why>", "action": "<tool>", "args": {<arguments>}} to use a tool'
-    return f"One JSON object and nothing else: {call}, or {finish}. Tools: {', '.join(tool.name for tool in tools)}."
+    return f"One JSON object and nothing else: {call}, or {finish}. Tools: {_names(tools)}."
 
 
 def _example(tools: Sequence[Tool]) -> dict[str, Any]:

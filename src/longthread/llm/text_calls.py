@@ -113,6 +113,8 @@ def as_calls(data: Mapping[str, Any], tools: Sequence[Tool], *, marked: bool) ->
     for key in ("function_call", "tool_call", "function"):
         if isinstance(data.get(key), dict):
             data = {**{k: v for k, v in data.items() if k != key}, **data[key]}
+    if _is_definition(data):
+        return []
     name = next((data[key] for key in _NAMES if isinstance(data.get(key), str) and data[key].strip()), None)
     tool = _tool(_named(name or ""), tools)
     if name is None or (tool is None and not marked):
@@ -128,6 +130,12 @@ def as_calls(data: Mapping[str, Any], tools: Sequence[Tool], *, marked: bool) ->
     if isinstance(args, str) and tool is not None and not args.lstrip().startswith("{"):
         args = _of_text(args, tool) or args
     return [{**thought, "action": _named(name), "args": {} if args is None else args}]
+
+
+def _is_definition(data: Mapping[str, Any]) -> bool:
+    """Return whether an object defines a tool, as a model echoes it from its prompt."""
+    schema = data.get("parameters")
+    return "description" in data and isinstance(schema, dict) and "properties" in schema
 
 
 def is_marked(before: str) -> bool:

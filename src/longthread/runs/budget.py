@@ -15,6 +15,7 @@ from longthread.messages.message import Message
 from longthread.messages.sanitize import storable
 from longthread.model.ids import new_id
 from longthread.model.run import Step
+from longthread.runs.evidence import is_reminder
 from longthread.runs.progress import progress_digest
 from longthread.runs.request import ChatRequest
 from longthread.runs.run_context import RunContext, is_malformed, noted
@@ -100,7 +101,7 @@ class Budget:
 def malformed_in_a_row(messages: Sequence[Message]) -> int:
     count = 0
     for message in reversed(messages):
-        if message.role == "assistant":
+        if message.role == "assistant" and not is_reminder(message):
             if not is_malformed(message):
                 break
             count += 1

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 from longthread.llm.failures import ProviderError
 from longthread.llm.json_protocol import (
     OBSERVATION,
+    STOPS,
     ActionCall,
     Finish,
     Malformed,
@@ -21,7 +22,7 @@ from longthread.llm.json_protocol import (
     parse_reply,
     render,
 )
-from longthread.llm.models import failure_reason, refuses_tools, reply_limit, setting_name, supports_tools
+from longthread.llm.models import DEMO, failure_reason, refuses_tools, reply_limit, setting_name, supports_tools
 from longthread.llm.overflow import overflow_of
 from longthread.llm.sql_protocol import parse_answer, parse_written, render_answering, render_writing
 from longthread.llm.sql_reply import plain, was_tried
@@ -31,6 +32,7 @@ from longthread.messages.tool_calls import as_json
 from longthread.model.fold import PARSE_ERROR, observation_of
 from longthread.model.ids import new_id
 from longthread.model.thinking import split_thinking
+from longthread.runs.evidence import MARK, find_unsupported, reminder, was_reminded
 from longthread.runs.request import ChatRequest
 from longthread.runs.run_context import RunContext, is_malformed, noted, pairs
 from longthread.tools.tool import Observation, Tool
@@ -46,16 +48,30 @@ async def attempt(context: RunContext, request: ChatRequest) -> Message:
     request = replace(request, messages=without_malformed(request.messages))
     try:
         if context.protocol == "sql":
-            return await _in_sql(context, request)
-        if _speaks_json(context, request):
-            return await _in_json(context, request)
-        return await _natively(context, request)
+            message = await _in_sql(context, request)
+        elif _speaks_json(context, request):
+            message = await _in_json(context, request)
+        else:
+            message = await _natively(context, request)
+        return await _supported(context, message)
     except ProviderError as error:
         # The caller decides about retries and the fallback, and reports what becomes of a request that was too long.
         if overflow_of(error) is None:
             reason = failure_reason(error, context.settings, context.own_settings)
             await context.stream.publish("warning", message=f"The model call failed: {reason}")
         raise
+
+
+async def _supported(context: RunContext, message: Message) -> Message:
+    """Return a reply. An answer that no query supports goes back to the model, once; the second one is marked."""
+    reason = None if message.tool_calls or context.run.model == DEMO else find_unsupported(context, str(message.text))
+    if reason is None:
+        return message
+    if was_reminded(context):
+        await context.stream.publish("warning", message=MARK)
+        return message
+    await context.stream.withdraw_text(context.message_id)
+    return _malformed(message, reminder(reason))
 
 
 def _speaks_json(context: RunContext, request: ChatRequest) -> bool:
@@ -127,7 +143,8 @@ def _without_thinking(message: Message) -> Message:
 async def _in_json(context: RunContext, request: ChatRequest) -> Message:
     context.spoken = "json"
     system, messages = as_text(request.system, request.messages, list(context.tools.values()))
-    message = _clean(await replace(request, system=system, messages=messages, tools=()).reply(context))
+    options = replace(request.options, stop=STOPS)
+    message = _clean(await replace(request, system=system, messages=messages, tools=(), options=options).reply(context))
     return _read(context, message, _parsed(context, message, strict=True))
 
 
@@ -162,7 +179,8 @@ def _read(context: RunContext, message: Message, reply: ActionCall | Finish | Ma
             return noted(replace(message, content=text), raw=raw, thought=thought)
         case Malformed(reason):
             raw = raw or _calls_text(message)
-            return _malformed(message, parse_error_observation(raw, reason, list(context.tools.values())))
+            tools = list(context.tools.values())
+            return _malformed(message, parse_error_observation(raw, reason, tools, spoken=context.spoken))
 
 
 def _malformed(message: Message, observation: Observation) -> Message:
@@ -183,10 +201,21 @@ def without_malformed(messages: Sequence[Message]) -> list[Message]:
             shown.append(Message("assistant", raw if raw.strip() else "(an empty reply)", id=message.id))
         elif message.role == "tool" and message.tool_call_id in errors:
             marks = {"longthread": {"kind": "observation"}}
-            shown.append(Message("user", f"{OBSERVATION}{message.text}", id=message.id, additional_kwargs=marks))
+            text = f"{OBSERVATION}{_without_raw(str(message.text))}"
+            shown.append(Message("user", text, id=message.id, additional_kwargs=marks))
         else:
             shown.append(message)
     return shown
+
+
+def _without_raw(text: str) -> str:
+    """Return the observation of a malformed reply without that reply: it stands right before."""
+    observation = observation_of(text)
+    error = observation.get("error")
+    if not isinstance(error, Mapping) or "raw_response" not in error:
+        return text
+    told = {name: value for name, value in error.items() if name != "raw_response"}
+    return json.dumps({**observation, "error": told}, ensure_ascii=False, separators=(",", ":"))
 
 
 def _calls_text(message: Message) -> str:

@@ -9,7 +9,7 @@ import time
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
-from longthread.errors import ColumnNotFound, InvalidInput, SqlFailed, TableNotFound
+from longthread.errors import ColumnNotFound, InvalidInput, SqlFailed, SqlRefused, SqlRepeated, TableNotFound
 from longthread.tools.analysis.engine import SourceConnection
 from longthread.tools.analysis.likely_tables import Likely
 from longthread.tools.analysis.nearest import notes_of
@@ -62,8 +62,9 @@ _AMBIGUOUS = re.compile(
     r"""ambiguous column name: (?:\w+\.)?(\w+)|column reference "([^"]+)" is ambiguous|"""
     r"""Column '([^']+)' in .* is ambiguous"""
 )
+_SHOWN_TABLES = 6
 _FENCED = re.compile(r"\s*```\w*\s*\n(?P<sql>.*?)\n?\s*```\s*", re.S)
-_CORRECTABLE = frozenset({ColumnNotFound.code, TableNotFound.code, SqlFailed.code})
+_CORRECTABLE = frozenset({ColumnNotFound.code, TableNotFound.code, SqlFailed.code, SqlRepeated.code})
 """Types of errors that another statement may not have."""
 
 
@@ -140,10 +141,15 @@ class _Toolbox:
         self._source = source
         self._question = question
         self._limits = source.limits
+        self._failed: dict[str, str] = {}
+        """Errors of statements, by their form: the same one is not run again."""
 
     async def list_tables(self, arguments: _Arguments) -> dict[str, Any]:
         schema = await self._source.schema()
-        chosen = _matching(schema, _text(arguments, "pattern", required=False))
+        pattern = _text(arguments, "pattern", required=False)
+        chosen = _matching(schema, pattern)
+        missed = [f"No table's name fits {pattern!r}: these are the others."] if pattern and not chosen else []
+        chosen = chosen or list(schema.tables.values())
         begin = _place(arguments, "offset", len(chosen))
         wanted = await asyncio.to_thread(self._shown, schema, chosen, arguments, begin)
         rows = await self._source.work(lambda connection: self._count(connection, wanted))
@@ -168,8 +174,8 @@ class _Toolbox:
             notes += [f"These are the tables that are likely meant. {more}"] if len(shown) < len(chosen) else []
         elif (end := (begin or 0) + len(shown)) < len(chosen):
             listing["next"] = end
-        if notes:
-            listing["notes"] = notes
+        if missed or notes:
+            listing["notes"] = [*missed, *notes]
         return listing
 
     def _notes(self, tables: list[Table], room: int) -> list[str]:
@@ -246,7 +252,16 @@ class _Toolbox:
     async def run_sql(self, arguments: _Arguments) -> dict[str, Any]:
         sql = _text(arguments, "sql")
         fenced = _FENCED.fullmatch(sql)
-        return await run_query(self._source, fenced["sql"] if fenced else sql, mends=True)
+        sql = fenced["sql"] if fenced else sql
+        form = " ".join(sql.split()).rstrip("; ").casefold()
+        if form in self._failed:
+            schema = await self._source.schema()
+            raise SqlRepeated(reason=self._failed[form], tables=_columns_of(schema, sql))
+        try:
+            return await run_query(self._source, sql, mends=True)
+        except (ColumnNotFound, TableNotFound, SqlRefused, SqlFailed) as error:
+            self._failed[form] = str(error)
+            raise
 
 
 async def sample(source: Source, table: str, limit: int) -> dict[str, Any]:
@@ -297,6 +312,14 @@ def _hinted(error: SqlFailed, schema: Schema, sql: str) -> SqlFailed:
     close = close_names(name, [column for column, _ in columns])
     hint = ", ".join([f"{column} (of {table})" for column, table in columns if column in close][:5])
     return SqlFailed(reason=f"{reason} The nearest columns are: {hint}.") if hint else error
+
+
+def _columns_of(schema: Schema, sql: str) -> str:
+    """Return the columns of the tables that a statement names, or of the first ones."""
+    words = set(re.findall(r"\w+", sql.casefold()))
+    named = [table for label, table in schema.tables.items() if label.rpartition(".")[2].casefold() in words]
+    shown = (named or list(schema.tables.values()))[:_SHOWN_TABLES]
+    return "; ".join(f"{table.label} has {', '.join(column.name for column in table.columns[:30])}" for table in shown)
 
 
 def _matching(schema: Schema, pattern: str) -> list[Table]:
