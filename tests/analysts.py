@@ -14,7 +14,7 @@ from longthread.runs.analyst import Analyst
 from longthread.settings import Settings
 from longthread.store.driver import Driver
 from longthread.store.open import open_store
-from longthread.testing import ScriptedChatModel
+from longthread.testing import ScriptedChatModel, ScriptedModel
 
 OpenAnalyst = Callable[..., Awaitable[Analyst]]
 
@@ -51,8 +51,8 @@ async def open_analyst(tmp_path: Path, store_address: str) -> AsyncIterator[Open
     given |= {"memory_enable_summary": False}
     async with AsyncExitStack() as stack:
 
-        async def open_(replies: Sequence[Any] | ScriptedChatModel, **settings: Any) -> Analyst:
-            model = replies if isinstance(replies, ScriptedChatModel) else ScriptedChatModel(replies)
+        async def open_(replies: Sequence[Any] | ScriptedChatModel | ScriptedModel, **settings: Any) -> Analyst:
+            model = replies if isinstance(replies, ScriptedChatModel | ScriptedModel) else ScriptedChatModel(replies)
             loaded = Settings.load(env_file=None, **{**given, **settings})
             return await stack.enter_async_context(Analyst.open(loaded, models=lambda name, _: model))
 

@@ -235,3 +235,33 @@ def test_an_answer_beside_a_hit_counts_with_its_neighbours(tmp_path: Path) -> No
     found = run(str(written(tmp_path / "f.jsonl", rows)), "--k", "1")
     assert (found["recall"]["1"], found["with_neighbours"]["1"]) == (0.0, 1.0)
     assert found["by_role"] == {"assistant": {"recall": {"1": 0.0}, "with_neighbours": {"1": 1.0}}}
+
+
+def questions(folder: Path) -> Path:
+    with closing(sqlite3.connect(folder / "shop.sqlite")) as connection:
+        connection.executescript(
+            "CREATE TABLE customers (id INTEGER, city TEXT); INSERT INTO customers VALUES (1, 'Rome')"
+        )
+    asked = [
+        {"db": "shop", "question": "How many customers are there?", "sql": "SELECT count(*) FROM customers"},
+        {"db": "shop", "question": "How many customers are there in all?", "sql": "SELECT count(*) + 1 FROM customers"},
+        {"db": "shop", "question": "Why is the sky blue?", "sql": "SELECT 1"},
+    ]
+    return written(folder / "questions.jsonl", asked)
+
+
+def test_the_analyst_is_measured_on_gold_sql_and_an_interrupted_eval_goes_on(tmp_path: Path) -> None:
+    file, results = questions(tmp_path), tmp_path / "results.jsonl"
+    arguments = ["eval", "analyst", str(file), "--model", "demo", "--results", str(results)]
+    done = CliRunner().invoke(app, arguments, catch_exceptions=False)
+    assert done.exit_code == 0, done.output
+    lines = [json.loads(line) for line in done.stdout.splitlines()]
+    assert [line["verdict"] for line in lines[:-1]] == ["right", "wrong", "refused"]
+    total = lines[-1]
+    counts = {name: total[name] for name in ("questions", "right", "wrong", "refused", "broken", "baseline_right")}
+    assert counts == {"questions": 3, "right": 1, "wrong": 1, "refused": 1, "broken": 0, "baseline_right": None}
+    assert total["prompt_tokens"] > 0
+    kept = results.read_text("utf-8").splitlines()
+    results.write_text("\n".join([kept[0].replace('"right"', '"broken"'), kept[1][:40]]), "utf-8")
+    again = CliRunner().invoke(app, arguments, catch_exceptions=False)
+    assert json.loads(again.stdout.splitlines()[-1])["broken"] == 1  # the first line was taken, the torn one was not

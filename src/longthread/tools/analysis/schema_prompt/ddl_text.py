@@ -122,7 +122,8 @@ def _column(column: Column, table: Table, key: ForeignKey | None, holds: str, di
 
 
 def _table_name(table: Table, dialect: str) -> str:
-    return table.label if _PLAIN.fullmatch(table.label) else table.sql
+    """Return a table's name as a statement may write it. Where a policy holds, `table.sql` is the policy's own."""
+    return ".".join(_name(part, dialect) for part in table.label.split("."))
 
 
 def _name(name: str, dialect: str) -> str:

@@ -1,0 +1,138 @@
+"""The SQL protocol: what a model is shown, and what its replies mean."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from longthread.llm.json_protocol import ActionCall, Finish, Malformed
+from longthread.llm.sql_protocol import (
+    find_statement,
+    is_answering,
+    parse_answer,
+    parse_written,
+    render_answering,
+    render_writing,
+)
+from longthread.messages.message import Message, tool_call
+
+COUNT = "SELECT count(*) FROM business"
+STATEMENTS = [
+    f"```sql\n{COUNT}\n```",
+    f"```\n{COUNT}\n```",
+    f"Here is the query:\n\n```SQL\n{COUNT}\n```\nIt counts the businesses.",
+    f"```sql\n{COUNT}",
+    COUNT,
+    json.dumps({"sql": COUNT}),
+    f"```json\n{json.dumps({'query': COUNT})}\n```",
+    json.dumps({"name": "run_sql", "arguments": {"sql": COUNT}}),
+    f"```sql\n{COUNT}\n```\n\nObservation: 59 [q3]\n\n```sql\nSELECT 2\n```",
+    f"我先查询一下:\n```sql\n{COUNT}\n```",
+]
+WORDS = [
+    "There are 3 businesses [q1].",
+    "Select a table first, please.",
+    "```python\nprint(1)\n```",
+    "有 3 家企业 [q1]。",
+    json.dumps({"name": "Ada", "value": 3}),
+]
+
+
+def result(rows: list[Any], *, label: str = "q1", notes: list[str] | None = None, columns: str = "n") -> Message:
+    data = {"query": label, "sql": COUNT, "columns": columns.split(), "rows": rows, "total": len(rows)}
+    text = json.dumps({"ok": True, "data": {**data, "notes": notes or []}}, ensure_ascii=False)
+    return Message("tool", text, tool_call_id="c", name="run_sql", id="r")
+
+
+def error(message: str) -> Message:
+    text = json.dumps({"ok": False, "error": {"type": "unknown_table", "message": message}})
+    return Message("tool", text, tool_call_id="c", name="run_sql", id="r")
+
+
+def made(sql: str = COUNT) -> Message:
+    return Message("assistant", "", tool_calls=[tool_call("run_sql", {"sql": sql}, "c")], id="a")
+
+
+ASKED = Message("user", "How many businesses are there?", id="u")
+
+
+@pytest.mark.parametrize("reply", STATEMENTS)
+def test_sql_in_any_form_is_run(reply: str) -> None:
+    assert find_statement(reply) == COUNT
+    parsed = parse_written(reply, (), ())
+    assert isinstance(parsed, ActionCall)
+    assert (parsed.action, parsed.args) == ("run_sql", {"sql": COUNT})
+
+
+@pytest.mark.parametrize("reply", WORDS)
+def test_words_without_sql_are_the_answer(reply: str) -> None:
+    assert find_statement(reply) is None
+    assert parse_written(reply, (), ()) == Finish("", reply)
+    assert parse_answer(reply, ()) == Finish("", reply)
+
+
+def test_thinking_before_a_statement_is_its_thought() -> None:
+    parsed = parse_written(f"<think>They want a count.</think>\n```sql\n{COUNT}\n```", (), ())
+    assert parsed == ActionCall("They want a count.", "run_sql", {"sql": COUNT})
+
+
+def test_another_statement_instead_of_an_answer_is_run_and_the_same_one_is_not() -> None:
+    assert parse_answer("```sql\nSELECT 2\n```", {"select 1"}) == ActionCall("", "run_sql", {"sql": "SELECT 2"})
+    assert isinstance(parse_answer("```sql\nSELECT 1\n```", {"select 1"}), Finish)
+    assert isinstance(parse_answer("  ", ()), Malformed)
+
+
+def test_the_answer_follows_rows_and_an_empty_result_that_knows_better_goes_back_once() -> None:
+    note = ["No business.city is 'rome'. The nearest values are: 'Rome'."]
+    assert not is_answering([ASKED])
+    assert not is_answering([ASKED, made(), error("There is no table busines.")])
+    assert is_answering([ASKED, made(), result([[3]])])
+    assert is_answering([ASKED, made(), result([])])
+    assert not is_answering([ASKED, made(), result([], notes=note)])
+    assert is_answering([ASKED, made(), result([], notes=note), made(), result([], notes=note)])
+    shown = render_writing([ASKED, made(), result([], notes=note)])
+    assert shown[-1].text == f"That gave no rows. {note[0]} Send the corrected SQL."
+
+
+def test_a_history_is_shown_as_statements_tables_and_answers() -> None:
+    history = [
+        ASKED,
+        made("SELECT count(*) FROM busines"),
+        error("There is no table busines. Send the corrected SQL."),
+        made(),
+        result([["Rome", 3], ["奥斯陆", None], ["x" * 200, 1], ["Bern", 0]], columns="city n"),
+        Message("assistant", "Rome has 3 [q1].", id="b"),
+        Message("user", "and by city?", id="v"),
+    ]
+    shown = render_writing(history)
+    assert [message.role for message in shown] == [
+        "user",
+        "assistant",
+        "user",
+        "assistant",
+        "user",
+        "assistant",
+        "user",
+    ]
+    assert shown[1].text == "```sql\nSELECT count(*) FROM busines\n```"
+    assert shown[2].text == "That failed: There is no table busines. Send the corrected SQL."
+    lines = shown[4].text.splitlines()
+    assert lines[:4] == ["Result [q1], 3 of 4 rows:", "city | n", "Rome | 3", "奥斯陆 | NULL"]
+    assert len(lines[4]) < 120
+    assert shown == render_writing(history)
+
+
+def test_messages_of_one_role_in_a_row_become_one() -> None:
+    notes = Message("user", "# Business terms\n- revenue: total", id="n")
+    shown = render_writing([ASKED, notes])
+    assert [(message.role, message.text) for message in shown] == [("user", f"{ASKED.text}\n\n{notes.text}")]
+
+
+def test_the_answering_sees_question_statement_and_rows_in_one_message() -> None:
+    [shown] = render_answering([ASKED, made(), result([[3]], notes=["2 files were left out."])])
+    assert shown.role == "user"
+    assert shown.text == (
+        f"{ASKED.text}\n\nSQL: {COUNT}\n\nResult [q1], 1 of 1 rows:\nn\n3\nNote: 2 files were left out."
+    )

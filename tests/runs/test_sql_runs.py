@@ -1,0 +1,126 @@
+"""Runs in the SQL protocol, and answers that no query supports."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from tests.analysts import OpenAnalyst
+from tests.script import events_of, finish
+
+from longthread.model.event import Event
+from longthread.runs.analyst import Analyst
+from longthread.runs.views import sent
+from longthread.store import runs
+from longthread.testing import ScriptedModel
+
+COUNT = "SELECT COUNT(*) AS n FROM customers"
+
+
+def fence(sql: str) -> str:
+    return f"```sql\n{sql}\n```"
+
+
+async def ask(analyst: Analyst, question: str, source: str, **options: Any) -> list[Event]:
+    handle = await analyst.ask(question, source=source, thread_id="t", user_id=analyst.settings.user, **options)
+    return await events_of(handle)
+
+
+async def check_told_again(analyst: Analyst, model: ScriptedModel) -> None:
+    """Each call is shown from the log alone exactly as the model saw it."""
+    async with analyst.store.reading() as tx:
+        steps = [step for step in await runs.steps_from(tx, "t", 0) if step.kind == "model"]
+        again = [await sent(tx, step) for step in steps]
+    assert len(again) == len(model.calls) > 0
+    for told, made in zip(again, model.calls, strict=True):
+        assert [(m.role, m.text) for m in told.messages] == [(m.role, m.text) for m in made.messages]
+        assert not told.tools and not made.tools
+
+
+async def test_a_question_takes_a_statement_and_a_sentence(open_analyst: OpenAnalyst, shop: str) -> None:
+    model = ScriptedModel([fence(COUNT), "There are 3 customers [q1].", fence("SELECT 1 AS one"), "One [q2]."])
+    analyst = await open_analyst(model)
+    events = await ask(analyst, "How many customers?", shop, protocol="sql")
+    assert events[-1].data["answer"] == "There are 3 customers [q1]."
+    assert events[-1].data["citations"] == [{"number": "3", "query": "q1"}]
+    writing, answering = model.calls
+    assert "CREATE TABLE customers" in writing.messages[0].text
+    assert "CREATE TABLE" not in "".join(message.text for message in answering.messages)
+    assert COUNT in answering.messages[-1].text
+    events = await ask(analyst, "and one?", shop, protocol="sql")
+    assert events[-1].data["answer"] == "One [q2]."
+    follow_up = model.calls[2].messages
+    assert follow_up[0].text == writing.messages[0].text  # the prefix that a server keeps
+    assert [message.role for message in follow_up[1:]] == ["user", "assistant", "user", "assistant", "user"]
+    assert follow_up[1].text == writing.messages[1].text
+    await check_told_again(analyst, model)
+
+
+async def test_an_error_goes_back_and_the_same_statement_is_not_run_again(open_analyst: OpenAnalyst, shop: str) -> None:
+    wrong = "SELECT COUNT(*) FROM customer"
+    model = ScriptedModel([fence(wrong), fence(wrong), fence(COUNT), "3 [q3]."])
+    analyst = await open_analyst(model)
+    events = await ask(analyst, "How many customers?", shop, protocol="sql")
+    assert events[-1].data["answer"] == "3 [q3]."
+    errors = [event.data["observation"] for event in events if event.type == "step_finished"]
+    assert [each.get("error", {}).get("type") for each in errors] == ["unknown_table", "sql_repeated", None]
+    assert "customers has id" in errors[1]["error"]["message"]
+    await check_told_again(analyst, model)
+
+
+async def test_a_model_that_is_left_to_us_is_asked_for_sql_after_two_replies_that_are_no_calls(
+    open_analyst: OpenAnalyst, shop: str
+) -> None:
+    model = ScriptedModel(["{half", "{again", fence(COUNT), "3 [q1]."], tool_calling=False)
+    analyst = await open_analyst(model)
+    events = await ask(analyst, "How many customers?", shop)
+    assert events[-1].data["answer"] == "3 [q1]."
+    warnings = [event.data["message"] for event in events if event.type == "warning"]
+    assert "The model's replies are no calls: asking it for SQL." in warnings
+    assert model.calls[2].messages[0].text.startswith("You write one SQLite SELECT")
+
+
+async def test_an_answer_without_a_query_goes_back_once_and_is_marked_then(
+    open_analyst: OpenAnalyst, shop: str
+) -> None:
+    model = ScriptedModel(["There are 59 customers [q3].", "There are 59 customers."], tool_calling=True)
+    analyst = await open_analyst(model)
+    events = await ask(analyst, "How many customers?", shop)
+    assert len(model.calls) == 2
+    assert "There is no query [q3]." in model.calls[1].messages[-1].text
+    assert events[-1].data["answer"] == "There are 59 customers."
+    warnings = [event.data["message"] for event in events if event.type == "warning"]
+    assert [text for text in warnings if text.startswith("No query was run")] != []
+
+
+@pytest.mark.parametrize("answer", ["Hello! Ask me about your customers.", "你好，请提问。", "You asked about 2024."])
+async def test_an_answer_without_numbers_of_its_own_is_not_sent_back(
+    open_analyst: OpenAnalyst, shop: str, answer: str
+) -> None:
+    model = ScriptedModel([answer], tool_calling=True)
+    analyst = await open_analyst(model)
+    events = await ask(analyst, "Hello, what about 2024?", shop)
+    assert events[-1].data["answer"] == answer
+    assert [event for event in events if event.type == "warning"] == []
+
+
+async def test_a_number_of_an_earlier_result_needs_no_new_query(open_analyst: OpenAnalyst, shop: str) -> None:
+    model = ScriptedModel(
+        [{"action": "run_sql", "args": {"sql": COUNT}}, finish("3 [q1]."), finish("As I said, 3 [q1].")]
+    )
+    analyst = await open_analyst(model)
+    await ask(analyst, "How many customers?", shop)
+    events = await ask(analyst, "Say it again.", shop)
+    assert events[-1].data["answer"] == "As I said, 3 [q1]."
+    assert len(model.calls) == 3
+
+
+async def test_the_first_of_several_calls_is_run(open_analyst: OpenAnalyst, shop: str) -> None:
+    plan = (
+        'Step 1\n```json\n{"name": "list_tables", "arguments": {}}\n```\n'
+        f'Step 2\n```json\n{{"name": "run_sql", "arguments": {{"sql": "{COUNT}"}}}}\n```\n'
+    )
+    model = ScriptedModel([plan, finish("Done.")])
+    analyst = await open_analyst(model)
+    events = await ask(analyst, "How many customers?", shop)
+    assert [event.data["action"] for event in events if event.type == "step_finished"] == ["list_tables"]

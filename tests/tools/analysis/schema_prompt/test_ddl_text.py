@@ -1,0 +1,97 @@
+"""A schema as the beginning of a prompt: whole where it fits, and the likeliest tables where it does not."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from longthread.tools.analysis.open import open_source
+from longthread.tools.analysis.policy.user_policy import UserPolicy
+from longthread.tools.analysis.schema import Column, ForeignKey, Schema, Table
+from longthread.tools.analysis.schema_prompt.ddl_text import SchemaText, schema_text
+from longthread.tools.analysis.schema_prompt.values import SourceValues, read_values
+from longthread.tools.analysis.source import Source
+from longthread.view.tokens import estimate
+
+SCRIPT = """
+CREATE TABLE sites (id INTEGER PRIMARY KEY, name TEXT, "first use" TEXT);
+CREATE TABLE launches (
+    id INTEGER PRIMARY KEY, -- 编号
+    site_id INTEGER REFERENCES sites (id),
+    outcome TEXT,
+    day TEXT,
+    note TEXT
+);
+INSERT INTO sites VALUES (1, 'Kourou', '1968'), (2, 'It''s here', NULL);
+INSERT INTO launches VALUES (1, 1, 'Success', '2020-01-02', 'a longer text than any value of a list would ever be'),
+    (2, 2, 'Failure', '2024-05-06 10:00', NULL);
+"""
+
+
+def text_of(schema: Schema, values: SourceValues, budget: int = 5_000, likely: Any = ()) -> SchemaText:
+    return schema_text(schema, values, dialect="sqlite", budget=budget, family="any", likely=lambda: likely)
+
+
+async def read(source: Source) -> tuple[Schema, SourceValues]:
+    schema = await source.schema()
+    return schema, await source.work(lambda connection: read_values(connection, schema, source.dialect))
+
+
+async def test_a_schema_tells_keys_comments_values_and_ranges(opened: Any, make_sqlite: Any) -> None:
+    schema, values = await read(await opened(make_sqlite(SCRIPT)))
+    assert text_of(schema, values).text.splitlines() == [
+        "CREATE TABLE launches (id INTEGER PRIMARY KEY /* 编号 */, site_id INTEGER REFERENCES sites (id), "
+        "outcome TEXT /* 'Failure', 'Success' */, day TEXT /* 2020-01-02 to 2024-05-06 */, note TEXT);",
+        "CREATE TABLE sites (id INTEGER PRIMARY KEY, name TEXT /* 'It''s here', 'Kourou' */, "
+        "\"first use\" TEXT /* '1968' */);",
+    ]
+    assert SourceValues.from_json(values.to_json()) == values
+
+
+async def test_many_values_are_not_listed(opened: Any, make_sqlite: Any) -> None:
+    path = make_sqlite("CREATE TABLE t (word TEXT)", t=[(f"word {n}",) for n in range(11)])
+    schema, values = await read(await opened(path))
+    assert text_of(schema, values).text == "CREATE TABLE t (word TEXT);"
+
+
+async def test_what_a_policy_hides_is_in_no_text(make_sqlite: Any) -> None:
+    path = make_sqlite(
+        'CREATE TABLE "a b" (city TEXT, salary TEXT); CREATE TABLE hidden (x TEXT)',
+        **{"a b": [("Rome", "secret"), ("Oslo", "other")], "hidden": [("y",)]},
+    )
+    policy = UserPolicy(
+        rows={"a b": "city = 'Rome'"}, hide={"a b": frozenset({"salary"})}, hidden=frozenset({"hidden"})
+    )
+    async with await open_source(str(path), policy=policy) as source:
+        schema, values = await read(source)
+    assert text_of(schema, values).text == "CREATE TABLE \"a b\" (city TEXT /* 'Rome' */);"
+    assert values.to_json() == {"values": {"a b": {"city": ["Rome"]}}, "ranges": {}}
+
+
+def many(count: int) -> Schema:
+    names = [f"table_{number}" for number in range(count)]
+    key = ForeignKey(("other_id",), "table_0", ("id",))
+    columns = tuple(Column(name, "TEXT", comment="a comment of some words") for name in ("id", "other_id", "amount"))
+    return Schema(Table(name, name, columns=columns, foreign_keys=(key,)) for name in names)
+
+
+@pytest.mark.parametrize("budget", [200, 600, 2_000])
+def test_a_large_schema_keeps_to_its_budget_and_names_what_is_left(budget: int) -> None:
+    shown = text_of(many(60), SourceValues(), budget, likely=["table_7", "table_41"])
+    assert estimate(shown.text, "any") <= budget
+    assert {"table_7", "table_41"} <= set(shown.shown) or budget == 200
+    assert len(shown.shown) + len(shown.left) == 60
+    assert "CREATE TABLE table_7 " in shown.text
+    assert all(label in shown.text or "more" in shown.text for label in shown.left)
+
+
+def test_values_go_before_comments_and_comments_before_tables() -> None:
+    schema = many(3)
+    values = SourceValues({label: {"amount": ["one", "two", "three"]} for label in schema.tables})
+    full = text_of(schema, values).text
+    without_values = text_of(schema, values, estimate(full, "any") - 1).text
+    assert ("'one'" in full, "'one'" in without_values, "a comment" in without_values) == (True, False, True)
+    bare = text_of(schema, values, estimate(without_values, "any") - 1)
+    assert "a comment" not in bare.text
+    assert bare.left == ()
