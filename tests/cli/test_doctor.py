@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.llm.servers import serving
 
 from longthread.memory.embedders import question_vector
 from longthread.testing import ProviderEmulator, Slow
@@ -27,6 +28,75 @@ def told(run: Run, tmp_path: Path, code: int = 0) -> str:
 def unset(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("MODEL", "BASE_URL", "API_KEY"):
         monkeypatch.delenv(f"MEMORY_EMBEDDING_{name}", raising=False)
+
+
+@pytest.mark.parametrize(
+    ("answers", "says"),
+    [
+        (
+            {"GET /v1/models": 401},
+            "✗ model      qwen:7b: URL/v1 answers 401. Check the key: LLM_API_KEY with a base URL",
+        ),
+        (
+            {"GET /v1/models": {"data": []}, "GET /api/ps": {"models": []}},
+            "✗ model      qwen:7b: Ollama does not have it. Get",
+        ),
+        ({"GET /v1/models": {"data": [{"id": "qwen:7b"}]}}, "✓ model      qwen:7b: 32,000 tokens of context"),
+        (
+            {"GET /props": {"default_generation_settings": {"n_ctx": 12_288}}},
+            "✓ model      qwen:7b: 12,288 tokens of context",
+        ),
+        (
+            {"GET /api/ps": {"models": []}, "GET /v1/models": {"data": [{"id": "qwen:7b"}]}, "POST /api/show": {}},
+            "✓ model      qwen:7b: 4,096 tokens of context; Ollama has not loaded it, and may give it others",
+        ),
+    ],
+)
+def test_the_server_of_the_model(run: Run, monkeypatch: pytest.MonkeyPatch, answers: dict[str, Any], says: str) -> None:
+    monkeypatch.setenv("LONGTHREAD_MODEL", "qwen:7b")
+    with serving(answers) as server:
+        monkeypatch.setenv("LLM_BASE_URL", f"{server.url}/v1")
+        found = run("doctor", code=int("✗" in says)).stdout
+    assert says.replace("URL", server.url, 1) in found
+
+
+def test_a_window_that_is_set_larger_than_the_servers(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LONGTHREAD_MODEL", "qwen:7b")
+    monkeypatch.setenv("MEMORY_CONTEXT_WINDOW", "32000")
+    with serving({"GET /props": {"default_generation_settings": {"n_ctx": 12_288}}}) as server:
+        monkeypatch.setenv("LLM_BASE_URL", f"{server.url}/v1")
+        found = run("doctor").stdout
+    assert (
+        "12,288 tokens of context; its server has no more; to have all of MEMORY_CONTEXT_WINDOW (32,000), raise"
+        in found
+    )
+
+
+@pytest.mark.parametrize(
+    ("model", "names", "says"),
+    [
+        ("qwen:7b", {"LLM_BASE_URL": "URL/v1"}, "Is the server running, and LLM_BASE_URL right?"),
+        (
+            "gpt-5",
+            {"OPENAI_BASE_URL": "URL/v1", "OPENAI_API_KEY": "k"},
+            "Is the server running, and OPENAI_BASE_URL right?",
+        ),
+        (
+            "claude-5",
+            {"ANTHROPIC_BASE_URL": "URL", "ANTHROPIC_API_KEY": "k"},
+            "Is the server running, and ANTHROPIC_BASE_URL right?",
+        ),
+    ],
+)
+def test_no_server(run: Run, monkeypatch: pytest.MonkeyPatch, model: str, names: dict[str, str], says: str) -> None:
+    with serving({}) as server:
+        url = server.url
+    for name in ("LLM_BASE_URL", "LLM_API_KEY"):
+        monkeypatch.delenv(name, raising=False)
+    for name, value in names.items():
+        monkeypatch.setenv(name, value.replace("URL", url))
+    found = run("doctor", "--model", model, code=1).stdout
+    assert f"✗ model      {model}: The connection to {url}" in found and says in found
 
 
 def test_no_embedder(run: Run, tmp_path: Path) -> None:

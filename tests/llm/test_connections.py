@@ -27,7 +27,7 @@ QUESTION = [Message("user", "q")]
 
 
 class CountingEmulator(ProviderEmulator):
-    """Notes the port of each request's client: requests over one connection have the same."""
+    """Notes the port of each call's client: calls over one connection have the same."""
 
     def __init__(self, *args: Any, **how: Any) -> None:
         super().__init__(*args, **how)
@@ -35,7 +35,8 @@ class CountingEmulator(ProviderEmulator):
 
     async def _record(self, request: Request) -> Any:
         assert request.client is not None
-        self.ports.append(request.client.port)
+        if request.method == "POST":
+            self.ports.append(request.client.port)
         return await super()._record(request)
 
 

@@ -1,21 +1,29 @@
-"""The context windows of models: from settings and profiles, or as their endpoints report them."""
+"""The context windows of models: from settings, their servers and profiles, or as their endpoints report them."""
 
 from __future__ import annotations
 
 import logging
 import time
 from math import inf
+from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
 
 from longthread.errors import StoreError
 from longthread.llm.chat import ChatModel
 from longthread.llm.models import context_window
+from longthread.llm.providers import is_near
 from longthread.settings import Settings
 from longthread.store import windows
 from longthread.store.driver import Driver
 from longthread.store.windows import AssumedWindow
 
+if TYPE_CHECKING:
+    from longthread.llm.server_facts import ServerWindow
+
 _READ_AGAIN = 3600.0
 """How often a process reads the learned windows again, in seconds."""
+_ASK_AGAIN = 300.0
+"""How often a process asks a server again, in seconds: it may be restarted with another window."""
 
 _logger = logging.getLogger(__name__)
 
@@ -27,6 +35,7 @@ class ContextWindows:
         self._store = store
         self._settings = settings
         self._learned: dict[AssumedWindow, tuple[int | None, float]] = {}
+        self._told: dict[tuple[str, str], tuple[ServerWindow | None, float]] = {}
 
     async def of(self, *models: ChatModel) -> int:
         """Return the tokens that fit into one call of any of these models. Raises StoreError: learned windows cannot
@@ -34,17 +43,39 @@ class ContextWindows:
         return min([await self._of(model) for model in models])
 
     async def _of(self, model: ChatModel) -> int:
-        assumed = self._assumed(model)
+        assumed = await self._assumed(model)
         known, read_at = self._learned.get(assumed, (None, -inf))
         if time.monotonic() - read_at > _READ_AGAIN:
             async with self._store.reading() as tx:
                 known = await windows.learned(tx, assumed)
             self._learned[assumed] = known, time.monotonic()
-        return min(assumed.tokens, known or assumed.tokens)
+        return self._capped(known or assumed.tokens)
 
     async def learn(self, model: ChatModel, tokens: int) -> None:
         """Store the window that a model's endpoint reports. If that fails, this process still knows it."""
-        assumed = self._assumed(model)
+        await self._learn(await self._assumed(model), tokens)
+
+    async def settle(self, model: ChatModel, tokens: int) -> int:
+        """Return the window of a model that has just answered, in place of `tokens`, if its server could not tell it
+        before: the model is in memory now. It is stored for the next time that it is not."""
+        before = self._told.get((model.address, model.name), (None, -inf))[0]
+        if before is None or before.is_loaded:
+            return tokens
+        assumed = await self._assumed(model)
+        del self._told[model.address, model.name]
+        now = await self._ask(model)
+        if now is None or not now.is_loaded:
+            return tokens
+        if now.tokens != before.tokens:
+            await self._learn(assumed, now.tokens)
+        return await self._of(model)
+
+    def server_of(self, model: ChatModel) -> str:
+        """Return the kind of a model's server, as it told; empty if it did not."""
+        told = self._told.get((model.address, model.name), (None, -inf))[0]
+        return told.server if told is not None else ""
+
+    async def _learn(self, assumed: AssumedWindow, tokens: int) -> None:
         self._learned[assumed] = tokens, time.monotonic()
         try:
             async with self._store.writing() as tx:
@@ -52,5 +83,25 @@ class ContextWindows:
         except StoreError as error:
             _logger.warning("The context window of %s could not be stored: %s", assumed.model, error)
 
-    def _assumed(self, model: ChatModel) -> AssumedWindow:
-        return AssumedWindow(model.name, model.address, context_window(model, self._settings))
+    async def _assumed(self, model: ChatModel) -> AssumedWindow:
+        """Return what is assumed of a model's window before its endpoint has refused a call."""
+        tokens, told = context_window(model, self._settings), await self._ask(model)
+        return AssumedWindow(model.name, model.address, tokens if told is None else self._capped(told.tokens))
+
+    def _capped(self, tokens: int) -> int:
+        """Return so many tokens, at most MEMORY_CONTEXT_WINDOW."""
+        return min(tokens, self._settings.memory_context_window or tokens)
+
+    async def _ask(self, model: ChatModel) -> ServerWindow | None:
+        """Ask a model's server for the window, where that may be other than what its name says."""
+        if not urlsplit(model.address).hostname or (model.window is not None and not is_near(model.address)):
+            return None
+        key = model.address, model.name
+        told, asked_at = self._told.get(key, (None, -inf))
+        if time.monotonic() - asked_at > _ASK_AGAIN:
+            from longthread.llm.server_facts import ask_server  # it loads httpx
+
+            facts = await ask_server(model)
+            told = facts.window if facts is not None else None
+            self._told[key] = told, time.monotonic()
+        return told

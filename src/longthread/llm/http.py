@@ -183,7 +183,7 @@ class Endpoint:
     def _new_client(self) -> httpx.AsyncClient:
         # Calls of several users share a client: a cookie of one would go with the calls of the others.
         no_cookies = CookieJar(DefaultCookiePolicy(allowed_domains=[]))
-        return httpx.AsyncClient(verify=_certificates(), timeout=self.timeout, limits=_LIMITS, cookies=no_cookies)
+        return httpx.AsyncClient(verify=certificates(), timeout=self.timeout, limits=_LIMITS, cookies=no_cookies)
 
 
 def _secrets(url: str, headers: Mapping[str, str]) -> frozenset[str]:
@@ -206,7 +206,7 @@ def header_value(name: str, key: str) -> str:
 
 
 @lru_cache(maxsize=1)
-def _certificates() -> ssl.SSLContext:
+def certificates() -> ssl.SSLContext:
     """Load the trusted certificates once: that takes longer than the rest of a call."""
     return httpx.create_ssl_context()
 

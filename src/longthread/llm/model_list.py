@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -16,6 +15,7 @@ from longthread.errors import KeyRefused, ProviderUnreachable
 from longthread.llm import anthropic
 from longthread.llm.provider_keys import KeyProvider
 from longthread.llm.providers import LOCAL_SERVERS, address_of
+from longthread.llm.server_facts import ask_json
 from longthread.settings import Settings
 
 PROVIDER_SECONDS = 5.0
@@ -23,7 +23,6 @@ LOCAL_SECONDS = 0.5
 """How long a read of a list may take."""
 WHOLE_SECONDS = 15.0
 """How long a provider's whole list may take to come."""
-_LARGEST = 4 * 2**20
 _MOST = 1000
 _LISTS: Mapping[str, str] = {"anthropic": "/v1/models?limit=1000", "google_genai": "/models?pageSize=1000"}
 """The paths of lists below the providers' addresses; those of others are `/models`."""
@@ -95,15 +94,8 @@ async def _local(client: httpx.AsyncClient, kind: str, port: int) -> LocalServer
 
 async def _listed(client: httpx.AsyncClient, url: str, headers: Mapping[str, str]) -> list[str] | int:
     """Return the names in a list of models, or the status of a refusal. Raises ValueError: it is no list."""
-    async with client.stream("GET", url, headers=dict(headers)) as response:
-        if not response.is_success:
-            return response.status_code
-        body = b""
-        async for piece in response.aiter_bytes():
-            body += piece
-            if len(body) > _LARGEST:
-                raise ValueError("The list is too long.")
-    return _names(json.loads(body))
+    answer = await ask_json(client, url, headers)
+    return answer if isinstance(answer, int) else _names(answer)
 
 
 def _names(answer: Any) -> list[str]:

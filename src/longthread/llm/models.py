@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib.util
-import ipaddress
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -19,7 +18,7 @@ from longthread.llm.chat import ChatModel
 from longthread.llm.credentials import key_for
 from longthread.llm.failures import BadRequest, ConnectionBroken, TimedOut, constructor_errors, first_line, status_of
 from longthread.llm.known import needs_responses, window_of
-from longthread.llm.providers import LOCAL_SERVERS, address_of, split_name
+from longthread.llm.providers import LOCAL_SERVERS, address_of, is_near, split_name
 from longthread.settings import Settings
 
 DEMO = "demo"
@@ -115,18 +114,9 @@ def _openai_model(name: str, model: str, url: str, key: SecretStr | None, settin
         limit_name="max_completion_tokens" if is_openai else "max_tokens",
         reports_usage=settings.stream_usage or is_openai,
         is_openai=is_openai,
-        is_near=_is_near(url),
+        is_near=is_near(url),
         window=window_of(model),
     )
-
-
-def _is_near(url: str) -> bool:
-    """Return whether a server is on this machine or network: by its address, or by a name without a domain."""
-    host = (urlsplit(url).hostname or "").rstrip(".")
-    try:
-        return ipaddress.ip_address(host).is_private
-    except ValueError:
-        return "." not in host or host.endswith((".local", ".internal", ".localhost", ".lan"))
 
 
 def _anthropic_model(name: str, model: str, key: SecretStr, settings: Settings) -> ChatModel:
@@ -219,7 +209,8 @@ def _base_url_of(address: str, settings: Settings) -> str:
     """The variable that an address comes from; empty for an address of ours."""
     from longthread.llm.http import Endpoint
 
-    urls = {"LLM_BASE_URL": settings.base_url, "ANTHROPIC_BASE_URL": settings.anthropic_base_url}
+    urls = {"LLM_BASE_URL": settings.base_url, "OPENAI_BASE_URL": settings.openai_base_url}
+    urls |= {"ANTHROPIC_BASE_URL": settings.anthropic_base_url}
     return next((name for name, url in urls.items() if url and address.startswith(Endpoint(url).address)), "")
 
 

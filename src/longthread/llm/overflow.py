@@ -44,6 +44,8 @@ _OVERFLOW = re.compile(
     r"|`?inputs`? (?:tokens )?(?:\+|must have less)|range of input length"
     r"|exceed(?:ed|s)? (?:the )?(?:model )?token limit"
     r"|input tokens? (?:count )?exceed|tokens? .{0,40}model only supports|max_num_tokens|max_seq_len|max_model_len"
+    # Ollama, llama.cpp: the template found no question in what was left of the prompt.
+    r"|no user query found"
     r"|\bn_ctx\b|\bnumber of (?:input )?tokens\b[^.]{0,40}\bnot exceed"
     r"|(?:上下文|提示词?|输入|Prompt).{0,16}(?:超长|过长|超出|超过|超限)|最大(?:上下文|输入)(?:长度|窗口)",
     re.IGNORECASE | re.DOTALL,
@@ -75,9 +77,11 @@ _LIMITS = [
 
 @dataclass(frozen=True, slots=True)
 class Overflow:
-    """A call exceeded its model's window. `limit` is that window in tokens; None: not in the error."""
+    """A call exceeded its model's window. `limit` is that window in tokens; None: not in the error. A server that said
+    nothing read so many tokens of it (`in_silence`)."""
 
     limit: int | None = None
+    in_silence: int = 0
 
 
 def overflow_of(error: BaseException) -> Overflow | None:

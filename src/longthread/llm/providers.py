@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import ipaddress
 from collections.abc import Mapping
+from urllib.parse import urlsplit
 
 from longthread.errors import ModelUnavailable
 from longthread.settings import Settings
@@ -29,6 +31,11 @@ ADDRESSES: Mapping[str, str] = {
     "xai": "https://api.x.ai/v1",
 }
 """The base URLs of vendors."""
+_WINDOW_SETTINGS = {
+    "Ollama": "OLLAMA_CONTEXT_LENGTH, or `num_ctx` in the Modelfile",
+    "llama.cpp": "its `--ctx-size`",
+    "LM Studio": "the model's Context Length in LM Studio",
+}
 _FAMILIES = {"gpt-": "openai", "o1": "openai", "o3": "openai", "claude": "anthropic", "gemini": "google_genai"}
 _KNOWN = "openai, anthropic, google_genai, ollama, mistralai, groq, deepseek"
 
@@ -70,3 +77,17 @@ def address_of(provider: str, settings: Settings) -> str:
     whose address only its package knows has its own name."""
     own = {"anthropic": settings.anthropic_base_url, "openai": settings.openai_base_url}
     return (own.get(provider) or ADDRESSES.get(provider, provider)).rstrip("/")
+
+
+def is_near(url: str) -> bool:
+    """Return whether a server is on this machine or network: by its address, or by a name without a domain."""
+    host = (urlsplit(url).hostname or "").rstrip(".")
+    try:
+        return ipaddress.ip_address(host).is_private
+    except ValueError:
+        return host != "" and ("." not in host or host.endswith((".local", ".internal", ".localhost", ".lan")))
+
+
+def window_setting(server: str) -> str:
+    """Return what sets the context window of a kind of server, as words in a sentence."""
+    return _WINDOW_SETTINGS.get(server, "the server's own setting (Ollama: `num_ctx`, llama.cpp: `--ctx-size`)")

@@ -54,7 +54,8 @@ class RunContext:
     this run has stored: others may be deleted with the runs that named them. `categories` are the kinds of tools that
     have run on the thread.
 
-    `family` is that of the model's tokenizer, and `factor` corrects its estimates. `past` is the model call before,
+    `family` is that of the model's tokenizer, and `factor` corrects its estimates; `counted` are the
+    most tokens that its provider counted in a call. `past` is the model call before,
     whose view the next one extends, and `viewed` the view of this call: an answering's is not extended. `summary`,
     `topics` and `memories` stand in a view for what is not in it; `mark` is the last entry that the summary covers,
     `digest` its data if no model wrote it, and `fitting` finds the memories. `known` are the facts of the source from
@@ -91,6 +92,7 @@ class RunContext:
     spoken: Spoken = "native"
     family: str = ANY
     factor: float = 1.0
+    counted: int = 0
     past: PreviousCall | None = None
     viewed: PreviousCall | None = None
     summary: str = ""

@@ -60,6 +60,7 @@ def run_context(services: RunServices, started: StartedRun, assignment: Assignme
         queries=max([started.known.facts.queries, *(_label(step.observation) for step in started.earlier)]),
         family=family_of(models.name),
         factor=factor,
+        counted=past.reported if past is not None and past.model == models.name else 0,
         past=past,
         summary=summary.summary if summary else "",
         digest=summary.digest if summary else {},

@@ -116,6 +116,7 @@ async def _note_reply(
         context.stream.add(events_of_step(replace(step, thought=entry.text, entry_id=entry.id), marks))
     context.prompts |= prompt.parts.keys()
     context.factor = corrected(context.factor, usage["estimated_tokens"], usage.get("input_tokens", 0))
+    context.counted = max(context.counted, usage.get("input_tokens", 0))
     context.note([entry], [message])
 
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from longthread.errors import WindowTooSmall
 from longthread.llm.chat import ChatModel
 from longthread.llm.failures import ProviderError
+from longthread.llm.overflow import Overflow, overflow_of
+from longthread.llm.providers import is_near, window_setting
 from longthread.llm.sql_protocol import is_answering
 from longthread.messages.message import Message
 from longthread.runs.attempts import retried
@@ -17,11 +18,11 @@ from longthread.runs.run_context import RunContext
 from longthread.runs.views import view_of
 from longthread.view.budget import reply_reserve
 from longthread.view.correction import CEILING
-
-if TYPE_CHECKING:
-    from longthread.llm.overflow import Overflow
+from longthread.view.tokens import estimate
 
 _MALFORMED = 2
+_COUNTED, _PART = 1_500, 0.5
+"""Tokens that a server counts at least, and at most which part of those sent, if it has cut the prompt in silence."""
 _RAISED = 1.5
 """The factor for estimates when a provider counts more than fits, and does not say how much."""
 
@@ -60,26 +61,43 @@ async def reply_in_window(context: RunContext, request: ChatRequest, retries: in
     same step; the learned window is stored. Raises WindowTooSmall: nothing more can be left out."""
     assumed, told = context.tokens, None
     while True:
+        cause: ProviderError | None = None
         try:
             reply = await retried(context, _bounded(context, request), retries)
         except ProviderError as error:
-            from longthread.llm.overflow import overflow_of  # its patterns take time to compile, and are seldom needed
-
-            overflow = overflow_of(error)
+            overflow, cause = overflow_of(error), error
             if overflow is None:
                 raise
-            told = min(told or assumed, overflow.limit or assumed)
-            try:
-                request = await _smaller(context, request, overflow)
-            except WindowTooSmall as small:
-                raise small from error
         else:
-            break
+            overflow = _cut_in_silence(context, request.model, reply)
+            if overflow is None:
+                break
+            await context.stream.withdraw_text(context.message_id)
+        told = min(told or assumed, overflow.limit or assumed)
+        try:
+            request = await _smaller(context, request, overflow)
+        except WindowTooSmall as small:
+            raise small from cause
     # A limit is stored once a call that fitted has proved it.
     window = told if told is not None and told < assumed else context.tokens
     if window < assumed:
         await context.windows.learn(request.model, window)
+    else:
+        context.tokens = await context.windows.settle(request.model, context.tokens)
     return reply
+
+
+def _cut_in_silence(context: RunContext, model: ChatModel, reply: Message) -> Overflow | None:
+    """Return the window of a server of one's own that read only a part of its prompt, and did not say so: it counts
+    far fewer tokens than it was sent. None: it read all of it, as far as its count tells."""
+    counted = (reply.usage_metadata or {}).get("input_tokens", 0)
+    sent = 0 if context.viewed is None else context.viewed.estimated - context.prompt_tokens
+    sent += estimate(context.system_prompt, context.family)  # and no tools, which some templates leave out
+    if counted < _COUNTED or counted > _PART * min(1.0, context.factor) * sent or not is_near(model.address):
+        return None
+    limit = 1 << (counted - 1).bit_length()  # which windows mostly are
+    # A server that leaves cached tokens out of its counts has counted more before.
+    return Overflow(limit, in_silence=counted) if context.counted <= limit < context.tokens else None
 
 
 async def _smaller(context: RunContext, request: ChatRequest, overflow: Overflow) -> ChatRequest:
@@ -97,6 +115,10 @@ async def _smaller(context: RunContext, request: ChatRequest, overflow: Overflow
     context.system_prompt = ""
     smaller = await compose_request(context, request.model)
     said = f"The context window of {context.run.model} {about}. The model is shown less, and asked again."
+    if overflow.in_silence:
+        said = f"The server read only {overflow.in_silence:,} tokens of its prompt, and left out the rest. {said}"
+    if is_near(request.model.address):
+        said = f"{said} For more, raise {window_setting(context.windows.server_of(request.model))}."
     await context.stream.publish("warning", message=said)
     return smaller
 

@@ -12,7 +12,7 @@ from collections.abc import AsyncIterator
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.markup import escape
@@ -23,9 +23,13 @@ from longthread.cli.screen import Console
 from longthread.cli.server_checks import Finding, server_findings
 from longthread.cli.whole_store import existing
 from longthread.errors import LongthreadError, StoreError
+from longthread.llm.providers import window_setting
 from longthread.settings import EMBEDDED, Settings
 from longthread.store import log
 from longthread.store.open import why_none
+
+if TYPE_CHECKING:
+    from longthread.llm.server_facts import ServerFacts
 
 ServerOption = Annotated[str | None, typer.Option(help="Check the server at this URL instead.", metavar="URL")]
 _EMBEDDER_SECONDS = 60.0
@@ -48,7 +52,7 @@ def doctor(
         async for good, what, found in _findings(settings) if server is None else server_findings(server):
             healthy = healthy and good
             mark = "[green]✓[/green]" if good else "[red]✗[/red]"
-            console.print(f"{mark} {what:10} {escape(found)}", highlight=False, soft_wrap=True)
+            console.print(f"{mark} {what:10} {escape(found)}", highlight=False, soft_wrap=True, emoji=False)
         return healthy
 
     raise typer.Exit(0 if asyncio.run(look()) else 1)
@@ -58,7 +62,7 @@ async def _findings(settings: Settings) -> AsyncIterator[Finding]:
     yield True, "longthread", f"{__version__}, Python {sys.version.split()[0]}, {platform.system()}"
     yield True, "sqlite", sqlite3.sqlite_version
     yield await _store(settings)
-    yield _model(settings)
+    yield await _model(settings)
     yield await _embedder(settings)
     yield await _source(settings)
 
@@ -84,17 +88,48 @@ def _count(number: int, noun: str) -> str:
     return f"{number} {noun}{'' if number == 1 else 's'}"
 
 
-def _model(settings: Settings) -> Finding:
+async def _model(settings: Settings) -> Finding:
     # Here and not above: LangChain takes seconds to load, and most commands need none of it.
     from longthread.llm.models import context_window, model_name, resolve_model
+    from longthread.llm.server_facts import ask_server
 
     name = model_name(None, settings)
     try:
-        window = context_window(resolve_model(name, settings), settings)
+        model = resolve_model(name, settings)
+        facts = await ask_server(model)
     except LongthreadError as error:
         return False, "model", str(error)
-    hint = "" if settings.model else "; rule-based, needs no key. Set LONGTHREAD_MODEL for a real one"
-    return True, "model", f"{name}: {window:,} tokens of context{hint}"
+    if facts is not None and (problem := _problem(facts, model.name, settings)):
+        return False, "model", f"{name}: {problem}"
+    told, limit = facts.window if facts is not None else None, settings.memory_context_window
+    window = context_window(model, settings) if told is None else min(told.tokens, limit or told.tokens)
+    notes = [f"{name}: {window:,} tokens of context"]
+    if told is not None and not told.is_loaded:
+        notes.append(f"{told.server} has not loaded it, and may give it others: it is asked again at the first reply")
+    elif limit and told is not None and told.tokens < limit:
+        more = f"to have all of MEMORY_CONTEXT_WINDOW ({limit:,}), raise {window_setting(told.server)}"
+        notes.append(f"its server has no more; {more}")
+    if not settings.model:
+        notes.append("rule-based, needs no key. Set LONGTHREAD_MODEL for a real one")
+    return True, "model", "; ".join(notes)
+
+
+def _problem(facts: ServerFacts, model: str, settings: Settings) -> str:
+    """Say what is wrong with a model's server, and what to do; empty if nothing is."""
+    from longthread.llm.failures import ConnectionBroken, error_of
+    from longthread.llm.models import failure_reason
+    from longthread.llm.server_facts import is_listed
+
+    if facts.status is None:
+        return failure_reason(ConnectionBroken("no answer", address=facts.address), settings)
+    if facts.status in (401, 403):
+        return failure_reason(error_of(facts.status, f"{facts.address} answers {facts.status}."), settings)
+    known = facts.models or ()
+    # A server of one model takes any name for it, and a gateway knows more names than it lists.
+    if facts.server == "Ollama" and not is_listed(model, known):
+        others = f", or use one of: {', '.join(known[:10])}" if known else ""
+        return f"Ollama does not have it. Get it with `ollama pull {model}`{others}."
+    return ""
 
 
 async def _embedder(settings: Settings) -> Finding:

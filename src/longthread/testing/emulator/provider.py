@@ -41,6 +41,8 @@ class ProviderEmulator:
     end. Without a script (None), a reply repeats what was said, or calls the tool that a user's message asks for (`use
     the tool NAME with {json}`).
 
+    `requests` holds what it was asked, and `lookups` what clients looked up: its models, or what it does not have.
+
     Calls without results, or results without calls, are refused as by OpenAI; `rules` has more rules of the vendors.
     `refuse_tools` refuses tools as Ollama does for models without them. `models` is what `/v1/models` lists. `embed`
     makes the vectors of `/v1/embeddings` from texts, or returns a fault. `chunk_bytes` cuts each reply into chunks of
@@ -62,6 +64,7 @@ class ProviderEmulator:
     ) -> None:
         rules = rules or ProviderRules()
         self.requests: list[RecordedRequest] = []
+        self.lookups: list[RecordedRequest] = []
         self._script = None if script is None else Script(script, loop=loop)
         self._refuse_tools = refuse_tools
         self._models = list(models)
@@ -234,7 +237,7 @@ class ProviderEmulator:
         body, problem = decoded(raw)
         url, headers = request.url, dict(request.headers)
         recorded = RecordedRequest(request.method, url.path, headers, body, raw, url.query)
-        self.requests.append(recorded)
+        (self.lookups if _is_lookup(recorded) else self.requests).append(recorded)
         if problem:
             raise RuleBroken(Refused(400, problem))
         return recorded
@@ -261,3 +264,7 @@ class ProviderEmulator:
         if request.is_anthropic:
             return self._messages
         return self._responses if request.is_responses else self._completions
+
+
+def _is_lookup(request: RecordedRequest) -> bool:
+    return request.method == "GET" and not request.path.startswith("/v1/responses")
