@@ -1,7 +1,8 @@
-"""Six small databases for the questions of `unseen.jsonl`, each the same on every machine: rows come from a seed.
+"""Six small databases for the questions of `unseen.jsonl` and `analyst_*.jsonl`, the same on every machine.
 
-They differ in what trips a reader of schemas: plural snake_case tables, camelCase, singular names, codes as keys with
-two references to one table, no declared foreign keys, and Chinese table and column names.
+Their rows come from a seed. They differ in what trips a reader of schemas: plural snake_case tables, camelCase,
+singular names, codes as keys with two references to one table, no declared foreign keys, and Chinese table and column
+names.
 
     python evals/databases.py FOLDER      # writes shop.sqlite, hospital.sqlite, …
 """

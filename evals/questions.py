@@ -39,7 +39,7 @@ from longthread.tools.analysis.spaceflight import spaceflight_database
 
 HERE = Path(__file__).resolve().parent
 DATA = HERE.parents[1] / "shared" / "data"
-SETS = sorted(path.stem for path in (HERE / "questions").glob("*.jsonl"))
+SETS = ("chinook", "spaceflight", "unseen")
 DEMO = "demo"
 SQL_SECONDS = 20.0
 MOST_ROWS = 100_000

@@ -48,7 +48,7 @@ def questions(name: str) -> list[GoldQuestion]:
     return read_questions((EVALS / "questions" / f"{name}.jsonl").read_text("utf-8"))
 
 
-SETS = sorted(path.stem for path in (EVALS / "questions").glob("*.jsonl"))
+SETS = ("chinook", "spaceflight", "unseen")
 
 
 @pytest.mark.parametrize("name", SETS)
