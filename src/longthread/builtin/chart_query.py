@@ -7,10 +7,8 @@ from typing import Any
 
 from longthread.errors import InvalidInput
 from longthread.messages.message import Message
-from longthread.model.builtin import CHART
+from longthread.model.builtin import CHART, QUERIES
 from longthread.model.fold import observation_of
-
-_RUN = "run_sql"
 
 
 def with_query(
@@ -23,7 +21,7 @@ def with_query(
     """
     calls = list(maker.tool_calls)
     place = next((n for n, call in enumerate(calls) if call["id"] == call_id), len(calls))
-    queries = [n for n, call in enumerate(calls) if call["name"] == _RUN]
+    queries = [n for n, call in enumerate(calls) if call["name"] in QUERIES]
     if str(args.get("query") or "").strip() or not queries:
         return args
     charts = [n for n, call in enumerate(calls) if call["name"] == CHART and not call["args"].get("query")]

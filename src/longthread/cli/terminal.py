@@ -102,7 +102,7 @@ class Terminal:
         for query in data["queries"]:
             # An answer that shows its query itself need not be followed by it again.
             if f"[{query['query']}]" in answer and query["sql"] not in answer:
-                self._print_sql(query["query"], query["sql"])
+                self._print_sql(query["query"], query["sql"], query.get("metrics") or ())
 
     def _show_pause(self, event: Event) -> None:
         self.err.print(f"[yellow]‖ {escape(_PAUSES.get(event.data['reason'], event.data['reason']))}[/yellow]")
@@ -119,14 +119,15 @@ class Terminal:
         else:
             self.out.print(text, markup=False, highlight=False)
 
-    def _print_sql(self, label: str, sql: str) -> None:
+    def _print_sql(self, label: str, sql: str, metrics: Sequence[str]) -> None:
+        of = in_line(f"metric {', '.join(metrics)}: ") if metrics else ""
         if self.out.is_terminal:
             from rich.syntax import Syntax
 
-            self.out.print(f"\n[dim]{escape(f'[{label}]')}[/dim]")
+            self.out.print(f"\n[dim]{escape(f'[{label}] {of}')}[/dim]")
             self.out.print(Syntax(visible(sql), "sql", background_color="default", word_wrap=True))
         else:
-            self.out.print(f"\n[{label}] {sql}", markup=False, highlight=False)
+            self.out.print(f"\n[{label}] {of}{sql}", markup=False, highlight=False)
 
 
 def by_user(name: str | None) -> str:

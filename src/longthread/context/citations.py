@@ -16,16 +16,17 @@ _NUMBER = re.compile(rf"(?<![A-Za-z0-9_.])(?:{_DATE}|-?\d+(?:,\d{{3}})*(?:\.\d+)
 _LABEL = re.compile(r"\[q\d+(?:\s*,\s*q\d+)*\]")
 _MARKER = re.compile(r"^\s*\d+[.)、]\s", re.MULTILINE)
 _LETTER = r"[^\W\d_]"
+_TOLD = ("query", "sql", "columns", "shown")
 _CODE = re.compile(r"```.*?```", re.DOTALL)
 
 
 @dataclass(frozen=True)
 class CitedQuery:
-    """A labelled result of `run_sql`, as a tool's text. Its rows and SQL are parsed once."""
+    """A labelled result of a query, as a tool's text. Its rows and SQL are parsed once."""
 
     label: str
     told: Mapping[str, Any]
-    """Its part of an answer's event: label, SQL, columns, and how many of its rows were shown."""
+    """Its part of an answer's event: label, SQL, columns, how many of its rows were shown, and the metrics."""
     text: str
 
     @classmethod
@@ -34,7 +35,8 @@ class CitedQuery:
         data = _data(text)
         if not (data.get("query") and "sql" in data):
             return None
-        return cls(data["query"], {key: data.get(key) for key in ("query", "sql", "columns", "shown")}, text)
+        told = {key: data.get(key) for key in _TOLD} | ({"metrics": data["metrics"]} if "metrics" in data else {})
+        return cls(data["query"], told, text)
 
     @cached_property
     def in_rows(self) -> frozenset[Decimal | str]:

@@ -17,13 +17,13 @@ from longthread.context.system_prompt import continued_note
 from longthread.llm.json_protocol import ActionCall, Finish, Malformed, ParsedReply, parse_reply
 from longthread.llm.sql_reply import plain
 from longthread.messages.message import Message
+from longthread.model.builtin import QUERIES, RUN_SQL
 from longthread.model.fold import observation_of
 from longthread.model.thinking import split_thinking
 from longthread.tools.tool import Tool
 from longthread.view.tier1 import digest_of
 from longthread.view.tokens import ANY
 
-RUN_SQL = "run_sql"
 WRITING = """\
 You write one {dialect} SELECT that answers the question. Reply with the SQL in a ```sql fence and nothing else. \
 If the question needs no data, answer it in words instead."""
@@ -72,7 +72,7 @@ def is_answering(messages: Sequence[Message]) -> bool:
     """Return whether the next reply is the answer: the last message is a result with rows. A result without rows
     that says which values there are goes back to the writing once."""
     last = messages[-1] if messages else None
-    if last is None or last.role != "tool" or last.name != RUN_SQL:
+    if last is None or last.role != "tool" or last.name not in QUERIES:
         return False
     observation = observation_of(str(last.text))
     return bool(observation.get("ok")) and not (_is_empty(observation) and _is_first_result(messages))

@@ -38,15 +38,20 @@ _TOOLS = {
     "describe_table": "Describes one table of the source.",
     "sample_rows": "Shows a few rows of one table of the source.",
     "run_sql": "Runs one read-only SELECT on the source.",
+    "query_metric": "Computes metrics of the source by dimensions.",
     "chart": "Shows a result as a chart.",
     "recall_memory": "Finds earlier messages, by what they say.",
     "remember": "Remembers something of the user beyond the conversation.",
     "forget": "Forgets what is remembered of the user.",
 }
-DATA_TOOLS = ("list_tables", "describe_table", "sample_rows", "run_sql")
+DATA_TOOLS = ("list_tables", "describe_table", "sample_rows", "run_sql", "query_metric")
 MEMORY_TOOLS = ("recall_memory", "remember", "forget")
 RUN_SQL, CHART = "run_sql", "chart"
 """An agent with the first also has the second."""
+QUERY_METRIC = "query_metric"
+"""The tool of a source that has metrics."""
+QUERIES = frozenset({RUN_SQL, QUERY_METRIC})
+"""The tools whose results are those of queries, with a label and SQL."""
 RECALL_TOOL = "recall_memory"
 LOAD_SKILL = "load_skill"
 """The tool of an agent with loadable skills."""

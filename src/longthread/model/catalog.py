@@ -150,6 +150,8 @@ class SourceDefinition:
     version: int = 1
     terms: Sequence[Term] = ()
     examples: Sequence[Example] = ()
+    semantics: Mapping[str, Any] = field(default_factory=dict)
+    """Its metrics, dimensions and joins, as JSON (`model/semantics.py`)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -230,7 +232,8 @@ def source_of(found: Definition) -> SourceDefinition:
     asked = _objects(body.get("examples"), "question")
     examples = [Example(str(each["question"]), str(each.get("sql") or "")) for each in asked]
     taught = (tuple(terms), tuple(examples))
-    return SourceDefinition(found.id, found.name, address, description, found.is_active, found.version, *taught)
+    about = (found.id, found.name, address, description, found.is_active, found.version)
+    return SourceDefinition(*about, *taught, semantics=_object(body.get("semantics")))
 
 
 def references(kind: Kind, body: Body) -> Iterator[Reference]:

@@ -7,6 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from longthread.model.builtin import QUERIES
+
 _QUERY_LABEL = re.compile(r"q([0-9]{1,18})")
 
 
@@ -66,7 +68,7 @@ class Facts:
         elif action == "sample_rows" and isinstance(table, str):
             self.samples[table] = dict(data)
             self._note_table(table)
-        elif action == "run_sql" and (label := _QUERY_LABEL.fullmatch(str(data.get("query")))):
+        elif action in QUERIES and (label := _QUERY_LABEL.fullmatch(str(data.get("query")))):
             self.queries = max(self.queries, int(label[1]))
 
     def _learn_tables(self, data: Mapping[str, Any]) -> None:

@@ -9,6 +9,7 @@ from longthread.context.citations import CitedQuery, citations
 from longthread.context.window import WindowMessage
 from longthread.errors import JsonParseFailed
 from longthread.messages.message import Message
+from longthread.model.builtin import QUERIES
 from longthread.model.run import RunStatus
 from longthread.runs.budget import malformed_in_a_row
 from longthread.runs.progress import words_for
@@ -42,7 +43,7 @@ def _queries(spots: Sequence[WindowMessage]) -> Iterator[CitedQuery]:
     names: dict[str | None, str] = {}
     for spot in spots:
         names |= {call.id: call.name for call in spot.entry.tool_calls}
-        if names.get(spot.entry.tool_call_id) == "run_sql" and spot.query is not None:
+        if names.get(spot.entry.tool_call_id) in QUERIES and spot.query is not None:
             yield spot.query
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -23,10 +24,11 @@ from longthread.tools.analysis.schema_prompt.ddl_text import schema_text
 from longthread.tools.analysis.schema_prompt.values import SECONDS, read_values
 from longthread.tools.analysis.source import Source
 from longthread.tools.analysis.toolbox import analysis_tools
+from longthread.tools.semantic.query_metric import described, semantic_tools
 from longthread.tools.skills import Disclosure, load_skill_tool
 from longthread.tools.tool import Tool
 from longthread.view.correction import corrected
-from longthread.view.tokens import family_of
+from longthread.view.tokens import estimate, family_of
 
 _SCHEMA = 0.25
 """Share of the context window that the schema may have in a prompt."""
@@ -79,25 +81,29 @@ def run_context(services: RunServices, started: StartedRun, assignment: Assignme
         context.fitting = partial(fitting_memories, services.memories, owner, run.question)
     if asked is not None:
         context.teaching = partial(taught, services.store, asked, questions_of(started.window, run.question))
-        context.describing = partial(read_schema, context, asked, questions_of(started.window, run.question)[-1])
+        first, metrics = questions_of(started.window, run.question)[-1], list(described(assignment.metrics))
+        context.describing = partial(read_schema, context, asked, first, metrics)
     context.tools = {tool.name: tool for tool in _tools(services, started, assignment, context, skills, owner)}
     return context
 
 
-async def read_schema(context: RunContext, source: Source, question: str) -> None:
+async def read_schema(context: RunContext, source: Source, question: str, metrics: Sequence[str] = ()) -> None:
     """Read the schema that the SQL protocol shows: at most `_SCHEMA` of the window, the tables that the conversation's
-    first `question` is about before others. Raises SourceError."""
+    first `question` is about before others, and the lines of its `metrics`. Raises SourceError."""
     schema = await source.schema()
     values = await source.work(lambda connection: read_values(connection, schema, source.dialect), SECONDS)
-    context.schema = await asyncio.to_thread(
+    notes = [f"-- {line}" for line in metrics]
+    room = int(_SCHEMA * context.tokens / context.factor) - sum(estimate(note, context.family) for note in notes)
+    made = await asyncio.to_thread(
         schema_text,
         schema,
         values,
         dialect=source.dialect,
-        budget=int(_SCHEMA * context.tokens / context.factor),
+        budget=room,
         family=context.family,
         likely=lambda: Likely(schema).rank(question, source.limits.likely_tables),
     )
+    context.schema = replace(made, text="\n".join([made.text, *notes]))
 
 
 def _prompt(
@@ -128,7 +134,9 @@ def _tools(
     owner: Owner,
 ) -> list[Tool]:
     source, run = assignment.sources.own, started.run
-    data = analysis_tools(source, run.continues or run.question) if source else ()
+    data: list[Tool] = []
+    if source:
+        data = [*analysis_tools(source, run.continues or run.question), *semantic_tools(source, assignment.metrics)]
     tools = assignment.role.built_in([*data, *own_tools(services, started, context, owner)])
     loading = [load_skill_tool(skills.loadable, window=assignment.window)] if skills.loadable else []
     return [*tools, *assignment.agent_tools.tools, *loading]

@@ -18,7 +18,7 @@ from longthread.errors import LongthreadError, WindowTooSmall
 from longthread.llm.failures import ProviderError
 from longthread.llm.models import RunModels
 from longthread.messages.message import Message
-from longthread.model.builtin import CHART
+from longthread.model.builtin import CHART, QUERIES
 from longthread.model.event import Mark
 from longthread.model.fold import PARSE_ERROR, observation_of
 from longthread.model.ids import new_id
@@ -240,7 +240,7 @@ async def _observe(context: RunContext, call: Mapping[str, Any], maker: Message,
 
 
 def _next_label(context: RunContext, action: str) -> str | None:
-    if action != "run_sql":
+    if action not in QUERIES:
         return None
     context.queries += 1
     return f"q{context.queries}"

@@ -28,7 +28,7 @@ _JSON = {
     "agent": ("config", "skills", "sub_agents"),
     "skill": ("trigger_keywords", "tools", "config"),
     "tool": ("schema", "implementation"),
-    "source": ("terms", "examples"),
+    "source": ("terms", "examples", "semantics"),
     "upstream": ("dialects",),
     "route": (),
 }
@@ -36,11 +36,12 @@ _JSON = {
 _EMPTY: Mapping[str, Any] = {"config": {}, "skills": [], "sub_agents": [], "trigger_keywords": [], "tools": []} | {
     "terms": [],
     "examples": [],
+    "semantics": {},
     "dialects": [],
 }
 """The meaning of NULL in a column."""
 _FLAGS = ("is_active", "holds_state")
-_LATER: Mapping[Kind, Mapping[str, Any]] = {"source": {"terms": [], "examples": []}}
+_LATER: Mapping[Kind, Mapping[str, Any]] = {"source": {"terms": [], "examples": [], "semantics": {}}}
 """Fields that a definition omits when empty."""
 
 

@@ -18,6 +18,7 @@ from longthread.tools.catalog.source_address import named_address
 from longthread.tools.code import Interpreters
 from longthread.tools.mcp import Servers
 from longthread.tools.registry import ToolParts, build
+from longthread.tools.semantic.query_metric import semantic_layer, semantic_tools
 from longthread.tools.sources import Opener, RunSources
 from longthread.tools.tool import Tool
 
@@ -50,7 +51,12 @@ async def tried(
             if not (spec := source or settings.source):
                 raise InvalidInput(reason="There is no source to ask. Give one with --source, or try --source demo.")
             sources.own = await opener.open(await named_address(store, spec), settings.user)
-            yield next(tool for tool in analysis_tools(sources.own) if tool.name == definition.function)
+            metrics = semantic_tools(sources.own, await semantic_layer(store, sources.own))
+            tools = {tool.name: tool for tool in [*analysis_tools(sources.own), *metrics]}
+            if definition.function not in tools:
+                reason = "The source has no metrics. `longthread sources metrics SOURCE FILE` imports some."
+                raise InvalidInput(reason=reason)
+            yield tools[definition.function]
             return
         if not definition.is_active:
             raise ToolInvalid(tool=definition.name, problem="it is switched off: is_active is false.")

@@ -24,7 +24,7 @@ from longthread.store.open import open_store
 from longthread.store.transfer.copy import copy_store
 
 ROWS = {kind: {id_ for of, id_ in BUILTIN if of == kind} for kind in ("agent", "skill")}
-LAST_CHANGE = (48, "f94f7e0141f2ba12")
+LAST_CHANGE = (48, "98e4291a58bbc9eb")
 """The schema version that wrote today's rows, and their digest."""
 
 

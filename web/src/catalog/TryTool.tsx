@@ -14,7 +14,7 @@ import styles from "./Catalog.module.css";
 import { at, objectAt, textAt } from "./draft";
 
 /** The built-in tools that need no conversation. */
-const ALONE = new Set(["list_tables", "describe_table", "sample_rows", "run_sql"]);
+const ALONE = new Set(["list_tables", "describe_table", "sample_rows", "run_sql", "query_metric"]);
 
 interface TryToolProps {
   /** What is stored; null: nothing yet. */

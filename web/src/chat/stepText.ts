@@ -9,6 +9,16 @@ type T = typeof translate;
 
 const tableOf = (step: Step): string => String(step.args["table"] ?? step.observation?.data?.table_name ?? "");
 
+/** The tools whose results are those of queries. */
+const QUERIES = ["run_sql", "query_metric"];
+
+/** `revenue, orders [q3]`: the metrics of a step, as their definitions are called. */
+function metricsOf(step: Step): string {
+  const named = step.observation?.data?.["metrics"] ?? step.args["metrics"] ?? "";
+  const names = Array.isArray(named) ? named.map(String).join(", ") : String(named);
+  return step.query === undefined ? names : `${names} [${step.query}]`;
+}
+
 export function titleOf(step: Step, decided: readonly Decided[], t: T): string {
   if (isRejected(step, decided)) return t("chat.notMade", { action: step.action });
   const charted = chartedQuery(step);
@@ -23,6 +33,8 @@ export function titleOf(step: Step, decided: readonly Decided[], t: T): string {
       return t("chat.sampleRows", { table: tableOf(step) });
     case "run_sql":
       return step.query === undefined ? t("chat.runSql") : t("chat.ranSql", { query: step.query });
+    case "query_metric":
+      return t("chat.askedMetrics", { names: metricsOf(step) });
     case "json_parse_error":
       return t("chat.unreadable");
     default:
@@ -52,7 +64,7 @@ export function summaryOf(steps: readonly Step[], t: T): string {
   const parts = [
     t("chat.steps", { n: steps.length }),
     looked ? t("chat.lookedAt", { n: looked }) : "",
-    count("run_sql") ? t("chat.ranQueries", { n: count("run_sql") }) : "",
+    count(...QUERIES) ? t("chat.ranQueries", { n: count(...QUERIES) }) : "",
     count("chart") ? t("chat.drewCharts", { n: count("chart") }) : "",
     steps.some((step) => step.elapsedMs !== null) ? duration(elapsed) : "",
   ];

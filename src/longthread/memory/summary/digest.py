@@ -13,6 +13,7 @@ from typing import Any
 
 from longthread.memory.index.indexer import RECALL_TOOL, is_prompt
 from longthread.memory.summary.findings import column_names, findings, short
+from longthread.model.builtin import QUERIES, RUN_SQL
 from longthread.model.continue_request import asks_to_continue
 from longthread.model.entry import Entry
 from longthread.model.fold import PARSE_ERROR, StateFold
@@ -348,8 +349,8 @@ def _done(steps: Iterable[Mapping[str, Any]], rows: str) -> Iterator[str]:
         if step["action"] in _LOOKS or _error_of(step["observation"]) is not None:
             continue
         data = step["observation"].get("data")
-        found = next(findings(data, rows), None) if step["action"] == "run_sql" else None
-        asked = step["args"].get("sql") if step["action"] == "run_sql" else None
+        found = next(findings(data, rows), None) if step["action"] in QUERIES else None
+        asked = step["args"].get("sql") if step["action"] == RUN_SQL else None
         said = _cut(found or (data if isinstance(data, str) else short(data, 60)), _FOUND)
         call = str(asked) if asked else f"{step['action']}({short(step['args'], 60)})"
         # The rows stay: a statement can be written again.

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any, BinaryIO
 
 from longthread.errors import EntryNotFound, RunNotFound
+from longthread.model.builtin import QUERIES
 from longthread.model.run import Run, Step
 from longthread.model.thread import Thread
 from longthread.runs.services.sources import Sources
@@ -18,8 +19,6 @@ from longthread.tools.analysis.export.page import PageRequest, page_of, read_pag
 from longthread.tools.analysis.export.table import TableFormat, write
 from longthread.tools.analysis.result import Result, is_whole
 from longthread.tools.analysis.source import Source
-
-_RUN_SQL = "run_sql"
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +63,7 @@ class KeptResult:
     @property
     def can_run(self) -> bool:
         """Whether the query can be run again: that of a tool in the catalog has values of its own."""
-        return self.step.action == _RUN_SQL and bool(self.sql)
+        return self.step.action in QUERIES and bool(self.sql)
 
 
 class Results:

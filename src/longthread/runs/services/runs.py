@@ -27,6 +27,7 @@ from longthread.memory.summary.summaries import Summarizer
 from longthread.model.ids import new_id
 from longthread.model.language import is_chinese
 from longthread.model.run import Protocol, Run
+from longthread.model.semantics import SemanticLayer
 from longthread.model.thread import Thread
 from longthread.runs.assignment import Assignment
 from longthread.runs.delegation import SubAgents
@@ -55,6 +56,7 @@ from longthread.tools.catalog.role import AgentRole, role_of_run
 from longthread.tools.code import Interpreters
 from longthread.tools.mcp import Servers
 from longthread.tools.registry import ToolParts
+from longthread.tools.semantic.query_metric import semantic_layer
 
 _SOURCE_SECONDS = 1.0
 """So long the queue waits for the schema of a question's source."""
@@ -417,6 +419,7 @@ class Runs:
         async with self._sources.for_run(role, source, thread, user_id, scope) as sources:
             agent_tools = await role.tools(ToolParts(sources.named, self._interpreters, self._servers))
             window = await self._services.context_windows.of(*models.all)
+            metrics = await semantic_layer(self._store, sources.own) if sources.own else SemanticLayer()
             with ExitStack() as undoing:
                 room = self.slots.has_room
                 if not has_slot:
@@ -427,7 +430,7 @@ class Runs:
                     await sources.close()
                     return started
                 undoing.callback(self._services.worker.drop, started.hold)  # nobody executes it: it is given back
-                handle = self._execute(started, Assignment(role, models, sources, agent_tools, scope, window))
+                handle = self._execute(started, Assignment(role, models, sources, agent_tools, scope, window, metrics))
                 undoing.pop_all()
             return handle
 

@@ -30,7 +30,9 @@ _OUTPUT = schema(
             "number",
             "query",
         ),
-        "queries": each({"query": TEXT, "sql": TEXT, "shown": TEXT}, "query", "sql"),
+        "queries": each(
+            {"query": TEXT, "sql": TEXT, "shown": TEXT, "metrics": {"type": "array", "items": TEXT}}, "query", "sql"
+        ),
         "reason": text("Why it was paused."),
         "hint": text("How to go on."),
         "calls": each({"tool": TEXT, "args": schema({})}, "tool", "args"),
@@ -174,6 +176,7 @@ def _answer(handle: RunHandle, final: Event) -> ToolAnswer:
     outcome = final.data
     queries: list[dict[str, Any]] = [
         {"query": each["query"], "sql": str(each["sql"]), "shown": str(each.get("shown") or "")}
+        | ({"metrics": each["metrics"]} if each.get("metrics") else {})
         for each in outcome.get("queries") or ()
     ]
     data: dict[str, Any] = {

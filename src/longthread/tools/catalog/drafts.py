@@ -17,6 +17,7 @@ from longthread.tools.catalog.fields import LONGEST_NAME, FieldProblem, FieldRea
 from longthread.tools.catalog.teach import read_examples, read_terms
 from longthread.tools.catalog.upstreams import read_route, read_upstream
 from longthread.tools.registry import check
+from longthread.tools.semantic.reader import read_semantics
 from longthread.tools.skills.bundle import bundle_problems
 from longthread.tools.skills.page import LONGEST_FRONT, front_problems
 
@@ -227,8 +228,12 @@ def _source(fields: FieldReader, document: DefinitionDocument) -> tuple[str, Bod
         "address": given,
         "is_active": fields.flag("is_active", default=True),
     }
-    lists = {"terms": read_terms(fields, given), "examples": read_examples(fields, given)}
-    return name, body | {field: value for field, value in lists.items() if value}
+    taught = {
+        "terms": read_terms(fields, given),
+        "examples": read_examples(fields, given),
+        "semantics": read_semantics(fields, given),
+    }
+    return name, body | {field: value for field, value in taught.items() if value}
 
 
 def _upstream(fields: FieldReader, document: DefinitionDocument) -> tuple[str, Body]:

@@ -33,6 +33,7 @@ export const chat = {
   "chat.sampleRows": "Looked at rows of {table}",
   "chat.runSql": "Ran a query",
   "chat.ranSql": "Ran query {query}",
+  "chat.askedMetrics": "Metric {names}",
   "chat.unreadable": "The reply could not be read",
   "chat.used": "Used {action}",
   "chat.notMade": "Wanted to use {action}",

@@ -33,6 +33,7 @@ export const chat: Record<keyof typeof en, string> = {
   "chat.sampleRows": "查看了 {table} 的数据样例",
   "chat.runSql": "执行了一条查询",
   "chat.ranSql": "执行了查询 {query}",
+  "chat.askedMetrics": "指标 {names}",
   "chat.unreadable": "回复无法解析",
   "chat.used": "使用了 {action}",
   "chat.notMade": "想使用 {action}",

@@ -76,12 +76,12 @@ SET name = excluded.name, type = excluded.type, description = excluded.descripti
     implementation = excluded.implementation, is_active = excluded.is_active;
 
 -- name: put_source
-INSERT INTO sources (id, name, description, address, is_active, terms, examples, created_at, updated_at)
+INSERT INTO sources (id, name, description, address, is_active, terms, examples, semantics, created_at, updated_at)
 VALUES (:id, :name, :description, :address, FLAG[:is_active], JSON[:terms],
-        JSON[:examples], STAMP[:now], STAMP[:now])
+        JSON[:examples], JSON[:semantics], STAMP[:now], STAMP[:now])
 ON CONFLICT (id) DO UPDATE
 SET name = excluded.name, description = excluded.description, address = excluded.address, is_active = excluded.is_active,
-    terms = excluded.terms, examples = excluded.examples;
+    terms = excluded.terms, examples = excluded.examples, semantics = excluded.semantics;
 
 -- name: put_upstream
 INSERT INTO upstreams (id, name, description, base_url, dialects, api_key, holds_state, is_active, created_at, updated_at)

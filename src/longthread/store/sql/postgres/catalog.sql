@@ -27,7 +27,7 @@ FROM (
     UNION ALL
     SELECT 'source', CAST(id AS TEXT), name, CAST(jsonb_build_object(
                'description', description, 'address', address, 'is_active', is_active, 'terms', terms,
-               'examples', examples) AS TEXT),
+               'examples', examples, 'semantics', semantics) AS TEXT),
            created_at, updated_at
     FROM sources
     UNION ALL

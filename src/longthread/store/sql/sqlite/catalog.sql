@@ -26,7 +26,7 @@ FROM (
     UNION ALL
     SELECT 'source', id, name, json_object(
                'description', description, 'address', address, 'is_active', is_active, 'terms', json(terms),
-               'examples', json(examples)),
+               'examples', json(examples), 'semantics', json(semantics)),
            created_at, updated_at
     FROM sources
     UNION ALL

@@ -397,7 +397,8 @@ CREATE INDEX idx_tools_name ON tools (name);
 CREATE INDEX idx_tools_type ON tools (type);
 
 -- A database that may be asked. A password in its address is the name of a secret, `${NAME}`. `terms` and `examples` are
--- what people taught: business terms `[{"name","meaning","sql","synonyms"}]`, examples `[{"question","sql"}]`.
+-- what people taught: business terms `[{"name","meaning","sql","synonyms"}]`, examples `[{"question","sql"}]`. `semantics`
+-- are `{"metrics","dimensions","joins"}`.
 CREATE TABLE sources (
     id          UUID PRIMARY KEY NOT NULL DEFAULT gen_random_uuid(),
     name        VARCHAR(100) NOT NULL UNIQUE,
@@ -407,7 +408,8 @@ CREATE TABLE sources (
     created_at  TIMESTAMPTZ DEFAULT now(),
     updated_at  TIMESTAMPTZ DEFAULT now(),
     terms       JSONB DEFAULT '[]',
-    examples    JSONB DEFAULT '[]'
+    examples    JSONB DEFAULT '[]',
+    semantics   JSONB DEFAULT '{}'
 );
 
 -- A provider that the gateway asks, and its secret's name. `dialects` are those that it speaks; one that `holds_state` knows

@@ -64,3 +64,6 @@ CREATE TABLE gateway_salt (
     id   TEXT COLLATE "C" PRIMARY KEY NOT NULL,
     salt TEXT COLLATE "C" NOT NULL
 );
+
+-- The metrics of a source.
+ALTER TABLE sources ADD COLUMN semantics JSONB DEFAULT '{}';

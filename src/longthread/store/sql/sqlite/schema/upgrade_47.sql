@@ -120,3 +120,6 @@ CREATE TABLE gateway_salt (
     id   TEXT PRIMARY KEY NOT NULL,
     salt TEXT NOT NULL
 );
+
+-- The metrics of a source.
+ALTER TABLE sources ADD COLUMN semantics TEXT DEFAULT '{}' CHECK (json_valid(semantics));
