@@ -1,13 +1,25 @@
-"""`longthread sources teach`."""
+"""`longthread sources teach` and `longthread sources metrics`."""
 
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import pytest
 from tests.cli.conftest import Run
 
 pytestmark = pytest.mark.one_backend
+
+CUBES = """
+cubes:
+  - name: launches
+    sql_table: launches
+    measures:
+      - {name: flights, type: count, title: 发射次数}
+      - {name: running, type: sum, sql: id, rolling_window: {trailing: unbounded}}
+    dimensions:
+      - {name: outcome, sql: outcome, type: string, description: How it ended.}
+"""
 
 
 def test_a_source_is_taught_listed_and_untaught(run: Run) -> None:
@@ -41,3 +53,32 @@ def test_what_cannot_be_taught_is_said(run: Run) -> None:
     ):
         assert run("sources", "teach", "demo", *words, code=2).exception
     assert run("sources", "teach", "nothing-there", code=2).exception
+
+
+def test_metrics_are_imported_listed_and_asked(run: Run, tmp_path: Path) -> None:
+    file = tmp_path / "cubes.yml"
+    file.write_text(CUBES, "utf-8")
+    refused = run("sources", "metrics", "demo", str(file), code=2)
+    assert "the metric running: it has `rolling_window`" in str(refused.exception)
+    assert "--skip imports the others" in str(refused.exception)
+    made = run("sources", "metrics", "demo", str(file), "--skip")
+    assert made.stdout == "Imported 1 metrics, 1 dimensions, 0 joins, version 1: the source demo.\n"
+    assert "Left out: the metric running" in made.stderr
+    assert run("sources", "metrics", "demo").stdout.splitlines() == [
+        "metric\tflights / 发射次数\t\tCOUNT(*)",
+        "dimension\toutcome\tHow it ended.\toutcome",
+    ]
+    assert json.loads(run("sources", "metrics", "demo", "--json").stdout)["metrics"][0]["table"] == "launches"
+    assert "semantics:" in run("sources", "show", "demo").stdout
+    args = '{"metrics": ["发射次数"], "by": ["outcome"]}'
+    tried = run("tools", "run", "query_metric", "--args", args, "--source", "demo").stdout
+    assert "flights" in tried
+
+
+def test_what_cannot_be_imported_is_said(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "x.yml").write_text("models: []", "utf-8")
+    assert "nothing to import" in str(run("sources", "metrics", "demo", str(tmp_path / "x.yml"), code=2).exception)
+    assert run("sources", "metrics", "nothing-there", code=2).exception
+    args = '{"metrics": ["x"]}'
+    tried = run("tools", "run", "query_metric", "--args", args, "--source", "demo", code=2)
+    assert "The source has no metrics" in str(tried.exception)

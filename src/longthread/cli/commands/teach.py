@@ -1,4 +1,4 @@
-"""`longthread sources …`; `teach` is of the business terms and examples of a source."""
+"""`longthread sources …`; `teach` is of the business terms and examples of a source, `metrics` of its metrics."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ from longthread.cli import options
 from longthread.cli.commands.catalog import commands, with_catalog
 from longthread.cli.screen import echo, tabbed
 from longthread.cli.terminal import print_line
-from longthread.errors import InvalidInput
+from longthread.errors import CatalogInvalid, InvalidInput
+from longthread.model.visible import in_line
 
 sources = commands("source")
 
@@ -53,6 +54,51 @@ def teach(
             echo(f"{told}: the source {change.name}.")
         return
     _list(source, as_json=as_json, database=database)
+
+
+@sources.command()
+def metrics(
+    source: Annotated[str, typer.Argument(help="A source of the catalog, or an address: then it becomes one.")],
+    files: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="[FILE|FOLDER]…", help="dbt's semantic models and metrics, or Cube's cubes, in YAML."),
+    ] = None,
+    skip: Annotated[bool, typer.Option("--skip", help="Leave out what cannot be taken over.")] = False,
+    as_json: options.AsJson = False,
+    database: options.Database = None,
+) -> None:
+    """Import the metrics of a source from dbt or Cube, or list those it has. Metrics of the same names are replaced."""
+    if not files:
+        _list_metrics(source, as_json=as_json, database=database)
+        return
+    from longthread.tools.semantic.imported import read_layers
+
+    layer = read_layers(files)
+    if layer.problems and not skip:
+        raise CatalogInvalid(problems=[*layer.problems, "--skip imports the others."])
+    for problem in layer.problems:
+        echo(f"Left out: {in_line(problem)}", err=True)
+    given = {"semantics": layer.semantics}
+    change = with_catalog(database, lambda catalog: catalog.teach(source, given), creates=True)
+    if as_json:
+        print_line(change.to_json())
+        return
+    counted = ", ".join(f"{len(items)} {kind}" for kind, items in given["semantics"].items())
+    echo(f"Imported {counted}, version {change.definition.version}: the source {change.name}.")
+
+
+def _list_metrics(source: str, *, as_json: bool, database: str | None) -> None:
+    found = with_catalog(database, lambda catalog: catalog.taught_source(source))
+    layer = found.body.get("semantics") or {}
+    if as_json:
+        print_line({"source": found.name, **layer})
+        return
+    for kind in ("metric", "dimension"):
+        for each in layer.get(f"{kind}s") or []:
+            names = " / ".join([each["name"], *each.get("synonyms", ())])
+            echo(tabbed((kind, names, each.get("meaning", ""), each["sql"])))
+    if not layer:
+        echo(f"The source {found.name} has no metrics yet. Give files of dbt's or Cube's.", err=True)
 
 
 def _list(source: str, *, as_json: bool, database: str | None) -> None:

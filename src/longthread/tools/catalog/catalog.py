@@ -47,7 +47,7 @@ from longthread.tools.catalog.over_http import expect_definable
 from longthread.tools.catalog.plan import KnownCatalog, planned
 from longthread.tools.catalog.role import version_of
 from longthread.tools.catalog.source_address import address_of, may_be_name
-from longthread.tools.catalog.teach import name_of, taught, untaught
+from longthread.tools.catalog.teach import name_of, taught, untaught, with_semantics
 from longthread.tools.skills.folder import exported, write_skill
 
 
@@ -242,8 +242,9 @@ class Catalog:
         """Adds and removes business terms and examples of a source, by its name or address; an unknown address is
         added.
 
-        `given` has the `description`, `terms` and `examples` to add, `gone` the terms' names and the examples'
-        questions to remove. Raises DefinitionNotFound, CatalogInvalid; InvalidInput: an item to be removed is missing.
+        `given` has the `description`, `terms`, `examples` and `semantics` to add, `gone` the terms' names and the
+        examples' questions to remove. Raises DefinitionNotFound, CatalogInvalid; InvalidInput: an item to be removed is
+        missing.
         """
         gone = gone or {}
         async with self._store.writing() as tx:
@@ -252,6 +253,7 @@ class Catalog:
             there = _source_named(Names(each.definition for each in known.stored), source)
             body = untaught(there.body, terms=gone.get("terms", ()), examples=gone.get("examples", ()))
             body = taught(body, terms=given.get("terms", ()), examples=given.get("examples", ()))
+            body = with_semantics(body, given["semantics"]) if "semantics" in given else body
             body |= {"description": given["description"]} if "description" in given else {}
             about = {"id": there.id} if there.id else {}
             changes = _changes(known, _drafts([{"kind": "source", "name": there.name, **about, **body}]))

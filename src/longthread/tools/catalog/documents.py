@@ -64,6 +64,18 @@ def read_paths(paths: Iterable[str | Path], stdin: str = "", *, kind: Kind | Non
     return found
 
 
+def read_mappings(paths: Iterable[str | Path]) -> list[Mapping[str, Any]]:
+    """The objects of YAML and JSON files that are no definitions of ours, also of files deep in folders. Raises
+    CatalogInvalid; InvalidInput: a file cannot be read."""
+    found: list[Mapping[str, Any]] = []
+    for path in paths:
+        place = Path(path).expanduser()
+        files = sorted(each for each in place.rglob("*") if each.suffix in SUFFIXES) if place.is_dir() else [place]
+        for file in files:
+            found += [data for _, data in _parsed(_text_of(file), str(file)) if isinstance(data, Mapping)]
+    return found
+
+
 def read_skills(paths: Iterable[str | Path]) -> list[DefinitionDocument]:
     """The skills that folders are or have. Raises CatalogInvalid; InvalidInput: a folder has no skill."""
     found: list[DefinitionDocument] = []

@@ -78,6 +78,17 @@ def untaught(body: Mapping[str, Any], *, terms: Sequence[str], examples: Sequenc
     }
 
 
+def with_semantics(body: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, Any]:
+    """Adds or replaces metrics and dimensions, by name, and adds joins."""
+    there = body.get("semantics") or {}
+    made = {kind: _merged(there.get(kind) or [], given.get(kind) or [], "name") for kind in ("metrics", "dimensions")}
+    joins = [
+        *(there.get("joins") or []),
+        *(each for each in given.get("joins") or [] if each not in there.get("joins", [])),
+    ]
+    return {**body, "semantics": {**made, "joins": joins}}
+
+
 def name_of(address: str) -> str:
     """A name for a source from its address: its file or database."""
     if is_url(address):
