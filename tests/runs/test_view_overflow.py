@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
+import sqlite3
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, closing
 from pathlib import Path
 from typing import Any
 
@@ -130,6 +131,52 @@ async def test_a_limit_is_kept_only_where_a_call_has_fitted(open_analyst: OpenAn
     assert (await model_steps(other))[-1].usage["budget"] > 20_000
 
 
+NAMES = ("id INTEGER PRIMARY KEY", "customer_name TEXT", "amount REAL", "created_at TEXT", "城市 TEXT")
+
+
+@pytest.fixture
+def many_tables(tmp_path: Path) -> str:
+    """Twelve tables, of which one has a row."""
+    path = tmp_path / "many.sqlite"
+    with closing(sqlite3.connect(path)) as connection:
+        for n in range(12):
+            connection.execute(f"CREATE TABLE table_number_{n} ({', '.join(NAMES)})")
+        connection.execute("INSERT INTO table_number_3 VALUES (1, 'x', 12345.5, '2024', '北京')")
+        connection.commit()
+    return str(path)
+
+
+@pytest.mark.parametrize(("window", "is_small"), [(4_096, True), (8_192, False)])
+async def test_a_small_window_shows_the_newest_rows_and_the_columns_in_use(
+    open_analyst: OpenAnalyst, many_tables: str, window: int, is_small: bool
+) -> None:
+    statement = "SELECT a.amount AS the_amount, a.城市 AS 所在城市 FROM table_number_3 AS a WHERE a.customer_name = 'x'"
+    looks = [call("list_tables"), call("describe_table", table="table_number_3")]
+    model = ScriptedChatModel([*looks, call("run_sql", sql=statement), finish("12,345.5 [q1].")])
+    analyst = await open_analyst(model, memory_context_window=window)
+    events = await ask(analyst, many_tables, "What is the amount of the customer x in Beijing in 2024?")
+    assert events[-1].type == "finished"
+    shown = [[str(message.text) for message in made.messages[1:]] for made in model.calls]
+    assert all(name.split()[0] in "".join(shown[2]) for name in NAMES), "the statement is written from the columns"
+    assert "12345.5" in "".join(shown[3]) and "北京" in "".join(shown[3])
+    assert all(name.split()[0] in "".join(shown[3]) for name in NAMES)
+    small = [each for each in warnings(events) if "is small for this source" in each]
+    assert len(small) == is_small
+    assert all("4,096 tokens" in each and "MEMORY_CONTEXT_WINDOW=8192" in each for each in small)
+    later = await open_analyst([finish("Yes.")], memory_context_window=window)
+    assert not warnings(await ask(later, many_tables, "Thanks?")), "it is said once"
+
+
+async def test_a_source_of_wide_tables_wants_a_larger_window(open_analyst: OpenAnalyst, tmp_path: Path) -> None:
+    with closing(sqlite3.connect(tmp_path / "wide.sqlite")) as connection:
+        for n in range(3):
+            columns = ", ".join(f"a_column_of_many_words_{c} INTEGER" for c in range(200))
+            connection.execute(f"CREATE TABLE wide_{n} ({columns})")
+    analyst = await open_analyst([finish("Hello.")], memory_context_window=8_192)
+    told = warnings(await ask(analyst, str(tmp_path / "wide.sqlite"), "Hello?"))
+    assert ["MEMORY_CONTEXT_WINDOW=16384" in each for each in told] == [True]
+
+
 async def test_other_errors_are_what_they_were(open_analyst: OpenAnalyst, shop: str) -> None:
     model = ScriptedChatModel([RuntimeError("Rate limit: too many tokens per minute"), finish("3")])
     analyst = await open_analyst(model, retry_attempts=0)
@@ -182,7 +229,8 @@ async def test_a_reply_that_is_reserved_too_large_is_refitted_at_its_own_endpoin
         reserved = [request.body["max_tokens"] for request in small.requests]
         # At most a quarter of the window is left to the reply, once that is known.
         assert reserved[0] == 2_000 and 256 <= max(reserved[-3:]) <= 1_024
-        assert not warnings(await ask(await open_at(small), shop, "And here?", "u"))
+        [small_window] = warnings(await ask(await open_at(small), shop, "And here?", "u"))
+        assert "4,096 tokens, is small for this source" in small_window
         elsewhere = await open_at(large)
         for n in range(3):
             assert not warnings(await ask(elsewhere, shop, f"Question {n}?", "v"))

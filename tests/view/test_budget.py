@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from longthread.view.budget import LEAST, extra_budget, message_budget, reply_reserve, too_small
+from longthread.view.budget import LEAST, extra_budget, least_of, message_budget, reply_reserve, too_small
 
 
 def test_what_the_reply_takes_is_at_most_a_quarter() -> None:
@@ -27,9 +27,22 @@ def test_the_reserve_of_the_reply_gives_way_to_the_messages() -> None:
         )
         assert 256 <= reserve <= 3_000
         assert reserve + left + fixed == 10_800
-        assert reserve == 3_000 or left <= LEAST, "it gives way only as far as it must"
-        assert left >= LEAST or reserve == 256
+        assert reserve == 3_000 or left <= 1_024, "it gives way only as far as it must"
+        assert left >= 1_024 or reserve == 256
     assert reply_reserve(12_000, output=100, fixed=11_000) == 100
+
+
+def test_messages_have_their_least_before_the_reply_has_all_of_its_own() -> None:
+    assert [least_of(window) for window in (1, 1_000, 2_000, 4_096, 8_192, 10**6)] == [
+        256,
+        256,
+        500,
+        1_024,
+        1_024,
+        1_024,
+    ]
+    assert message_budget(4_096, output=2_000, fixed=2_000) == 1_024
+    assert message_budget(4_096, output=2_000, fixed=2_000, least=LEAST) == 662
 
 
 def test_known_facts_get_a_part_of_what_is_left() -> None:

@@ -70,10 +70,10 @@ class ContextWindows:
             await self._learn(assumed, now.tokens)
         return await self._of(model)
 
-    def server_of(self, model: ChatModel) -> str:
-        """Return the kind of a model's server, as it told; empty if it did not."""
-        told = self._told.get((model.address, model.name), (None, -inf))[0]
-        return told.server if told is not None else ""
+    def server_of(self, name: str) -> str:
+        """Return the kind of the server that told the window of a model of this name; empty if none did."""
+        names = {name, name.partition(":")[2]}
+        return next((told.server for (_, each), (told, _) in self._told.items() if told and each in names), "")
 
     async def _learn(self, assumed: AssumedWindow, tokens: int) -> None:
         self._learned[assumed] = tokens, time.monotonic()

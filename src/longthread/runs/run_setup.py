@@ -18,6 +18,7 @@ from longthread.runs.run_context import RunContext
 from longthread.runs.services.shared import RunServices
 from longthread.runs.start import StartedRun
 from longthread.runs.streams.events import EventStream
+from longthread.runs.view_budget import small_window_note
 from longthread.store.memories import Owner
 from longthread.tools.analysis.likely_tables import Likely
 from longthread.tools.analysis.schema_prompt.ddl_text import schema_text
@@ -83,6 +84,7 @@ def run_context(services: RunServices, started: StartedRun, assignment: Assignme
         context.teaching = partial(taught, services.store, asked, questions_of(started.window, run.question))
         first, metrics = questions_of(started.window, run.question)[-1], list(described(assignment.metrics))
         context.describing = partial(read_schema, context, asked, first, metrics)
+        context.sizing = partial(small_window_note, context, asked) if past is None else None
     context.tools = {tool.name: tool for tool in _tools(services, started, assignment, context, skills, owner)}
     return context
 

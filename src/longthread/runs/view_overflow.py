@@ -15,8 +15,8 @@ from longthread.runs.attempts import retried
 from longthread.runs.budget import malformed_in_a_row
 from longthread.runs.request import ChatRequest
 from longthread.runs.run_context import RunContext
+from longthread.runs.view_budget import reply_tokens
 from longthread.runs.views import view_of
-from longthread.view.budget import reply_reserve
 from longthread.view.correction import CEILING
 from longthread.view.tokens import estimate
 
@@ -30,6 +30,10 @@ _RAISED = 1.5
 async def compose_request(context: RunContext, model: ChatModel) -> ChatRequest:
     """Return a request with the run's next view. Raises WindowTooSmall: prompt and tools leave no room for messages."""
     await _choose_prompt(context)
+    if context.sizing is not None:
+        sizing, context.sizing = context.sizing, None
+        if note := await sizing():
+            await context.stream.publish("warning", message=note)
     was_cut, view = context.cut, view_of(context)
     if context.cut and not was_cut:
         window = f"The context window of {context.run.model}, {context.tokens:,} tokens, is too small for the prompt"
@@ -118,15 +122,14 @@ async def _smaller(context: RunContext, request: ChatRequest, overflow: Overflow
     if overflow.in_silence:
         said = f"The server read only {overflow.in_silence:,} tokens of its prompt, and left out the rest. {said}"
     if is_near(request.model.address):
-        said = f"{said} For more, raise {window_setting(context.windows.server_of(request.model))}."
+        said = f"{said} For more, raise {window_setting(context.windows.server_of(request.model.name))}."
     await context.stream.publish("warning", message=said)
     return smaller
 
 
 def _bounded(context: RunContext, request: ChatRequest) -> ChatRequest:
     """Limit the reply's tokens to the room that is left: some servers refuse a reply that could be longer."""
-    fixed = int(context.fixed_tokens * context.factor)
-    reserve = reply_reserve(context.tokens, output=context.output, fixed=fixed)
+    reserve = reply_tokens(context)
     if reserve >= context.output or request.model.max_tokens is None:
         return request
     return replace(request, options=replace(request.options, max_tokens=reserve))

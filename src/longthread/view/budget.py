@@ -8,6 +8,9 @@ SAFETY = 0.10
 """Share of the window left free for estimation errors (document 004 §4.1)."""
 LEAST = 256
 """The least tokens for messages: a question and one result."""
+USUAL_LEAST = 1_024
+"""Tokens for messages before the reply and the tools' descriptions have all of theirs, in at most a quarter of the
+window: a question, its tables' columns, a statement and a result."""
 LARGE_WINDOW, LARGE_REPLY = 64_000, 16_000
 """Tokens of a window from which on more is reserved for the reply, and the most of that (document 004 §4.1)."""
 LEAST_REPLY = 256
@@ -16,17 +19,23 @@ EXTRA_SHARE = 0.3
 """Share of the window for optional extras, such as known facts."""
 
 
-def message_budget(window: int, *, output: int, fixed: int, least: int = LEAST) -> int:
-    """The window without safety share, reply reserve and `fixed` tokens. Below `least` the window is too small."""
-    return _free(window) - fixed - reply_reserve(window, output=output, fixed=fixed, least=least)
+def least_of(window: int) -> int:
+    """Tokens that messages have in a window before others have all of theirs; in a small one fewer than in others."""
+    return max(LEAST, min(USUAL_LEAST, window // 4))
 
 
-def reply_reserve(window: int, *, output: int, fixed: int, least: int = LEAST) -> int:
+def message_budget(window: int, *, output: int, fixed: int, least: int | None = None) -> int:
+    """The window without safety share, reply reserve and `fixed` tokens. Below `LEAST` the window is too small."""
+    return free_tokens(window) - fixed - reply_reserve(window, output=output, fixed=fixed, least=least)
+
+
+def reply_reserve(window: int, *, output: int, fixed: int, least: int | None = None) -> int:
     """Tokens for the reply: `output`, or in a large window an eighth of it, up to `LARGE_REPLY`, if that is more; at
     most a quarter of the window. Less, down to `LEAST_REPLY`, if the messages would have less than `least`."""
     large = min(LARGE_REPLY, window // 8) if window >= LARGE_WINDOW else 0
     usual = min(max(output, large), window // 4)
-    return max(min(usual, _free(window) - fixed - least), min(usual, LEAST_REPLY))
+    least = least_of(window) if least is None else least
+    return max(min(usual, free_tokens(window) - fixed - least), min(usual, LEAST_REPLY))
 
 
 def extra_budget(window: int, room: int) -> int:
@@ -42,7 +51,8 @@ def too_small(model: str, window: int, *, output: int, fixed: int) -> WindowTooS
     return WindowTooSmall(model=model, window=_tokens(window), needed=needed)
 
 
-def _free(window: int) -> int:
+def free_tokens(window: int) -> int:
+    """The window without the share for errors of the estimate."""
     return int(window * (1 - SAFETY))
 
 
