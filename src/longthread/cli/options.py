@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, get_args
 
 import typer
+
+from longthread.errors import InvalidInput
+from longthread.model.run import Protocol
 
 SourceOption = Annotated[
     str | None,
@@ -39,7 +42,12 @@ ReadOnly = Annotated[
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object a line.")]
 ProtocolOption = Annotated[
-    str, typer.Option("--protocol", help="How the model calls tools: auto, native or json.", metavar="auto|native|json")
+    str,
+    typer.Option(
+        "--protocol",
+        help="How the model speaks: by its tool calls, as JSON, in SQL, or what suits it.",
+        metavar="auto|native|json|sql",
+    ),
 ]
 Serde = Annotated[
     str | None,
@@ -54,3 +62,12 @@ AllowPickle = Annotated[
 Aes = Annotated[
     bool, typer.Option("--aes", help="LangGraph's checkpoints are encrypted with the key in LANGGRAPH_AES_KEY.")
 ]
+
+
+def read_protocol(name: str) -> Protocol:
+    """Return a protocol by its name. Raises InvalidInput."""
+    for known in get_args(Protocol):
+        if name == known:
+            protocol: Protocol = known
+            return protocol
+    raise InvalidInput(reason=f"There is no protocol {name}. Use one of: {', '.join(get_args(Protocol))}.")

@@ -21,7 +21,7 @@ from longthread.errors import LongthreadError
 from longthread.llm.chat import CallOptions, ChatModel, reply_of
 from longthread.llm.failures import ProviderError
 from longthread.messages.message import Message
-from longthread.model.run import Step
+from longthread.model.run import Protocol, Step
 from longthread.runs.analyst import Analyst
 from longthread.store import runs
 from longthread.testing.gold_questions import Row, SqlQuestion, have_same_rows
@@ -71,6 +71,7 @@ class AnalystEval:
     analyst: Analyst
     model: str
     plain: ChatModel | None = None
+    protocol: Protocol = "auto"
     seen: dict[tuple[str, str], AnalystOutcome] = field(default_factory=dict)
     """Outcomes of an earlier, interrupted eval."""
 
@@ -105,7 +106,12 @@ class AnalystEval:
         started, user = time.monotonic(), self.analyst.settings.user
         try:
             handle = await self.analyst.ask(
-                question.asked, user_id=user, source=spec, model=self.model, thread_id=thread_id
+                question.asked,
+                user_id=user,
+                source=spec,
+                model=self.model,
+                protocol=self.protocol,
+                thread_id=thread_id,
             )
             final = await handle.wait()
         except LongthreadError as error:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import sys
 from collections.abc import Awaitable, Callable
-from typing import TYPE_CHECKING, Annotated, get_args
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.markup import escape
@@ -16,7 +16,6 @@ from longthread.cli.find_thread import find_thread
 from longthread.cli.show_run import finish_summary
 from longthread.cli.terminal import Terminal
 from longthread.errors import InvalidInput
-from longthread.model.run import Protocol
 from longthread.settings import Settings
 
 if TYPE_CHECKING:
@@ -50,7 +49,7 @@ def ask(
             thread_id=await find_thread(analyst.store, thread, user=settings.user, **new),
             source=source,
             model=model,
-            protocol=checked_protocol(protocol),
+            protocol=options.read_protocol(protocol),
             max_steps=max_steps,
             agent=agent,
             user_id=settings.user,
@@ -97,15 +96,6 @@ async def _run(
         code = await see_through(analyst, handle, terminal)
         await finish_summary(analyst, terminal)
         return code
-
-
-def checked_protocol(name: str) -> Protocol:
-    """A protocol by its name."""
-    for known in get_args(Protocol):
-        if name == known:
-            found: Protocol = known
-            return found
-    raise InvalidInput(reason=f"There is no protocol {name}. Use one of: {', '.join(get_args(Protocol))}.")
 
 
 def _read_input() -> str:

@@ -11,7 +11,6 @@ from rich.markup import escape
 
 from longthread.cli import options
 from longthread.cli.commands.approve import decided_here, see_through
-from longthread.cli.commands.ask import checked_protocol
 from longthread.cli.find_thread import find_thread
 from longthread.cli.show_run import finish_summary
 from longthread.cli.terminal import Terminal
@@ -42,7 +41,7 @@ def chat(
     from longthread.runs.analyst import Analyst
 
     settings = Settings.load(database=database)
-    checked = checked_protocol(protocol)
+    checked = options.read_protocol(protocol)
     terminal = Terminal()
     # One loop for the whole conversation, left between questions: so Ctrl-C at the prompt just leaves.
     with asyncio.Runner() as runner:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from longthread.cli.options import ProtocolOption, read_protocol
 from longthread.cli.progress import shown
 from longthread.cli.screen import echo
 from longthread.cli.whole_store import run
@@ -174,6 +175,7 @@ def analyst(
         int | None, typer.Option("--sample", min=1, help="Ask only so many questions, chosen at random.")
     ] = None,
     seed: Annotated[int, typer.Option("--seed", help="Another seed chooses others.")] = 7,
+    protocol: ProtocolOption = "auto",
     results: Annotated[
         Path | None,
         typer.Option("--results", help="Write each outcome here. If it is there, the eval goes on behind it."),
@@ -187,6 +189,7 @@ def analyst(
 
     threads = sample(in_conversations(read_questions(file), follow_ups=follow_ups), count, seed)
     folder = databases or file.parent
+    spoken = read_protocol(protocol)
     asked = [
         [(question, source or str(find_database(folder, question.database))) for question in thread]
         for thread in threads
@@ -199,7 +202,7 @@ def analyst(
             name = model_name(model, settings)
             plain = resolve_model(name, settings) if baseline else None
             async with Analyst.open(settings) as opened:
-                evaluation = AnalystEval(opened, name, plain, read_outcomes(results) if results else {})
+                evaluation = AnalystEval(opened, name, plain, spoken, read_outcomes(results) if results else {})
                 total = sum(map(len, asked))
                 async for outcome in evaluation.outcomes(asked):
                     outcomes.append(outcome)
