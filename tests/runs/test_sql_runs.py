@@ -124,3 +124,29 @@ async def test_the_first_of_several_calls_is_run(open_analyst: OpenAnalyst, shop
     analyst = await open_analyst(model)
     events = await ask(analyst, "How many customers?", shop)
     assert [event.data["action"] for event in events if event.type == "step_finished"] == ["list_tables"]
+
+
+async def test_a_model_that_repeats_a_failing_statement_pauses_with_what_was_done(
+    open_analyst: OpenAnalyst, shop: str
+) -> None:
+    wrong = fence("SELECT COUNT(*) FROM customer")
+    model = ScriptedModel([*[wrong] * 4, "There are 59 businesses [q3]."])
+    analyst = await open_analyst(model)
+    events = await ask(analyst, "How many customers?", shop, protocol="sql", max_steps=12)
+    assert (events[-1].type, events[-1].data["reason"]) == ("paused", "repeated")
+    summary = events[-1].data["summary"]
+    assert "59" not in summary and "customer" in summary, "no query gave that number"
+
+
+async def test_after_two_failures_of_a_kind_the_error_stands_alone_and_another_reply_is_drawn(
+    open_analyst: OpenAnalyst, shop: str
+) -> None:
+    statements = [fence(f"SELECT {name} FROM customers") for name in ("nam", "namm", "nammm")]
+    model = ScriptedModel([*statements, fence(COUNT), "3 [q4]."])
+    analyst = await open_analyst(model)
+    await ask(analyst, "How many customers?", shop, protocol="sql")
+    told = [call.messages[-1].text for call in model.calls[1:4]]
+    assert [len(text.split(". ")) > 1 for text in told] == [True, False, False]
+    assert told[1] == "That failed: There is no column namm."
+    assert [call.options.get("temperature", 0.0) for call in model.calls] == [0.0, 0.0, 0.5, 0.5, 0.0]
+    await check_told_again(analyst, model)

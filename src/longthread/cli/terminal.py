@@ -142,7 +142,11 @@ def print_line(data: Mapping[str, Any]) -> None:
     sys.stdout.flush()
 
 
-_PAUSES = {"max_steps": "Paused: the steps are used up.", "stopped": "Stopped. What was done is kept."}
+_PAUSES = {
+    "max_steps": "Paused: the steps are used up.",
+    "repeated": "Paused: the model repeats a call that fails.",
+    "stopped": "Stopped. What was done is kept.",
+}
 
 
 def _args(args: Mapping[str, Any]) -> str:

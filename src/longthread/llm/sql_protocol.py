@@ -41,6 +41,7 @@ _CELL = 100
 """Characters of a cell."""
 _FENCE = re.compile(r"```(?:\w*)[ \t]*\n?(?P<sql>.*?)(?:```|\Z)", re.S)
 _BEGINS = re.compile(r"(?:--[^\n]*\n\s*|/\*.*?\*/\s*|\(\s*)*(?:SELECT|WITH)\b", re.I | re.S)
+_FIRST_SENTENCE = re.compile(r".*?(?:\.(?=\s)|\Z)", re.S)
 _ARGUMENTS = ("sql", "query", "statement")
 
 
@@ -96,8 +97,13 @@ def _is_first_result(messages: Sequence[Message]) -> bool:
 def render_writing(messages: Sequence[Message]) -> list[Message]:
     """Convert a history to the form of the writing: statements in fences, results as short tables."""
     shown: list[Message] = []
+    failure = ""
     for message in messages:
         role, text = _written(message)
+        if message.role == "tool":
+            failure, before = failure_of(message), failure
+            # Whom the hints have not helped is told the error alone.
+            text = _FIRST_SENTENCE.match(text)[0] if failure and failure == before else text  # type: ignore[index]
         if not text.strip():
             continue
         if shown and shown[-1].role == role:  # some servers refuse two messages of one role in a row
@@ -105,6 +111,18 @@ def render_writing(messages: Sequence[Message]) -> list[Message]:
         else:
             shown.append(Message(role, text, id=message.id))
     return shown
+
+
+def failure_of(message: Message) -> str:
+    """Return the type of a result's error; empty for another message."""
+    error = observation_of(str(message.text)).get("error") if message.role == "tool" else None
+    return str(error.get("type")) if isinstance(error, Mapping) else ""
+
+
+def is_stuck(messages: Sequence[Message]) -> bool:
+    """Return whether the last two results are errors of one type."""
+    kinds = [failure_of(message) for message in messages if message.role == "tool"][-2:]
+    return len(kinds) == 2 and kinds[0] == kinds[1] != ""
 
 
 def _written(message: Message) -> tuple[Any, str]:

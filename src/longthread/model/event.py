@@ -17,7 +17,7 @@ EventType = Literal[
     "decided",  # calls [{id, tool, decision, by, args?, message?}], pending: how many are still undecided, request?
     "warning",  # message: something was cut, retried or not understood
     "finished",  # answer, citations, queries, usage
-    "paused",  # summary, reason (max_steps | stopped | interrupted | superseded), hint, unfinished?
+    "paused",  # summary, reason (max_steps | repeated | stopped | interrupted | superseded), hint, unfinished?
     "failed",  # error {type, message}, unfinished?
 ]
 FINAL: frozenset[str] = frozenset({"finished", "paused", "failed"})

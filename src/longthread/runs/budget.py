@@ -2,23 +2,27 @@
 
 from __future__ import annotations
 
+import json
 import logging
+import re
 import time
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
+from typing import Literal
 
 from longthread.llm.chat import ChatModel
 from longthread.llm.models import DEMO, failure_reason
 from longthread.llm.overflow import asked_in_room
 from longthread.messages.message import Message
 from longthread.messages.sanitize import storable
+from longthread.model.fold import PARSE_ERROR, observation_of
 from longthread.model.ids import new_id
 from longthread.model.run import Step
 from longthread.runs.evidence import is_reminder
 from longthread.runs.progress import progress_digest
 from longthread.runs.request import ChatRequest
-from longthread.runs.run_context import RunContext, is_malformed, noted
+from longthread.runs.run_context import RunContext, is_malformed, noted, pairs
 from longthread.store import runs
 from longthread.store.event_view import events_of_step
 from longthread.view.condense import cut_middle
@@ -27,14 +31,20 @@ _NOTES_LIMIT = 12_000
 """Characters of the notes that a summary is written from: a run of many steps has more."""
 MALFORMED_LIMIT = 3
 """Replies in a row that could not be read before a run fails."""
+REPEATED_LIMIT = 3
+"""Failed calls in a row that had failed before in the same form, before a run pauses."""
+_NUMBER = re.compile(r"\d+(?:[.,]\d+)*")
 
 _SUMMARY = """\
-You ran out of steps before the question was answered. Write a short progress report for the user, in the language of \
+The run paused before the question was answered. Write a short progress report for the user, in the language of \
 the question: the question, what is done, what was found, what problems came up, what is left to do. Use only what \
 the notes say; keep labels such as [q3].
 
 Notes:
 {digest}"""
+
+PauseReason = Literal["max_steps", "repeated"]
+"""Why a run pauses by itself: its steps are used up, or it repeats a call that fails."""
 
 _log = logging.getLogger(__name__)
 
@@ -55,7 +65,7 @@ class Budget:
             return True
         return context.allowance is not None and not context.allowance.take()
 
-    async def summary(self, context: RunContext) -> None:
+    async def summary(self, context: RunContext, reason: PauseReason = "max_steps") -> None:
         """Write a summary of the run into the log: the model's report (a step of its own), or else the digest."""
         digest = progress_digest(context.run.question, context.window.own)
         # Before the call: its text belongs to the summary, not to the last reply.
@@ -63,7 +73,10 @@ class Budget:
         started, clock = datetime.now(UTC), time.monotonic()
         # The demo model only answers questions: the digest serves.
         written = None if context.run.model == DEMO else await self._written(context, digest)
-        message = noted(Message("assistant", written or digest, id=context.message_id), kind="summary")
+        if written and (invented := {*_NUMBER.findall(written)} - {*_NUMBER.findall(digest)}):
+            _log.warning("The progress summary had numbers that no query gave: %s", ", ".join(sorted(invented)[:5]))
+            written = ""
+        message = noted(Message("assistant", written or digest, id=context.message_id), kind="summary", reason=reason)
         async with context.stream.writing() as (tx, held):
             [entry] = await context.write(tx, held, [message])
             if written is not None:
@@ -96,6 +109,20 @@ class Budget:
                 "The progress summary failed: %s", failure_reason(error, context.settings, context.own_settings)
             )
             return ""
+
+
+def is_stuck(messages: Sequence[Message]) -> bool:
+    """Return whether a run's last calls failed, each in a form in which it had failed before."""
+    failed: set[str] = set()
+    repeated = 0
+    for _, call, result in pairs(messages):
+        form = json.dumps([call["name"], call["args"]], sort_keys=True, default=str)
+        if observation_of(str(result.text)).get("ok") is not False or call["name"] == PARSE_ERROR:
+            repeated = 0
+            continue
+        repeated = repeated + 1 if form in failed else 0
+        failed.add(form)
+    return repeated >= REPEATED_LIMIT
 
 
 def malformed_in_a_row(messages: Sequence[Message]) -> int:

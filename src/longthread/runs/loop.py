@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from longthread.llm.models import RunModels
-from longthread.runs.budget import Budget
+from longthread.runs.budget import Budget, is_stuck
 from longthread.runs.outcome import is_over
 from longthread.runs.run_context import RunContext, open_calls
 from longthread.runs.steps import call_model, call_tools
@@ -25,6 +25,8 @@ async def drive(context: RunContext, models: RunModels) -> bool:
             return False
         if calls:
             await call_tools(context, calls)
+        elif is_stuck(context.window.own):
+            await budget.summary(context, "repeated")
         elif budget.is_spent(context):
             await budget.summary(context)
         else:

@@ -33,7 +33,8 @@ def outcome_of(context: RunContext) -> tuple[RunStatus, dict[str, Any]]:
             return "finished", {"answer": text, "citations": citations(text, queries), **shared}
         case "summary":
             hint = words_for(context.run.question)["hint"]
-            return "paused", {"reason": "max_steps", "summary": text, "hint": hint, **shared}
+            reason = note_of(last).get("reason", "max_steps")
+            return "paused", {"reason": reason, "summary": text, "hint": hint, **shared}
     count = malformed_in_a_row(context.window.own)
     error = JsonParseFailed(count=count, other="native" if context.protocol == "json" else "json")
     return "failed", {"error": error.described(), "error_type": error.code, **shared}

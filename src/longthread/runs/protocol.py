@@ -24,7 +24,7 @@ from longthread.llm.json_protocol import (
 )
 from longthread.llm.models import DEMO, failure_reason, refuses_tools, reply_limit, setting_name, supports_tools
 from longthread.llm.overflow import overflow_of
-from longthread.llm.sql_protocol import parse_answer, parse_written, render_answering, render_writing
+from longthread.llm.sql_protocol import is_stuck, parse_answer, parse_written, render_answering, render_writing
 from longthread.llm.sql_reply import plain, was_tried
 from longthread.messages.message import Message, tool_call
 from longthread.messages.sanitize import storable
@@ -36,6 +36,9 @@ from longthread.runs.evidence import MARK, find_unsupported, reminder, was_remin
 from longthread.runs.request import ChatRequest
 from longthread.runs.run_context import RunContext, is_malformed, noted, pairs
 from longthread.tools.tool import Observation, Tool
+
+_OTHER_TEMPERATURE = 0.5
+"""That of a call after two failures of one kind: the same reply would fail again."""
 
 
 async def attempt(context: RunContext, request: ChatRequest) -> Message:
@@ -152,7 +155,10 @@ async def _in_sql(context: RunContext, request: ChatRequest) -> Message:
     """Ask for a statement, or for the answer from the rows of the last one. No tools are offered."""
     context.spoken = "answer" if context.answering else "sql"
     messages = render_answering(request.messages) if context.answering else render_writing(request.messages)
-    message = _clean(await replace(request, messages=messages, tools=()).reply(context))
+    options = (
+        replace(request.options, temperature=_OTHER_TEMPERATURE) if is_stuck(context.window.own) else request.options
+    )
+    message = _clean(await replace(request, messages=messages, tools=(), options=options).reply(context))
     text, tools, ran = str(message.text), list(context.tools.values()), _ran(context)
     reply = parse_answer(text, ran) if context.answering else parse_written(text, tools, ran)
     if isinstance(reply, ActionCall) and cut_off(message):

@@ -298,7 +298,7 @@ def _continued(before: Run | None, ask: RunRequest) -> Run | None:
     whether to go on. A client's own word (`continues`) is before the wording."""
     if before is None or before.status == "finished":
         return None
-    asked = before.status == "paused" and before.outcome.get("reason") == "max_steps"
+    asked = before.status == "paused" and before.outcome.get("reason") in ("max_steps", "repeated")
     says_so = asks_to_continue(ask.question) or (asked and agrees(ask.question))
     return before if (says_so if ask.continues is None else ask.continues) else None
 

@@ -225,14 +225,14 @@ class Encoder:
     def _paused(self, event: Event) -> list[agui.BaseEvent]:
         reason = str(event.data.get("reason", ""))
         summary = str(event.data.get("summary", ""))
-        if reason != "max_steps":
+        if reason not in ("max_steps", "repeated"):
             # Stopped from outside: there is no interrupt.
             return [
                 *self._close_steps(),
                 *self._leave(event.data),
                 self._end(event, agui.RunFinishedCancelledOutcome()),
             ]
-        asks = agui.Interrupt(id=event.run_id, reason="longthread:max_steps", message=event.data.get("hint"))
+        asks = agui.Interrupt(id=event.run_id, reason=f"longthread:{reason}", message=event.data.get("hint"))
         outcome = agui.RunFinishedInterruptOutcome(interrupts=[asks])
         return [*self._close_steps(), *self._whole(_message_id(event), summary), self._end(event, outcome)]
 

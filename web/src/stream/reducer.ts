@@ -158,7 +158,7 @@ export const left = (step: Step): Step => (step.status === "running" ? { ...step
 /** What the end of a run says, from its last event or from the history. */
 export function outcomeOf(status: Run["status"], outcome: Outcome): Pick<Run, "answer" | "unfinished" | "waiting" | "reason" | "error" | "cites" | "usage"> {
   const usage = outcome.usage;
-  const isOut = status === "paused" && outcome.reason === "max_steps";
+  const isOut = status === "paused" && (outcome.reason === "max_steps" || outcome.reason === "repeated");
   return {
     answer: status === "finished" ? (outcome.answer ?? "") : isOut ? (outcome.summary ?? "") : "",
     unfinished: outcome.unfinished ?? "",

@@ -134,7 +134,7 @@ export interface Run {
   warnings: readonly string[];
   decided: readonly Decided[];
   waiting: readonly WaitingCall[];
-  /** Of a paused run: `max_steps`, `stopped`, `superseded`. */
+  /** Of a paused run: `max_steps`, `repeated`, `stopped`, `superseded`. */
   reason: string | null;
   error: Failure | null;
   /** The queries that the answer may cite, once the run has ended: also those of runs that are not loaded. */

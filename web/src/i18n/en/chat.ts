@@ -75,6 +75,7 @@ export const chat = {
   "chat.continue": "Continue",
   "chat.didNotWork": "This did not work.",
   "chat.interrupted": "Interrupted: the process that worked on this ended. Finished steps are kept, and do not run again.",
+  "chat.repeated": "Paused: the model repeats a call that fails. What was found so far is above.",
   "chat.paused": "{n, plural, one {Paused after # step.} other {Paused after # steps.}} What was found so far is above.",
   "chat.stopped": "Stopped. What was done is kept.",
   "chat.unfinished": "Not finished. The model sees this text, and that it was interrupted; Continue goes on from it.",

@@ -75,6 +75,7 @@ export const chat: Record<keyof typeof en, string> = {
   "chat.continue": "继续",
   "chat.didNotWork": "没有成功。",
   "chat.interrupted": "已中断：执行它的进程不在了。已完成的部分会保留，不会重复执行。",
+  "chat.repeated": "已暂停：模型反复发出同一个失败的调用，目前的发现见上文。",
   "chat.paused": "在 {n} 步后暂停，目前的发现见上文。",
   "chat.stopped": "已停止，已完成的部分会保留。",
   "chat.unfinished": "没有写完。模型能看到这段文字，也知道它中断了；点“继续”会从这里接着写。",
