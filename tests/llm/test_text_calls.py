@@ -120,13 +120,21 @@ def test_thoughts_and_arguments_of_them(text: str, call: tuple[str, str, dict[st
         "<|tool_calls_section_begin|>",
         'Action: run_sql\nAction Input: {"sql": "SELECT',
         '[run_sql(sql="SELECT 1]',
-        f'<tool_call>{{"name": "run_sql", "arguments": {ARGS}}}</tool_call><tool_call>{{"name": "count"}}</tool_call>',
         "Thought: I should look at the tables.",
         "<think>hm</think>",
     ],
 )  # fmt: skip
 def test_calls_that_cannot_be_read_are_no_answers(text: str, strict: bool) -> None:
     assert isinstance(parsed(text, strict=strict), Malformed)
+
+
+@pytest.mark.parametrize("strict", [True, False])
+def test_the_first_call_counts_though_the_second_cannot_be_read(strict: bool) -> None:
+    text = (
+        f'<tool_call>{{"name": "run_sql", "arguments": {ARGS}}}</tool_call><tool_call>{{"name": "count"}}</tool_call>'
+    )
+    reply = parsed(text, strict=strict)
+    assert isinstance(reply, ActionCall) and reply.action == "run_sql"
 
 
 @pytest.mark.parametrize(

@@ -22,7 +22,6 @@ from longthread.runs.view_budget import small_window_note
 from longthread.store.memories import Owner
 from longthread.tools.analysis.likely_tables import Likely
 from longthread.tools.analysis.schema_prompt.ddl_text import schema_text
-from longthread.tools.analysis.schema_prompt.values import SECONDS, read_values
 from longthread.tools.analysis.source import Source
 from longthread.tools.analysis.toolbox import analysis_tools
 from longthread.tools.semantic.query_metric import described, semantic_tools
@@ -93,13 +92,12 @@ async def read_schema(context: RunContext, source: Source, question: str, metric
     """Read the schema that the SQL protocol shows: at most `_SCHEMA` of the window, the tables that the conversation's
     first `question` is about before others, and the lines of its `metrics`. Raises SourceError."""
     schema = await source.schema()
-    values = await source.work(lambda connection: read_values(connection, schema, source.dialect), SECONDS)
     notes = [f"-- {line}" for line in metrics]
     room = int(_SCHEMA * context.tokens / context.factor) - sum(estimate(note, context.family) for note in notes)
     made = await asyncio.to_thread(
         schema_text,
         schema,
-        values,
+        await source.values(),
         dialect=source.dialect,
         budget=room,
         family=context.family,

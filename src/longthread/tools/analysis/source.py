@@ -29,6 +29,7 @@ from longthread.tools.analysis.policy.restricted_schema import Restricted, restr
 from longthread.tools.analysis.policy.rewrite import rewritten
 from longthread.tools.analysis.policy.user_policy import UserPolicy
 from longthread.tools.analysis.schema import Schema
+from longthread.tools.analysis.schema_prompt.values import READ_SECONDS, SourceValues, read_values
 from longthread.tools.analysis.watch import GRACE, Interrupted, Watch
 
 T = TypeVar("T")
@@ -59,6 +60,7 @@ class Source:
         self._lock = threading.Lock()
         self._idle: list[SourceConnection] = []
         self._schema: tuple[str, Schema] | None = None
+        self._values: tuple[str, SourceValues] | None = None
         self.functions: frozenset[str] = frozenset()
         """Names of the database's own functions that only read, as of the last look at its schema."""
         self._defined: frozenset[str] = frozenset()
@@ -86,6 +88,15 @@ class Source:
     async def schema(self) -> Schema:
         """The present schema; read again only after a change."""
         return await self.work(self._current_schema)
+
+    async def values(self) -> SourceValues:
+        """What the columns hold, as the first look at this schema found it: a prompt that shows it stays the same.
+        Raises SourceError."""
+        schema = await self.schema()
+        if self._values is None or self._values[0] != schema.fingerprint:
+            read = await self.work(lambda connection: read_values(connection, schema, self.dialect), READ_SECONDS)
+            self._values = schema.fingerprint, read
+        return self._values[1]
 
     @property
     def notes(self) -> list[str]:

@@ -46,7 +46,6 @@ async def test_a_schema_tells_keys_comments_values_and_ranges(opened: Any, make_
         "CREATE TABLE sites (id INTEGER PRIMARY KEY, name TEXT /* 'It''s here', 'Kourou' */, "
         "\"first use\" TEXT /* '1968' */);",
     ]
-    assert SourceValues.from_json(values.to_json()) == values
 
 
 async def test_many_values_are_not_listed(opened: Any, make_sqlite: Any) -> None:
@@ -66,7 +65,7 @@ async def test_what_a_policy_hides_is_in_no_text(make_sqlite: Any) -> None:
     async with await open_source(str(path), policy=policy) as source:
         schema, values = await read(source)
     assert text_of(schema, values).text == "CREATE TABLE \"a b\" (city TEXT /* 'Rome' */);"
-    assert values.to_json() == {"values": {"a b": {"city": ["Rome"]}}, "ranges": {}}
+    assert (values.values, values.ranges) == ({"a b": {"city": ["Rome"]}}, {})
 
 
 def many(count: int) -> Schema:

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from itertools import islice
-from typing import Any
 
 from longthread.errors import SqlFailed, SqlRefused
 from longthread.tools.analysis.engine import SourceConnection
@@ -15,7 +14,7 @@ from longthread.tools.analysis.quoting import quoted
 from longthread.tools.analysis.schema import Column, Schema, Table
 from longthread.tools.analysis.watch import Interrupted, Watch
 
-SECONDS = 3.0
+READ_SECONDS = 3.0
 """Time for all columns of a source; those that have no turn are shown without values."""
 _FEW = 10
 """Distinct values up to which a column's are listed."""
@@ -29,23 +28,13 @@ _DATE = re.compile(r"\d{4}-\d{2}(?:-\d{2})?(?:[ T].*)?")
 _DAY = 10
 """Characters of a date without its time."""
 
-ColumnValues = Mapping[str, tuple[str, ...]]
-"""By column: its few values, or the first and last date as `(first, last)` of a column in `SourceValues.ranges`."""
-
 
 @dataclass(slots=True)
 class SourceValues:
-    """Values and ranges by table and column. JSON-safe, as it is stored."""
+    """Values and ranges by table and column."""
 
     values: dict[str, dict[str, list[str]]] = field(default_factory=dict)
     ranges: dict[str, dict[str, list[str]]] = field(default_factory=dict)
-
-    def to_json(self) -> dict[str, Any]:
-        return {"values": self.values, "ranges": self.ranges}
-
-    @classmethod
-    def from_json(cls, data: Mapping[str, Any]) -> SourceValues:
-        return cls(data["values"], data["ranges"])
 
     def note_of(self, table: str, column: str) -> str:
         """Return what a column holds, as a comment says it; empty if it is not known."""
@@ -57,10 +46,10 @@ class SourceValues:
 
 
 def read_values(connection: SourceConnection, schema: Schema, dialect: str) -> SourceValues:
-    """Read what the columns hold, as many as `SECONDS` allow: small tables have their turn first. Blocking."""
+    """Read what the columns hold, as many as `READ_SECONDS` allow: small tables have their turn first. Blocking."""
     read = SourceValues()
-    until = time.monotonic() + SECONDS
-    with Watch(connection.interrupt, SECONDS) as watch:
+    until = time.monotonic() + READ_SECONDS
+    with Watch(connection.interrupt, READ_SECONDS) as watch:
         for table in sorted(schema.tables.values(), key=lambda each: each.estimated_rows or 0):
             for column in table.columns:
                 if watch.expired or time.monotonic() > until:
