@@ -46,7 +46,7 @@ def listed(help_text: str) -> dict[str, str]:
         ("upstreams", OF_THE_CATALOG),
         ("routes", OF_THE_CATALOG),
         ("db", "prune upgrade status copy index"),
-        ("eval", "recall context sql linking"),
+        ("eval", "recall context sql linking analyst"),
     ],
 )
 def test_help_lists_each_command_in_its_place(group: str, names: str, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -24,7 +24,7 @@ from longthread.messages.message import Message
 from longthread.model.run import Protocol, Step
 from longthread.runs.analyst import Analyst
 from longthread.store import runs
-from longthread.testing.gold_questions import Row, SqlQuestion, have_same_rows
+from longthread.testing.gold_questions import Cells, SqlQuestion, have_same_rows
 from longthread.tools.analysis.open import open_source
 from longthread.tools.analysis.schema import Schema, Table
 from longthread.tools.analysis.source import Source
@@ -101,7 +101,12 @@ class AnalystEval:
             yield outcome
 
     async def _ask(
-        self, question: SqlQuestion, spec: str, source: Source, gold: Sequence[Sequence[Row]], thread_id: str | None
+        self,
+        question: SqlQuestion,
+        spec: str,
+        source: Source,
+        gold: Sequence[Sequence[Cells]],
+        thread_id: str | None,
     ) -> tuple[str | None, AnalystOutcome]:
         started, user = time.monotonic(), self.analyst.settings.user
         try:
@@ -142,7 +147,7 @@ class AnalystEval:
         )
 
 
-async def _verdict(source: Source, gold: Sequence[Sequence[Row]], sql: str, *, ended: bool, asked: bool) -> Verdict:
+async def _verdict(source: Source, gold: Sequence[Sequence[Cells]], sql: str, *, ended: bool, asked: bool) -> Verdict:
     if not sql:
         return "refused" if ended and not asked else "broken"
     rows = await _rows(source, sql)
@@ -155,7 +160,7 @@ def _total(calls: Sequence[Step], name: str) -> int:
     return sum(call.usage.get(name, 0) for call in calls)
 
 
-async def _rows(source: Source, sql: str) -> list[Row] | None:
+async def _rows(source: Source, sql: str) -> list[Cells] | None:
     """Return the rows of a statement; None if it is refused or fails."""
     schema = await source.schema()
     try:
@@ -166,7 +171,7 @@ async def _rows(source: Source, sql: str) -> list[Row] | None:
 
 
 async def _ask_plainly(
-    model: ChatModel, source: Source, question: SqlQuestion, gold: Sequence[Sequence[Row]], said: list[Message]
+    model: ChatModel, source: Source, question: SqlQuestion, gold: Sequence[Sequence[Cells]], said: list[Message]
 ) -> dict[str, Any]:
     """Ask the plain prompt: the schema and the question give one SQL, with one retry. `said` is the conversation so
     far, which this adds to."""

@@ -18,7 +18,7 @@ from typing import Any
 
 from longthread.errors import QuestionsInvalid, SourceNotFound
 
-Row = Sequence[Any]
+Cells = Sequence[Any]
 _DECIMALS = 3
 _COMPARED = 2_000
 """Rows of a result up to which columns may stand in another order."""
@@ -115,7 +115,7 @@ def find_database(folder: Path, name: str) -> Path:
     return file
 
 
-def have_same_rows(gold: Sequence[Row], rows: Sequence[Row]) -> bool:
+def have_same_rows(gold: Sequence[Cells], rows: Sequence[Cells]) -> bool:
     """Return whether a result has the rows of the gold result, in any order. It may have more columns, and its
     columns may stand in another order; texts, numbers and decimals are compared by what they say."""
     if len(gold) != len(rows):
@@ -135,7 +135,7 @@ def have_same_rows(gold: Sequence[Row], rows: Sequence[Row]) -> bool:
     return True
 
 
-def _values(row: Row) -> list[str]:
+def _values(row: Cells) -> list[str]:
     return [_value(each) for each in row]
 
 

@@ -29,7 +29,7 @@ from longthread.model.language import is_chinese
 from longthread.model.run import Protocol, Run
 from longthread.model.semantics import SemanticLayer
 from longthread.model.thread import Thread
-from longthread.runs.assignment import Assignment
+from longthread.runs.assignment import Assignment, role_for
 from longthread.runs.delegation import SubAgents
 from longthread.runs.delegation_scope import DelegationScope, scope_of
 from longthread.runs.execute import execute
@@ -41,7 +41,6 @@ from longthread.runs.services.shared import RunServices
 from longthread.runs.services.sources import Sources
 from longthread.runs.services.threads import Threads
 from longthread.runs.start import RunRequest, StartedRun, begin, take_over
-from longthread.runs.thread_agent import role_for
 from longthread.runs.workers.slots import Slots
 from longthread.runs.workers.stop import stop_run
 from longthread.runs.workers.worker import Hold

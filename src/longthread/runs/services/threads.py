@@ -15,10 +15,10 @@ from longthread.model.entry import Entry, Role, ToolCall
 from longthread.model.fold import state_of
 from longthread.model.ids import new_id
 from longthread.model.thread import SessionStatus, Thread, title_of
+from longthread.runs.assignment import role_for
 from longthread.runs.services.shared import RunServices, expect_idle
 from longthread.runs.services.sources import Sources
 from longthread.runs.services.written import WrittenMessage, draft_of_written, result_of, stored_before
-from longthread.runs.thread_agent import role_for
 from longthread.store import attributes, branches, log, summaries
 from longthread.store.index.recall import Scope
 from longthread.store.maintenance.scrub import scrub
