@@ -129,7 +129,7 @@ async def test_what_cannot_be_taught_is_told_and_nothing_is_kept(
 async def test_a_model_is_told_the_terms_of_its_question_and_of_those_before(
     open_analyst: OpenAnalyst, shop: str
 ) -> None:
-    model = ScriptedChatModel([finish("12"), finish("7"), finish("none")])
+    model = ScriptedChatModel([finish("Twelve."), finish("Seven."), finish("none")])
     analyst = await open_analyst(model)
     await Catalog(analyst.store).teach(shop, {"description": "Orders of one shop.", **TAUGHT})
     for question in ("上个月的成交额是多少？", "and by country?"):

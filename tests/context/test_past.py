@@ -72,7 +72,7 @@ async def test_reported_usage_shrinks_the_budget_here_and_in_the_next_process(
     def counted(messages: list[BaseMessage]) -> AIMessage:
         # As a tokenizer would that takes far more tokens than we think.
         usage: Any = {"input_tokens": 3_500, "output_tokens": 1, "total_tokens": 3_501}
-        return AIMessage("3", usage_metadata=usage)
+        return AIMessage("Three.", usage_metadata=usage)
 
     first, second = [await open_analyst(ScriptedChatModel(counted), memory_context_window=20_000) for _ in range(2)]
     handle = await first.ask("How many?", source=shop, user_id=first.settings.user)

@@ -48,7 +48,7 @@ async def test_known_facts_give_way_and_every_question_is_answered(
     open_analyst: OpenAnalyst, wide: str, window: int
 ) -> None:
     look = [call("list_tables"), *(call("describe_table", table=f"observations_{n}") for n in range(4))]
-    model = ScriptedChatModel([*look, finish("Looked."), *(finish(f"answer {n}") for n in range(3))])
+    model = ScriptedChatModel([*look, finish("Looked."), *(finish(f"answer {name}") for name in "abc")])
     analyst = await open_analyst(model, memory_context_window=window)
     thread_id = None
     for n in range(4):

@@ -71,7 +71,7 @@ async def test_a_session_is_active_while_its_run_is_and_paused_while_it_waits(
 
     def look(messages: Any) -> Any:
         seen.append(rows("SELECT status, ended_at FROM sessions")[0])
-        return finish("3")
+        return finish("Three.")
 
     analyst = await open_analyst([look], source=shop)
     await (await analyst.ask("How many?", user_id=analyst.settings.user)).wait()

@@ -125,7 +125,7 @@ async def test_a_limit_is_kept_only_where_a_call_has_fitted(open_analyst: OpenAn
     error = events[-1].data["error"]
     assert (events[-1].type, error["type"]) == ("failed", "window_too_small")
     assert "MEMORY_CONTEXT_WINDOW" in error["message"]
-    other = await open_analyst([finish("3")])
+    other = await open_analyst([finish("Three.")])
     resumed = await events_of(await other.runs.resume("t", user_id=other.settings.user))
     assert (resumed[-1].type, warnings(resumed)) == ("finished", [])
     assert (await model_steps(other))[-1].usage["budget"] > 20_000

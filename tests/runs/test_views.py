@@ -46,7 +46,7 @@ def dumped(messages: Any) -> list[str]:
 
 
 async def check(analyst: Analyst, thread_id: str, model: ScriptedChatModel) -> list[Step]:
-    seen = [made for made in model.calls if "You ran out of steps" not in made.messages[0].text]
+    seen = [made for made in model.calls if "The run paused before" not in made.messages[0].text]
     again = await told_again(analyst, thread_id)
     assert len(again) == len(seen) > 0
     for (_, told), made in zip(again, seen, strict=True):
@@ -55,11 +55,11 @@ async def check(analyst: Analyst, thread_id: str, model: ScriptedChatModel) -> l
     return [step for step, _ in again]
 
 
-async def window_for(open_analyst: OpenAnalyst, *, messages: int) -> int:
+async def window_for(open_analyst: OpenAnalyst, *, messages: int, source: str = "demo", protocol: Any = "auto") -> int:
     """The context window in which so many tokens are left to the messages, whatever prompt and tools cost here."""
     wide = 40_000
-    analyst = await open_analyst([finish("3")], memory_context_window=wide)
-    handle = await analyst.ask("How many?", source="demo", user_id=analyst.settings.user)
+    analyst = await open_analyst([finish("Three.")], memory_context_window=wide)
+    handle = await analyst.ask("How many?", source=source, protocol=protocol, user_id=analyst.settings.user)
     await handle.wait()
     async with analyst.store.reading() as tx:
         [step] = await runs.steps_from(tx, handle.thread_id, 0)
@@ -76,13 +76,13 @@ async def window_for(open_analyst: OpenAnalyst, *, messages: int) -> int:
 async def test_every_call_is_told_again(open_analyst: OpenAnalyst, protocol: Any) -> None:
     model = ScriptedChatModel(
         [
-            *(call("list_tables"), [COUNTED, WIDE], finish("3 [q1] of 80 [q2]")),
-            *("{half", WIDE, call("nothing"), finish("80")),
-            *(WIDE, WIDE, "Not yet.", finish("now: 80")),
+            *(call("list_tables"), [COUNTED, WIDE], WIDE, finish("3 [q1]")),
+            *("{half", WIDE, call("nothing"), finish("Eighty.")),
+            *(WIDE, WIDE, "Not yet.", finish("now: eighty")),
             *(step for n in range(6) for step in (WIDE, finish(f"answer {n} " + "and more " * 40))),
         ]
     )
-    window = await window_for(open_analyst, messages=2_350)
+    window = await window_for(open_analyst, messages=2_350, protocol=protocol)
     analyst = await open_analyst(model, memory_context_window=window, memory_summary_threshold=1000)
     thread_id = None
     for n, steps in enumerate([None, None, 2, *[None] * 7]):
@@ -167,8 +167,8 @@ async def test_a_step_that_was_no_model_call_has_no_view(open_analyst: OpenAnaly
 
 
 async def test_a_call_that_could_not_be_read_is_told_with_its_result(open_analyst: OpenAnalyst, shop: str) -> None:
-    model = ScriptedChatModel([finish("3")] * 3)
-    analyst = await open_analyst(model, memory_context_window=await window_for(open_analyst, messages=900))
+    model = ScriptedChatModel([finish("Three.")] * 3)
+    analyst = await open_analyst(model, memory_context_window=await window_for(open_analyst, messages=900, source=shop))
     handle = await analyst.ask("How many?", source=shop, user_id=analyst.settings.user)
     await handle.wait()
     broken = [invalid_tool_call(name="read", args='{"n": ', id=name, error="") for name in ("x", "y")]

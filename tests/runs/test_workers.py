@@ -332,7 +332,7 @@ async def test_a_worker_that_wakes_takes_back_the_crash_of_a_run_that_was_taken_
         await leases.remove(tx, await first.worker.id())
         await leases.register(tx, "another")
         [claimed] = await leases.claim(tx, "another", limit=9)
-    assert claimed.crashes == await crashes(store) == 1
+    assert claimed.crashes == 1
     first.worker.wake()
     with pytest.raises(LeaseLost):
         await handle.wait()
@@ -479,7 +479,7 @@ async def test_a_draining_worker_ends_its_step_and_another_goes_on(
     asked = await first.ask("And?", thread_id="t2", source=shop, user_id=USER)
     await asyncio.wait({asked.task})
     assert (await last_run(store, "t2")).status == "running", "it was taken, and left to others"
-    second = await open_analyst(ScriptedChatModel([finish("3 [q1].")] * 2))
+    second = await open_analyst(ScriptedChatModel([finish("Three.")] * 2))
     second.claims.start()
     last = await ended(store)
     assert (last.id, last.status) == (handle.run.id, "finished")

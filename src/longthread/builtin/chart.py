@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from longthread.context.window import Window  # which needs LangChain
 
 _ABOUT = (
-    "Shows the user a result of run_sql as a chart. `x`, `y` and `color` are its columns: aggregate and order them in "
-    "the query. An arc has `y` and `color`."
+    "Shows the user a result of run_sql as a chart: call it for a trend or several groups, or when asked. `x`, `y` and "
+    "`color` are its columns: aggregate and order them in the query. An arc has `y` and `color`."
 )
 CHART_PARAMETERS: Mapping[str, Any] = {
     "type": "object",

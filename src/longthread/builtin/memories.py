@@ -26,8 +26,8 @@ MOST_FORGOTTEN = 5
 """The most memories that one call forgets by their words; of more it needs the ids."""
 _SIMILAR = 5
 _REMEMBER = (
-    "Keeps something for later conversations with this user: a lasting fact, a preference, how something is to be "
-    "done. Not what the database can tell again, nor what only this conversation needs."
+    "Keeps a lasting fact or preference of this user for later conversations: call it when the user states one. Not "
+    "for what the database can tell again."
 )
 _FORGET = "Forgets what was remembered of this user, by `memory` (an id) or by words that it must hold."
 _STATEMENT: Mapping[str, Any] = {

@@ -36,8 +36,8 @@ SCOPES: Mapping[str, str] = {
 }
 """Scopes of a search, with their descriptions for the model."""
 _ABOUT = (
-    "Finds earlier messages of this conversation, also those that are no longer shown, by what they say: facts, "
-    "decisions, names, numbers, paths, results of tools. Give the words that were probably used."
+    "Finds earlier messages of this conversation by their words: call it for what is no longer shown. Give the words "
+    "that were probably used."
 )
 _PROPERTIES: Mapping[str, Any] = {
     "query": {"type": "string", "description": "What to look for, in the conversation's own words."},

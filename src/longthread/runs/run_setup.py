@@ -32,6 +32,8 @@ from longthread.view.tokens import estimate, family_of
 
 _SCHEMA = 0.25
 """Share of the context window that the schema may have in a prompt."""
+_SCHEMA_MOST = 8_000
+"""Tokens of the schema in any window: it is sent with each call."""
 
 
 def run_context(services: RunServices, started: StartedRun, assignment: Assignment) -> RunContext:
@@ -89,11 +91,12 @@ def run_context(services: RunServices, started: StartedRun, assignment: Assignme
 
 
 async def read_schema(context: RunContext, source: Source, question: str, metrics: Sequence[str] = ()) -> None:
-    """Read the schema that the SQL protocol shows: at most `_SCHEMA` of the window, the tables that the conversation's
+    """Read the schema that the prompt shows: at most `_SCHEMA` of the window, the tables that the conversation's
     first `question` is about before others, and the lines of its `metrics`. Raises SourceError."""
     schema = await source.schema()
     notes = [f"-- {line}" for line in metrics]
-    room = int(_SCHEMA * context.tokens / context.factor) - sum(estimate(note, context.family) for note in notes)
+    most = min(_SCHEMA_MOST, int(_SCHEMA * context.tokens / context.factor))
+    room = most - sum(estimate(note, context.family) for note in notes)
     made = await asyncio.to_thread(
         schema_text,
         schema,
@@ -117,10 +120,10 @@ def _prompt(
     shared: dict[str, Any] = {"instructions": instructions, "today": today, "continues": continues}
 
     def make(most: int | None = None) -> str:
-        if context.protocol != "sql" or context.schema is None:
-            return system_prompt(dialect=dialect, most=most, **shared)
-        schema, engine = context.schema.text, dialect or ""
-        return sql_prompt(dialect=engine, schema=schema, answering=context.answering, most=most, **shared)
+        schema = context.schema.text if context.schema is not None else ""
+        if context.protocol != "sql":
+            return system_prompt(dialect=dialect, schema=schema, most=most, **shared)
+        return sql_prompt(dialect=dialect or "", schema=schema, answering=context.answering, most=most, **shared)
 
     return make
 

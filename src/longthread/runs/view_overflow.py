@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import replace
 
-from longthread.errors import WindowTooSmall
+from longthread.errors import SourceError, WindowTooSmall
 from longthread.llm.chat import ChatModel
 from longthread.llm.failures import ProviderError
+from longthread.llm.models import DEMO
 from longthread.llm.overflow import Overflow, overflow_of
 from longthread.llm.providers import is_near, window_setting
 from longthread.llm.sql_protocol import is_answering
@@ -43,8 +45,9 @@ async def compose_request(context: RunContext, model: ChatModel) -> ChatRequest:
 
 
 async def _choose_prompt(context: RunContext) -> None:
-    """Choose the prompt of the SQL protocol: the writing or the answering. A model that was told twice in a row that
-    its reply is no call is asked for SQL instead, where the protocol is left to us."""
+    """Read the schema that the prompt shows, and choose the prompt of the SQL protocol: the writing or the answering. A
+    model that was told twice in a row that its reply is no call is asked for SQL instead, where the protocol is left to
+    us."""
     if context.describing is None:
         context.protocol = "auto" if context.protocol == "sql" else context.protocol  # there is nothing to query
         return
@@ -52,6 +55,9 @@ async def _choose_prompt(context: RunContext) -> None:
         context.protocol, context.system_prompt = "sql", ""
         await context.stream.publish("warning", message="The model's replies are no calls: asking it for SQL.")
     if context.protocol != "sql":
+        if context.schema is None and context.run.model != DEMO:
+            with suppress(SourceError):  # the tools tell what the source says
+                await context.describing()
         return
     if context.schema is None:
         await context.describing()

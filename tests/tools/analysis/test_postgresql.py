@@ -84,7 +84,7 @@ async def test_errors(source: Source, ask: Any) -> None:
     assert "name (of rockets)" in missing["error"]["message"]
     refused = await ask(source, "run_sql", sql="SELECT sneaky()")
     assert refused["error"]["type"] == "sql_refused"
-    assert (await ask(source, "run_sql", sql="SELECT 1 / 0"))["error"]["message"].endswith("division by zero.")
+    assert "division by zero." in (await ask(source, "run_sql", sql="SELECT 1 / 0"))["error"]["message"]
 
 
 async def test_functions_of_the_database_are_told_by_more_than_their_names(

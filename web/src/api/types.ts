@@ -6,7 +6,7 @@ export type Role = "system" | "user" | "assistant" | "tool";
 /** `interrupted`: unfinished, and no process executes it. */
 export type ShownStatus = "running" | "waiting" | "finished" | "paused" | "failed" | "interrupted";
 export type StepStatus = "running" | "done" | "failed";
-export type Protocol = "auto" | "native" | "json";
+export type Protocol = "auto" | "native" | "json" | "sql";
 export type Outcome = "approve" | "edit" | "reject" | "superseded";
 export type How = "whole" | "condensed" | "cut" | "left out" | "summary" | "facts" | "terms" | "recalled";
 export type Why = "budget" | "digest" | "stale" | "unpaired";

@@ -32,19 +32,17 @@ from longthread.tools.tool import Observation, Tool, Work, as_observation
 
 _Arguments = Mapping[str, Any]
 _LIST_TABLES = (
-    "Lists the tables and views of the database with row counts and comments; for a small database with their columns "
-    "too, for a large one only the tables that are likely meant. `pattern` narrows the list to names that contain it "
-    "(* stands for any characters); `about` says in words what to look for; `offset` lists all from that place on. "
-    "`notes` say which files were left out and what was guessed: tell the user what bears on the answer."
+    "Lists tables with row counts and comments: call it for what the schema does not show. `pattern` narrows the list "
+    "by name, `about` by words; `offset` goes on. Tell the user those `notes` that bear on the answer."
 )
 _DESCRIBE_TABLE = (
-    "Describes one table: columns with types, comments, the labels that they may hold, frequent values and ranges, its "
-    "keys, and the tables that refer to it. What is too long is cut and says so; the other arguments give the rest."
+    "Describes one table with frequent values and ranges: call it for what the schema does not tell. A long one goes "
+    "on with `offset`."
 )
-_SAMPLE_ROWS = "Shows a few rows of one table, to see what the values look like."
+_SAMPLE_ROWS = "Shows a few rows of one table: call it to see what values look like."
 _RUN_SQL = (
-    "Runs one read-only SELECT in {dialect} and returns its rows, at most {rows}. Names with spaces or other special "
-    "characters need {quotes}."
+    "Runs one read-only SELECT in {dialect} and returns at most {rows} rows. Names with special characters need "
+    "{quotes}."
 )
 _PATTERN = "Part of a table's name, or a pattern with *."
 _ABOUT = "What the tables are about, in words; by default the question."
