@@ -113,8 +113,7 @@ async def past_of(tx: Transaction, run: Run | None) -> PreviousCall | None:
     return PreviousCall(
         segments=segments_of(last.manifest),
         summary=prompt.summary if prompt is not None else "",
-        estimated=last.usage.get("estimated_tokens", 0),
-        reported=last.usage.get("input_tokens", 0),
+        counts=[(call.usage.get("estimated_tokens", 0), call.usage.get("input_tokens", 0)) for call in calls],
         model=run.model,
     )
 

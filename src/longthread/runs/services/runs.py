@@ -472,7 +472,7 @@ class Runs:
             services.worker.drop(started.hold)
             await sub_agents.stop()
             services.window_cache.keep(thread, context.window.spots, started.run.id, context.past, context.mark)
-            services.factors[models.name] = context.factor
+            services.corrections[models.name] = context.correction
             await assignment.sources.close()
             services.recaller.keep_up(Scope(thread.user_id, thread.id))
             self._prune(context, started, models)
