@@ -187,3 +187,33 @@ async def test_a_row_of_sums_is_told_only_where_the_query_reads_it(
         assert ("may be a sum of the others" in answer) is is_said, answer
     finally:
         await source.close()
+
+
+@pytest.fixture
+async def ask_file(tmp_path: Path, converse: Any) -> AsyncIterator[Talk]:
+    """Start a conversation about a file."""
+    opened: list[Source] = []
+
+    async def start(name: str, content: str) -> Any:
+        (tmp_path / name).write_text(content, "utf-8")
+        opened.append(await open_source(str(tmp_path / name)))
+        return converse({tool.name: tool for tool in analysis_tools(opened[-1])})
+
+    yield start
+    for source in opened:
+        await source.close()
+
+
+@pytest.mark.parametrize(
+    "question", ["How many tags per name?", "How many different tags are there?", "每个 name 有多少 tags？"]
+)
+async def test_lists_are_neither_counted_nor_grouped(ask_file: Talk, question: str) -> None:
+    rows = '[{"name": "Ann", "tags": ["x", "y"]}, {"name": "Bob", "tags": []}, {"name": "Eve", "tags": ["z"]}]'
+    answer = await (await ask_file("orders.json", rows)).ask(question)
+    assert "cannot answer" in answer or "无法回答" in answer, answer
+
+
+async def test_an_answer_says_which_rows_a_quote_has_swallowed(ask_file: Talk) -> None:
+    conversation = await ask_file("shop.csv", 'item,price\na,10\nb,20\n"c,30\nd,40\ne,50\nf",60\ng,70\n')
+    answer = await conversation.ask("total price")
+    assert "a quote is opened and closed only in line" in answer

@@ -166,6 +166,10 @@ REFUSALS: dict[str, dict[str, str]] = {
         "en": "I have no rule which of two is meant: {text}. Please name the table or the column.",
         "zh": "我没有规则判断指的是哪一个：{text}。请说明是哪张表或哪一列。",
     },
+    "list_column": {
+        "en": "`{text}` holds a list in each row, and I have no rule to count or group what is in lists.",
+        "zh": "`{text}` 的每一行是一个列表，我没有规则统计列表里的内容，也不能按它分组。",
+    },
     "no_dimension": {"en": "I do not see what to group by for “{text}”.", "zh": "我不确定“{text}”应按什么分组。"},
     "no_measure": {"en": "I do not see what “{text}” counts.", "zh": "我不确定“{text}”统计的是什么。"},
     "no_ranking": {"en": "I found no column to rank by for “{text}”.", "zh": "我没有找到可用于“{text}”排序的列。"},

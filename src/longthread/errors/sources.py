@@ -18,8 +18,8 @@ class SourceFailed(SourceError, code="source_error"):
 
 
 class SourceNotFound(SourceFailed):
-    message = """There is no source at {source}. Give a database file, a CSV or Parquet file, a folder of them, a
-    SQLAlchemy URL such as postgresql://host/db or mysql://host/db, or `demo`."""
+    message = """There is no source at {source}. Give a database file, a CSV, Excel, JSON or Parquet file, a folder
+    of them, a SQLAlchemy URL such as postgresql://host/db or mysql://host/db, or `demo`."""
 
 
 class SourceUnreadable(SourceFailed):

@@ -68,6 +68,10 @@ _PASSES = (
 """What reads a question, in order: each takes the words it knows."""
 
 
+_LIST = re.compile(r"\[\d*\]\Z|^(?:list|array|struct|map)\b", re.I)
+"""Types whose values hold several."""
+
+
 @dataclass(frozen=True)
 class Understanding:
     """What was understood. `unknown` are words that may be values nobody has looked up; `left` known words that the
@@ -121,6 +125,7 @@ def understand(question: str, schema: DemoSchema, words: Vocabulary, previous: Q
         if readings:
             r.refuse("two_readings", readings)
         refuse_substitutes(r, plan)
+        _refuse_lists(r, plan)
         _views(r, home)
         _far(r, home)
     return Understanding(
@@ -189,6 +194,14 @@ def _views(r: QuestionReading, plan: QueryPlan) -> None:
     for name in plan.tables():
         if r.schema.tables[name].kind == "view":
             r.note("view", name)
+
+
+def _refuse_lists(r: QuestionReading, plan: QueryPlan) -> None:
+    """Refuse to count or group the lists of a column: what is in them is meant."""
+    measured = [measure.field for measure in plan.measures if measure.field is not None]
+    for field in (*measured, *(field for dimension in plan.dimensions for field in dimension.fields)):
+        if _LIST.search(r.schema.column(field.ref).type):
+            r.refuse("list_column", f"{field.ref.table}.{field.ref.column}")
 
 
 def _several_questions(r: QuestionReading) -> None:

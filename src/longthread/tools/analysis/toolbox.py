@@ -284,9 +284,15 @@ async def run_query(source: Source, sql: str, *, mends: bool = False) -> dict[st
     except SqlFailed as error:
         raise _hinted(error, schema, sql) from error
     elapsed = round((time.monotonic() - started) * 1000)
-    notes = [*mended, *await notes_of(source, schema, sql)]
+    notes = [*mended, *_losses(source, schema, sql), *await notes_of(source, schema, sql)]
     observed = result.observed(limits, limits.rows, beside=len("".join([sql, *notes]).encode()))
     return {"sql": sql, **observed, "notes": [*observed["notes"], *notes], "elapsed_ms": elapsed}
+
+
+def _losses(source: Source, schema: Schema, sql: str) -> list[str]:
+    """Return what the tables of a statement lost when they were read: whoever has the rows must know it."""
+    labelled = [(note.partition(": ")[0], note) for note in source.notes]
+    return [note for label, note in labelled if label in schema.tables and label.casefold() in sql.casefold()]
 
 
 def _hinted(error: SqlFailed, schema: Schema, sql: str) -> SqlFailed:

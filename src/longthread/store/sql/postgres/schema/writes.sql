@@ -169,7 +169,7 @@ DECLARE
 BEGIN
     IF TG_OP = 'DELETE' THEN
         PERFORM refuse_unless(FALSE, 'feature_not_supported', 'messages: the log is only added to. DELETE the session, or '
-            'forget the message by `longthread forget` or through the API');
+            'write what should hold instead as a new message');
     END IF;
     NEW.metadata := coalesce(NEW.metadata, '{}');
     PERFORM refuse_unless(jsonb_typeof(NEW.metadata) = 'object', 'check_violation', 'messages.metadata is a JSON object');

@@ -147,7 +147,7 @@ END;
 
 CREATE TRIGGER messages_delete INSTEAD OF DELETE ON messages
 BEGIN
-    SELECT RAISE(ABORT, 'messages: the log is only added to. DELETE the session, or forget the message by `longthread forget` or through the API');
+    SELECT RAISE(ABORT, 'messages: the log is only added to. DELETE the session, or write what should hold instead as a new message');
 END;
 
 -- Document 000: conversations and their steps.
