@@ -155,7 +155,7 @@ def test_a_provider_that_is_down_is_said_so_and_the_question_is_kept(
     assert code == 6
     assert events[-1]["error"]["type"] == "model_failed"
     assert "LLM_BASE_URL" in events[-1]["error"]["message"]
-    with ProviderEmulator([ANSWER]) as provider:
+    with ProviderEmulator([{"finish": "Many."}]) as provider:
         command = Command(tmp_path, store_address, provider.base_url, warmed)
         code, events, err = command.run("resume", "last", "--json")
     assert (code, events[-1]["type"]) == (0, "finished"), err

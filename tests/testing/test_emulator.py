@@ -418,8 +418,9 @@ async def test_what_is_no_json_object_is_refused(path: str) -> None:
         shapeless = [await client.post(path, json={key: [{}, 1]}) for key in ("messages", "input")]
     assert [each.status_code for each in replies] == [400, 400]
     assert 400 in [each.status_code for each in shapeless]
-    assert (provider.requests[2].path, provider.requests[2].query) == ("/v1/nowhere", "beta=true")
-    assert [each.raw for each in provider.requests[:3]] == [b"{", b"[1]", b""]
+    [lookup] = provider.lookups
+    assert (lookup.path, lookup.query, lookup.raw) == ("/v1/nowhere", "beta=true", b"")
+    assert [each.raw for each in provider.requests[:2]] == [b"{", b"[1]"]
     assert (nowhere.status_code, nowhere.json()["error"]["message"]) == (404, "Not found: GET /v1/nowhere")
 
 

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from dataclasses import replace
 from math import ceil
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from longthread.llm.providers import window_setting
 from longthread.runs.run_context import RunContext
-from longthread.tools.analysis.source import Source
 from longthread.tools.tool import Tool
 from longthread.view.budget import LEAST, SAFETY, USUAL_LEAST, free_tokens, least_of, reply_reserve, too_small
 from longthread.view.tokens import estimate
+
+if TYPE_CHECKING:
+    from longthread.tools.analysis.source import Source  # which needs sqlglot
 
 _TABLES, _USUAL_REPLY, _COMMON = 3, 512, 8_192
 """Tables that a question needs, at most the widest ones; tokens of a usual reply; a window that models mostly have."""
