@@ -42,7 +42,7 @@ def listed(help_text: str) -> dict[str, str]:
         ("agents", OF_THE_CATALOG),
         ("skills", f"{OF_THE_CATALOG} import export"),
         ("tools", f"{OF_THE_CATALOG} run"),
-        ("sources", f"{OF_THE_CATALOG} teach"),
+        ("sources", f"{OF_THE_CATALOG} teach metrics"),
         ("upstreams", OF_THE_CATALOG),
         ("routes", OF_THE_CATALOG),
         ("db", "prune upgrade status copy index"),
