@@ -9,7 +9,9 @@ from pathlib import Path
 from typing import Any
 
 import duckdb
+import psycopg
 import pytest
+from tests import mysqlserver
 
 from longthread.model.semantics import layer_of
 from longthread.tools.analysis.limits import Limits
@@ -55,6 +57,7 @@ SEMANTICS: dict[str, Any] = {
         {"name": "joined_on", "table": "customers", "sql": "joined", "grain": "day"},
         {"name": "city", "table": "cities", "sql": "name"},
         {"name": "product", "table": "items"},
+        {"name": "is_open", "table": "orders", "sql": "status = 'open' OR amount > 15"},
         {"name": "is_large", "table": "orders", "sql": "CASE WHEN amount >= 10 THEN 'yes' ELSE 'no' END"},
     ],
 }
@@ -85,13 +88,28 @@ def write_shop(kind: str, folder: Path, script: str = SHOP) -> Path:
     return path
 
 
+def write_to_server(kind: str, url: str, script: str) -> None:
+    if kind == "mysql":
+        mysqlserver.run(url, script, ansi=True)
+        return
+    with psycopg.connect(url, autocommit=True) as connection:
+        connection.execute(script.encode())
+
+
 @pytest.fixture
-async def querying(tmp_path: Path) -> AsyncIterator[Callable[..., Awaitable[QueryMetric]]]:
+async def querying(
+    tmp_path: Path, request: pytest.FixtureRequest
+) -> AsyncIterator[Callable[..., Awaitable[QueryMetric]]]:
     """Opens a shop with metrics, and returns its `query_metric`."""
     opened = []
 
     async def open_shop(kind: str, semantics: dict[str, Any] = SEMANTICS, script: str = SHOP) -> QueryMetric:
-        source = await open_source(str(write_shop(kind, tmp_path, script)), limits=Limits(isolated=False))
+        if kind in ("postgresql", "mysql"):
+            spec: str = request.getfixturevalue("mysql_url" if kind == "mysql" else "postgres_url")
+            write_to_server(kind, spec, script)
+        else:
+            spec = str(write_shop(kind, tmp_path, script))
+        source = await open_source(spec, limits=Limits(isolated=False))
         opened.append(source)
         made, problems = read(semantics, source.spec)
         assert problems == []

@@ -277,7 +277,9 @@ class _Compiler:
             name = self._shown_name(plain)
             if name not in shown:
                 raise InvalidInput(reason=f"{plain} is not among what is asked. Order by: {', '.join(shown)}.")
-            key = exp.Ordered(this=exp.to_identifier(name, quoted=True), desc=down, nulls_first=False)
+            # MySQL has no NULLS LAST, and no expression over an aggregate's name: there its own order stays.
+            first = self._dialect == "mysql" and not down
+            key = exp.Ordered(this=exp.to_identifier(name, quoted=True), desc=down, nulls_first=first)
             select = select.order_by(key, copy=False)
         return select if self._request.limit is None else select.limit(self._request.limit, copy=False)
 

@@ -100,7 +100,9 @@ def substituted(tree: exp.Expr, replace: Callable[[exp.Column], exp.Expr]) -> ex
     root = exp.Paren(this=tree.copy())
     for column in list(root.find_all(exp.Column)):
         made = replace(column)
-        column.replace(made if isinstance(made, exp.Column | exp.Func | exp.Paren) else exp.Paren(this=made))
+        # AND, OR and some operators are functions to sqlglot.
+        stands_alone = isinstance(made, exp.Column | exp.Func | exp.Paren) and not isinstance(made, exp.Binary)
+        column.replace(made if stands_alone else exp.Paren(this=made))
     inside: exp.Expr = root.this
     return inside.pop()
 
