@@ -12,6 +12,7 @@ from longthread.context.business_terms import questions_of, taught
 from longthread.context.system_prompt import system_prompt
 from longthread.llm.models import reply_limit
 from longthread.llm.sql_protocol import sql_prompt
+from longthread.model.semantics import SemanticLayer
 from longthread.runs.assignment import Assignment
 from longthread.runs.builtin_tools import fitting_memories, own_tools
 from longthread.runs.run_context import RunContext
@@ -24,7 +25,7 @@ from longthread.tools.analysis.likely_tables import Likely
 from longthread.tools.analysis.schema_prompt.ddl_text import schema_text
 from longthread.tools.analysis.source import Source
 from longthread.tools.analysis.toolbox import analysis_tools
-from longthread.tools.semantic.query_metric import described, semantic_tools
+from longthread.tools.semantic.query_metric import TOKENS, described, semantic_tools
 from longthread.tools.skills import Disclosure, load_skill_tool
 from longthread.tools.tool import Tool
 from longthread.view.correction import Correction
@@ -81,19 +82,19 @@ def run_context(services: RunServices, started: StartedRun, assignment: Assignme
         context.fitting = partial(fitting_memories, services.memories, owner, run.question)
     if asked is not None:
         context.teaching = partial(taught, services.store, asked, questions_of(started.window, run.question))
-        first, metrics = questions_of(started.window, run.question)[-1], list(described(assignment.metrics))
-        context.describing = partial(read_schema, context, asked, first, metrics)
+        first = questions_of(started.window, run.question)[-1]
+        context.describing = partial(read_schema, context, asked, first, assignment.metrics)
         context.sizing = partial(small_window_note, context, asked) if past is None else None
     context.tools = {tool.name: tool for tool in _tools(services, started, assignment, context, skills, owner)}
     return context
 
 
-async def read_schema(context: RunContext, source: Source, question: str, metrics: Sequence[str] = ()) -> None:
+async def read_schema(context: RunContext, source: Source, question: str, metrics: SemanticLayer) -> None:
     """Read the schema that the prompt shows: at most `_SCHEMA` of the window, the tables that the conversation's
-    first `question` is about before others, and the lines of its `metrics`. Raises SourceError."""
+    first `question` is about before others, and its `metrics` as comments. Raises SourceError."""
     schema = await source.schema()
-    notes = [f"-- {line}" for line in metrics]
     most = min(_SCHEMA_MOST, int(_SCHEMA * context.tokens / context.factor))
+    notes = [f"-- {line}" for line in described(metrics, min(TOKENS, most // 8))]
     room = most - sum(estimate(note, context.family) for note in notes)
     made = await asyncio.to_thread(
         schema_text,

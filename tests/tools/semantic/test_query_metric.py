@@ -181,6 +181,7 @@ def test_what_a_prompt_says_of_many_metrics_has_a_bound(meaning: str | None) -> 
     assert TOKENS < estimate(line) < 2.2 * TOKENS
     assert line.startswith("Metrics: metric_0")
     assert line.endswith(" more.")
+    assert estimate(next(described(layer_of([{"metrics": many}]), 100))) < 220
 
 
 @ENGINES

@@ -21,8 +21,12 @@ from longthread.tools.tool import Tool, as_observation
 from longthread.view.tokens import estimate
 
 TOKENS = 500
-"""What the names and meanings may have in a prompt; of the others it has their names, in as many tokens again."""
-_ABOUT = "Computes metrics that are defined once for everybody: use it, and not run_sql, for what they name. {listed}"
+"""What the names and meanings of metrics may have in a prompt, and of dimensions; the names of others have as many
+again."""
+_ABOUT = (
+    "Computes metrics that are defined once for everybody: use it, and not run_sql, for what they name. The schema's "
+    "last comments list the metrics and dimensions."
+)
 _METRICS = "Names of metrics."
 _BY = "Dimensions to split by; a time also by grain: order_date__month (day, week, month, quarter, year). metric_time \
 is each metric's own time."
@@ -44,7 +48,6 @@ def semantic_tools(source: Source, layer: SemanticLayer) -> list[Tool]:
     """Return the tool of a source that has metrics."""
     if not layer.metrics:
         return []
-    about = _ABOUT.format(listed=" ".join(described(layer)))
     names = {"type": "array", "items": {"type": "string"}}
     properties = {
         "metrics": {**names, "description": _METRICS},
@@ -55,16 +58,16 @@ def semantic_tools(source: Source, layer: SemanticLayer) -> list[Tool]:
     }
     parameters = {"type": "object", "properties": properties, "required": ["metrics"]}
     work = _Metrics(source, layer).query
-    return [Tool(QUERY_METRIC, about, parameters, as_observation(work), retry_safe=True, category="database")]
+    return [Tool(QUERY_METRIC, _ABOUT, parameters, as_observation(work), retry_safe=True, category="database")]
 
 
-def described(layer: SemanticLayer) -> Iterator[str]:
+def described(layer: SemanticLayer, tokens: int = TOKENS) -> Iterator[str]:
     """Yield the metrics and the dimensions as lines of a prompt: names, synonyms and meanings, no SQL."""
     for kind, items in (("Metrics", layer.metrics), ("Dimensions", layer.dimensions)):
-        left, told = 2 * TOKENS, list[str]()
+        left, told = 2 * tokens, list[str]()
         for each in items.values():
             line = _line(each)
-            line = line if left - estimate(line) >= TOKENS else each.name
+            line = line if left - estimate(line) >= tokens else each.name
             left -= estimate(f"{line}; ")
             if left < 0:
                 break
