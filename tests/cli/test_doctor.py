@@ -152,3 +152,18 @@ def test_what_a_folder_leaves_out(run: Run, tmp_path: Path) -> None:
     (tmp_path / "folder" / "empty.csv").write_bytes(b"")
     found = run("doctor", "--source", str(tmp_path / "folder"), "--database", str(tmp_path / "c.db")).stdout
     assert "1 table. empty.csv is left out: it is empty." in found
+
+
+def test_a_probe_is_kept_and_used(run: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, shop: str) -> None:
+    fence = "```sql\nSELECT COUNT(*) AS n FROM customers\n```"
+    store = ("--database", str(tmp_path / "c.db"))
+    monkeypatch.setenv("LONGTHREAD_MODEL", "small")
+    monkeypatch.setenv("LLM_API_KEY", "none")
+    with ProviderEmulator(["I would count.", fence, fence, fence, "There are 3 [q1]."]) as provider:
+        monkeypatch.setenv("LLM_BASE_URL", provider.base_url)
+        assert "✓ protocol   not probed" in run("doctor", *store).stdout
+        assert "✓ protocol   sql, from now on" in run("doctor", "--probe", *store).stdout
+        assert "✓ protocol   sql, as a probe found" in run("doctor", *store).stdout
+        answer = run("ask", "How many?", "--source", shop, *store).stdout
+    assert "There are 3" in answer
+    assert provider.requests[3].body["messages"][0]["content"].startswith("You write one SQLite SELECT")

@@ -1,4 +1,5 @@
-"""The context windows of models: from settings, their servers and profiles, or as their endpoints report them."""
+"""The context windows of models: from settings, their servers and profiles, or as their endpoints report them; and the
+protocols that probes found."""
 
 from __future__ import annotations
 
@@ -12,6 +13,7 @@ from longthread.errors import StoreError
 from longthread.llm.chat import ChatModel
 from longthread.llm.models import context_window
 from longthread.llm.providers import is_near
+from longthread.model.run import Protocol
 from longthread.settings import Settings
 from longthread.store import windows
 from longthread.store.driver import Driver
@@ -35,6 +37,7 @@ class ContextWindows:
         self._store = store
         self._settings = settings
         self._learned: dict[AssumedWindow, tuple[int | None, float]] = {}
+        self._probed: dict[tuple[str, str], tuple[Protocol | None, float]] = {}
         self._told: dict[tuple[str, str], tuple[ServerWindow | None, float]] = {}
 
     async def of(self, *models: ChatModel) -> int:
@@ -50,6 +53,16 @@ class ContextWindows:
                 known = await windows.learned(tx, assumed)
             self._learned[assumed] = known, time.monotonic()
         return self._capped(known or assumed.tokens)
+
+    async def protocol_of(self, model: ChatModel) -> Protocol | None:
+        """Return the protocol that a probe found for a model; None: it was not probed. Raises StoreError."""
+        key = model.address, model.name
+        found, read_at = self._probed.get(key, (None, -inf))
+        if time.monotonic() - read_at > _ASK_AGAIN:
+            async with self._store.reading() as tx:
+                found = await windows.find_protocol(tx, model.name, model.address)
+            self._probed[key] = found, time.monotonic()
+        return found
 
     async def learn(self, model: ChatModel, tokens: int) -> None:
         """Store the window that a model's endpoint reports. If that fails, this process still knows it."""

@@ -1,10 +1,12 @@
-"""Context windows of models, where an endpoint reported a smaller one than assumed."""
+"""What endpoints showed of their models: a smaller context window than assumed, and the protocol that a model speaks
+best."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
+from longthread.model.run import Protocol
 from longthread.store import log
 from longthread.store.driver import Transaction, one
 
@@ -40,3 +42,14 @@ async def learn(tx: Transaction, assumed: AssumedWindow, tokens: int) -> None:
         tokens=tokens,
         learned_at=log.now(),
     )
+
+
+async def find_protocol(tx: Transaction, model: str, endpoint: str) -> Protocol | None:
+    """Return the protocol that a probe found for a model; None: it was not probed."""
+    row = await one(tx, "select_model_protocol", model=model, endpoint=endpoint)
+    return row["protocol"] if row else None
+
+
+async def put_protocol(tx: Transaction, model: str, endpoint: str, protocol: Protocol) -> None:
+    """Store the protocol that a probe found, instead of an earlier one."""
+    await tx.run("put_model_protocol", model=model, endpoint=endpoint, protocol=protocol, probed_at=log.now())

@@ -25,12 +25,15 @@ from longthread.cli.whole_store import existing
 from longthread.errors import LongthreadError, StoreError
 from longthread.llm.providers import window_setting
 from longthread.settings import EMBEDDED, Settings
-from longthread.store import log
-from longthread.store.open import why_none
+from longthread.store import log, windows
+from longthread.store.open import open_store, why_none
 
 if TYPE_CHECKING:
     from longthread.llm.server_facts import ServerFacts
 
+ProbeOption = Annotated[
+    bool, typer.Option("--probe", help="Ask the model up to four tiny questions, and keep how it speaks best.")
+]
 ServerOption = Annotated[str | None, typer.Option(help="Check the server at this URL instead.", metavar="URL")]
 _EMBEDDER_SECONDS = 60.0
 """More than a question waits: a model of one's own may have to be loaded first."""
@@ -42,6 +45,7 @@ def doctor(
     database: options.Database = None,
     read_only: options.ReadOnly = None,
     server: ServerOption = None,
+    probe: ProbeOption = False,
 ) -> None:
     """Check the store, the model, the embedder and the source; or a server that runs."""
     settings = Settings.load(source=source, model=model, database=database, read_only=read_only)
@@ -49,7 +53,7 @@ def doctor(
 
     async def look() -> bool:
         healthy = True
-        async for good, what, found in _findings(settings) if server is None else server_findings(server):
+        async for good, what, found in _findings(settings, probe=probe) if server is None else server_findings(server):
             healthy = healthy and good
             mark = "[green]✓[/green]" if good else "[red]✗[/red]"
             console.print(f"{mark} {what:10} {escape(found)}", highlight=False, soft_wrap=True, emoji=False)
@@ -58,11 +62,13 @@ def doctor(
     raise typer.Exit(0 if asyncio.run(look()) else 1)
 
 
-async def _findings(settings: Settings) -> AsyncIterator[Finding]:
+async def _findings(settings: Settings, *, probe: bool) -> AsyncIterator[Finding]:
     yield True, "longthread", f"{__version__}, Python {sys.version.split()[0]}, {platform.system()}"
     yield True, "sqlite", sqlite3.sqlite_version
     yield await _store(settings)
     yield await _model(settings)
+    if (spoken := await _protocol(settings, probe=probe)) is not None:
+        yield spoken
     yield await _embedder(settings)
     yield await _source(settings)
 
@@ -112,6 +118,32 @@ async def _model(settings: Settings) -> Finding:
     if not settings.model:
         notes.append("rule-based, needs no key. Set LONGTHREAD_MODEL for a real one")
     return True, "model", "; ".join(notes)
+
+
+async def _protocol(settings: Settings, *, probe: bool) -> Finding | None:
+    """Say how the model speaks, as a probe found; with `probe` it is asked now, and the store keeps it."""
+    from longthread.llm.failures import ProviderError
+    from longthread.llm.models import DEMO, failure_reason, model_name, resolve_model
+    from longthread.llm.probe import probe_protocol
+
+    name = model_name(None, settings)
+    if name == DEMO:
+        return None
+    try:
+        model = resolve_model(name, settings)
+        if probe:
+            protocol = await probe_protocol(model)
+            async with open_store(settings.database) as store, store.writing() as tx:
+                await windows.put_protocol(tx, model.name, model.address, protocol)
+            return True, "protocol", f"{protocol}, from now on wherever it is left to Longthread (`--protocol auto`)"
+        async with existing(settings) as store, store.reading() as tx:
+            known = await windows.find_protocol(tx, model.name, model.address)
+    except ProviderError as error:
+        return False, "protocol", failure_reason(error, settings)
+    except LongthreadError:
+        known = None  # the lines above say what is wrong
+    how = f"{known}, as a probe found" if known else "not probed: `longthread doctor --probe` finds how it speaks best"
+    return True, "protocol", how
 
 
 def _problem(facts: ServerFacts, model: str, settings: Settings) -> str:

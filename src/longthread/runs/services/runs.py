@@ -20,7 +20,7 @@ from longthread.errors import (
     RunWaiting,
 )
 from longthread.llm.model_cache import ModelCache, ModelFactory
-from longthread.llm.models import RunModels
+from longthread.llm.models import DEMO, RunModels
 from longthread.llm.provider_keys import ProviderKeys
 from longthread.llm.summarizer import summarizer_of
 from longthread.memory.summary.summaries import Summarizer
@@ -372,6 +372,8 @@ class Runs:
         elif not config.get("model"):
             model, protocol = scope.model, scope.protocol
         models, caller = self._models.models(model, config, await self._keys.of(put.user_id)), scope.caller
+        if protocol == "auto" and models.name != DEMO:
+            protocol = await self._services.context_windows.protocol_of(models.model) or protocol
 
         async def begun(own: Source | None, room: bool) -> StartedRun | QueuedQuestion:
             request = RunRequest(

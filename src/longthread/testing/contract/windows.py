@@ -34,3 +34,12 @@ class WindowContract(Contract):
             later = datetime.now(UTC) + windows.KEPT
             assert await windows.learned(tx, HERE, now=later - timedelta(hours=1)) == 8_192
             assert await windows.learned(tx, HERE, now=later + timedelta(hours=1)) is None
+
+    async def test_a_protocol_is_known_for_its_model_and_endpoint(self, store: Driver) -> None:
+        async with store.writing() as tx:
+            assert await windows.find_protocol(tx, "model", "http://here/v1") is None
+            await windows.put_protocol(tx, "model", "http://here/v1", "json")
+            await windows.put_protocol(tx, "model", "http://here/v1", "sql")
+            others = [("other", "http://here/v1"), ("model", "http://there/v1")]
+            assert [await windows.find_protocol(tx, *each) for each in others] == [None, None]
+            assert await windows.find_protocol(tx, "model", "http://here/v1") == "sql"

@@ -6,3 +6,10 @@ SELECT tokens FROM context_windows WHERE model = :model AND endpoint = :endpoint
 INSERT INTO context_windows (model, endpoint, assumed, tokens, learned_at)
 VALUES (:model, :endpoint, :assumed, :tokens, :learned_at)
 ON CONFLICT (model, endpoint, assumed) DO UPDATE SET tokens = excluded.tokens, learned_at = excluded.learned_at;
+
+-- name: select_model_protocol quick
+SELECT protocol FROM model_protocols WHERE model = :model AND endpoint = :endpoint;
+
+-- name: put_model_protocol quick
+INSERT INTO model_protocols (model, endpoint, protocol, probed_at) VALUES (:model, :endpoint, :protocol, :probed_at)
+ON CONFLICT (model, endpoint) DO UPDATE SET protocol = excluded.protocol, probed_at = excluded.probed_at;

@@ -668,6 +668,15 @@ CREATE TABLE context_windows (
     PRIMARY KEY (model, endpoint, assumed)
 );
 
+-- How a model speaks best, as a probe of its endpoint found: `native`, `json` or `sql`.
+CREATE TABLE model_protocols (
+    model     TEXT NOT NULL,
+    endpoint  TEXT NOT NULL,
+    protocol  TEXT NOT NULL,
+    probed_at TEXT NOT NULL,
+    PRIMARY KEY (model, endpoint)
+);
+
 -- The tables recall_… are the index of entries. They follow from the entries: they can be dropped and made again.
 
 -- The entries from `first_seq` to `last_seq` are indexed, by the terms of `form`. `times` has their places and times.

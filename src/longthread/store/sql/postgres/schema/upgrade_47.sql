@@ -67,3 +67,12 @@ CREATE TABLE gateway_salt (
 
 -- The metrics of a source.
 ALTER TABLE sources ADD COLUMN semantics JSONB DEFAULT '{}';
+
+-- How models speak, as probes found.
+CREATE TABLE model_protocols (
+    model     TEXT COLLATE "C" NOT NULL,
+    endpoint  TEXT COLLATE "C" NOT NULL,
+    protocol  TEXT COLLATE "C" NOT NULL,
+    probed_at TEXT COLLATE "C" NOT NULL,
+    PRIMARY KEY (model, endpoint)
+);

@@ -123,3 +123,12 @@ CREATE TABLE gateway_salt (
 
 -- The metrics of a source.
 ALTER TABLE sources ADD COLUMN semantics TEXT DEFAULT '{}' CHECK (json_valid(semantics));
+
+-- How models speak, as probes found.
+CREATE TABLE model_protocols (
+    model     TEXT NOT NULL,
+    endpoint  TEXT NOT NULL,
+    protocol  TEXT NOT NULL,
+    probed_at TEXT NOT NULL,
+    PRIMARY KEY (model, endpoint)
+);
