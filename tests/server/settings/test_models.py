@@ -149,12 +149,12 @@ def test_a_key_is_used_at_the_address_alone_that_it_was_entered_for(serve: Any) 
     with ProviderEmulator(models=["claude-a"]) as one, ProviderEmulator(models=["claude-a"]) as other:
         running = serve([{"finish": "Yes."}], anthropic_base_url=one.anthropic_url)
         running.client.put("/api/models/keys/anthropic", json={"key": KEY})
-        assert one.requests[-1].headers["x-api-key"] == KEY
+        assert one.lookups[-1].headers["x-api-key"] == KEY
         running.stop()
         moved = serve(None, anthropic_base_url=other.anthropic_url, model="anthropic:claude-a")
         assert about(moved)["problem"] == "unreadable"
         assert moved.client.post("/api/chat", json={"question": "How many?"}).status_code == 503
-        assert other.requests == []
+        assert other.requests == [] and KEY not in repr([dict(each.headers) for each in other.lookups])
         moved.stop()
         assert about(serve([{"finish": "Yes."}], anthropic_base_url=one.anthropic_url))["key"] == "stored"
 
@@ -239,7 +239,7 @@ async def test_a_redirect_takes_no_key_to_another_server() -> None:
                     with pytest.raises(ProviderError):
                         [event async for event in endpoint.events({})]
                     await endpoint.close()
-        assert other.requests == []
+        assert other.requests == [] and KEY not in repr([dict(each.headers) for each in other.lookups])
 
 
 @pytest.mark.parametrize(

@@ -34,6 +34,18 @@ _WHERE = "A condition over dimensions or metrics, as in SQL."
 _ORDER = "Names of what is shown; `desc` behind one turns it."
 _LIMIT = "How many rows."
 _MOST = 100_000
+_NAMES = {"type": "array", "items": {"type": "string"}}
+METRIC_PARAMETERS: Mapping[str, Any] = {
+    "type": "object",
+    "properties": {
+        "metrics": {**_NAMES, "description": _METRICS},
+        "by": {**_NAMES, "description": _BY},
+        "where": {"type": "string", "description": _WHERE},
+        "order": {**_NAMES, "description": _ORDER},
+        "limit": {"type": "integer", "minimum": 1, "description": _LIMIT},
+    },
+    "required": ["metrics"],
+}
 
 
 async def semantic_layer(store: Driver, source: Source) -> SemanticLayer:
@@ -48,17 +60,8 @@ def semantic_tools(source: Source, layer: SemanticLayer) -> list[Tool]:
     """Return the tool of a source that has metrics."""
     if not layer.metrics:
         return []
-    names = {"type": "array", "items": {"type": "string"}}
-    properties = {
-        "metrics": {**names, "description": _METRICS},
-        "by": {**names, "description": _BY},
-        "where": {"type": "string", "description": _WHERE},
-        "order": {**names, "description": _ORDER},
-        "limit": {"type": "integer", "minimum": 1, "description": _LIMIT},
-    }
-    parameters = {"type": "object", "properties": properties, "required": ["metrics"]}
     work = _Metrics(source, layer).query
-    return [Tool(QUERY_METRIC, _ABOUT, parameters, as_observation(work), retry_safe=True, category="database")]
+    return [Tool(QUERY_METRIC, _ABOUT, METRIC_PARAMETERS, as_observation(work), retry_safe=True, category="database")]
 
 
 def described(layer: SemanticLayer, tokens: int = TOKENS) -> Iterator[str]:
