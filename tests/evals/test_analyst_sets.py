@@ -13,7 +13,7 @@ import pytest
 from evals.databases import DATABASES, build
 
 from longthread.testing.gold_questions import (
-    Row,
+    Cells,
     SqlQuestion,
     find_database,
     have_same_rows,
@@ -43,14 +43,14 @@ def questions(name: str) -> list[SqlQuestion]:
     return read_questions(QUESTIONS / f"{name}.jsonl")
 
 
-async def gold_rows(folder: Path, question: SqlQuestion) -> list[Sequence[Row]]:
+async def gold_rows(folder: Path, question: SqlQuestion) -> list[Sequence[Cells]]:
     """What each gold statement returns, run as the eval runs it. Raises what the product refuses it with."""
     async with await open_source(str(find_database(folder, question.database))) as source:
         schema = await source.schema()
         return [await query(source, source.prepare(sql, schema)[1]) for sql in question.gold]
 
 
-async def query(source: Source, run: str) -> Sequence[Row]:
+async def query(source: Source, run: str) -> Sequence[Cells]:
     return await source.work(lambda connection: list(connection.query(run)), 20.0)
 
 

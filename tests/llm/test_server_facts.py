@@ -192,7 +192,8 @@ async def test_a_prompt_that_was_cut_in_silence_teaches_the_window(
         assert "The server read only 4,096 tokens of its prompt" in warning and "`num_ctx`" in warning
         assert "is 4,096 tokens, and not 32," in warning and "MEMORY_CONTEXT_WINDOW=4096" in warning
         assert [size > 4_096 for size, _ in seen] == [True, False]
-        assert not await ask(server, LONG), "another process knows it"
+        again = await ask(server, LONG)
+        assert not [each for each in again if "read only" in each], "another process knows it"
         assert seen[-1][0] <= 4_096
 
 
@@ -225,4 +226,5 @@ async def test_a_template_that_finds_no_question_teaches_the_window(ask: Callabl
     with serving({"POST /v1/chat/completions": answer}) as server:
         warnings = await ask(server, LONG)
         assert warnings and all("is smaller than" in each and "`num_ctx`" in each for each in warnings)
-        assert not await ask(server, LONG), "another process knows it"
+        again = await ask(server, LONG)
+        assert not [each for each in again if "read only" in each], "another process knows it"

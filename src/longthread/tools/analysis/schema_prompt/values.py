@@ -16,8 +16,9 @@ from longthread.tools.analysis.watch import Interrupted, Watch
 
 READ_SECONDS = 3.0
 """Time for all columns of a source; those that have no turn are shown without values."""
-_FEW = 10
-"""Distinct values up to which a column's are listed."""
+_VERY_FEW, _FEW = 4, 8
+"""Distinct values up to which a column's are listed: always, and if each stands in two rows on average, as those of
+names and keys do not."""
 _CHARACTERS = 30
 """Characters of a listed value: longer ones are prose, and no value is listed."""
 _ALL_CHARACTERS = 120
@@ -70,9 +71,11 @@ def _read_column(connection: SourceConnection, table: Table, column: Column, dia
         return
     name, rows = quoted(column.name, dialect), f"(SELECT * FROM {table.sql} LIMIT {_ROWS}) AS looked_at"
     if column.shape == "text":
-        query = f"SELECT DISTINCT {name} FROM {rows} WHERE {name} IS NOT NULL LIMIT {_FEW + 1}"
-        values = [str(row[0]) for row in islice(connection.query(query), _FEW + 1)]
-        if _is_few(values):
+        query = f"SELECT {name}, count(*) FROM {rows} WHERE {name} IS NOT NULL GROUP BY {name} LIMIT {_FEW + 1}"
+        counted = [(str(row[0]), int(row[1])) for row in islice(connection.query(query), _FEW + 1)]
+        values = [value for value, _ in counted]
+        repeated = len(values) <= _VERY_FEW or sum(count for _, count in counted) >= 2 * len(values)
+        if _is_few(values) and repeated:
             read.values.setdefault(table.label, {})[column.name] = sorted(values)
         if not values or not all(_DATE.fullmatch(value) for value in values):
             return
