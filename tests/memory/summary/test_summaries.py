@@ -260,6 +260,24 @@ def test_a_model_reads_system_messages_and_topics_are_made_of_them_but_not_of_th
     assert not any("Huitzilopochtli" in topic for topic in topics)
 
 
+async def test_a_model_names_topics_from_what_was_said_and_reads_no_results() -> None:
+    read: list[str] = []
+
+    class Reader(Writer):
+        async def write(self, instructions: str, text: str) -> str:
+            read.append(text)
+            return '["launch costs"]'
+
+    question = Entry("1", "user", "What do launches cost?", seq=1)
+    result = Entry("2", "tool", '{"columns": ["Quetzalcoatl"], "rows": []}' * 400, seq=2, parent_seq=1)
+    answer = Entry("3", "assistant", "The launch costs are 5.", seq=3, parent_seq=2)
+    mentions = Mentions()
+    await mentions.ask([question, result, answer], Reader())
+    assert {span.topic for span in mentions.spans} == {"launch costs"}
+    assert "What do launches cost?" in read[0] and "Quetzalcoatl" not in read[0]
+    assert len(read[0]) < 1_500
+
+
 def test_a_hash_tells_settings_apart_and_no_models() -> None:
     assert SummaryConfig().hash == SummaryConfig().hash
     assert len({SummaryConfig().hash, SummaryConfig(enabled=False).hash, SummaryConfig(max_tokens=900).hash}) == 3

@@ -17,8 +17,8 @@ from longthread.model.entry import Entry
 from longthread.store.topics import Span
 
 _INSTRUCTIONS = "You keep the index of a long conversation. Reply as you are asked to, and with nothing else."
-_READ = 12_000
-"""Characters that a model is given to read, the newest."""
+_READ = 4_000
+"""Characters that a model is given to read, the newest of what people and models said."""
 _ESCAPE = re.compile(r"\\[nrt]")
 _SQL = re.compile(r"\"sql\"\s*:\s*\"((?:[^\"\\]|\\.)*+)\"")
 
@@ -40,7 +40,7 @@ class Mentions:
 
     async def ask(self, entries: Sequence[Entry], summarizer: Summarizer) -> None:
         """Count a page with topics from a model; by statistics if it fails."""
-        said = _said(entries)
+        said = _said([entry for entry in entries if entry.role != "tool"]) or _said(entries)
         prompt = topics.asked("\n".join(said)[-_READ:], self._names)
         names = topics.parse(await ask(summarizer, _INSTRUCTIONS, prompt), self._names)
         if names:
