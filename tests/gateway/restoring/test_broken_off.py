@@ -17,6 +17,8 @@ from longthread.store import log
 from longthread.store.driver import Driver
 from longthread.store.queries import Sql
 
+pytestmark = pytest.mark.sampled(2)
+
 Items = list[dict[str, Any]]
 QUESTION = {"role": "user", "content": "数到三"}
 HEAD = b"HTTP/1.1 200 OK\r\ncontent-type: %s\r\n%s\r\n"

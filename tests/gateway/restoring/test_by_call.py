@@ -17,6 +17,8 @@ from longthread.store import log
 from longthread.store.driver import Driver
 from longthread.store.queries import Sql
 
+pytestmark = pytest.mark.sampled(2)
+
 Items = list[dict[str, Any]]
 Step = tuple[Items, Items]
 """A message as a client without hidden parts has it, and as the provider wants it."""

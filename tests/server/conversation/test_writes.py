@@ -18,6 +18,8 @@ from longthread.store import log
 from longthread.store.open import open_store
 from longthread.store.queries import Sql
 
+pytestmark = pytest.mark.sampled(2)
+
 
 def begin(running: Any, **about: Any) -> Any:
     return running.client.post("/api/conversations", json=about)

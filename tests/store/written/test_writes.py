@@ -21,6 +21,8 @@ from longthread.store.driver import Driver
 from longthread.store.index.recall import Scope
 from longthread.store.states import states
 
+pytestmark = pytest.mark.sampled(2)
+
 REFUSED = (sqlite3.IntegrityError, psycopg.errors.Error)
 
 

@@ -12,6 +12,8 @@ from longthread.model.semantics import layer_of
 from longthread.tools.semantic.query_metric import TOKENS, described
 from longthread.view.tokens import estimate
 
+pytestmark = pytest.mark.sampled(2)
+
 Querying = Callable[..., Awaitable[QueryMetric]]
 ENGINES = pytest.mark.parametrize("kind", ["sqlite", "duckdb"])
 SERVERS = [
