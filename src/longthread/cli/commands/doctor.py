@@ -62,7 +62,7 @@ def doctor(
     raise typer.Exit(0 if asyncio.run(look()) else 1)
 
 
-async def _findings(settings: Settings, *, probe: bool) -> AsyncIterator[Finding]:
+async def _findings(settings: Settings, *, probe: bool = False) -> AsyncIterator[Finding]:
     yield True, "longthread", f"{__version__}, Python {sys.version.split()[0]}, {platform.system()}"
     yield True, "sqlite", sqlite3.sqlite_version
     yield await _store(settings)
