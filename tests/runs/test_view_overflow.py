@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 from langchain_core.exceptions import ContextOverflowError
-from langchain_core.messages import AIMessage, BaseMessage
+from langchain_core.messages import BaseMessage
 from langchain_openai import AzureChatOpenAI, ChatOpenAI
 from tests.analysts import OpenAnalyst
 from tests.script import call, events_of, finish
@@ -175,17 +175,6 @@ async def test_a_source_of_wide_tables_wants_a_larger_window(open_analyst: OpenA
     analyst = await open_analyst([finish("Hello.")], memory_context_window=8_192)
     told = warnings(await ask(analyst, str(tmp_path / "wide.sqlite"), "Hello?"))
     assert ["MEMORY_CONTEXT_WINDOW=16384" in each for each in told] == [True]
-
-
-async def test_what_a_tokenizer_leaves_of_the_window_is_used(open_analyst: OpenAnalyst, shop: str) -> None:
-    usage: Any = {"input_tokens": 1_500, "output_tokens": 1, "total_tokens": 1_501}
-    model = ScriptedChatModel([AIMessage("So.", usage_metadata=usage)] * 8)
-    analyst = await open_analyst(model, memory_context_window=8_192)
-    for n in range(8):
-        assert (await ask(analyst, shop, f"Question {'and' * n}?"))[-1].type == "finished"
-    budgets = [step.usage["budget"] for step in await model_steps(analyst)]
-    assert budgets[0] == budgets[2] < budgets[-1], "several counts are asked for"
-    assert budgets[2:] == sorted(budgets[2:])
 
 
 async def test_other_errors_are_what_they_were(open_analyst: OpenAnalyst, shop: str) -> None:

@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.view.samples import samples
 
-from longthread.view.correction import CEILING, FLOOR, Correction
+from longthread.view.correction import CEILING, FLOOR, corrected
 from longthread.view.tokens import ANY, IMAGE, estimate, family_of, message_tokens, tools_tokens
 
 COUNTS: dict[str, dict[str, int]] = json.loads(Path(__file__).with_name("counts.json").read_text(encoding="utf-8"))
@@ -72,38 +72,17 @@ def test_messages_cost_more_than_their_text() -> None:
 
 
 def test_reports_above_the_estimate_count_at_once_and_others_slowly() -> None:
-    raised = Correction().after(10_000, 13_000)
-    assert raised.factor == 1.3
-    assert 1.28 < raised.after(10_000, 10_000).factor < 1.3
-    assert raised.after(100, 1_000) == raised.after(10_000, 0) == raised.after(10_000, 90_000) == raised
-    assert raised.raised(2.0).factor == 2.6 and raised.raised(9.0).factor == CEILING
-
-
-def test_estimates_are_lowered_only_when_several_reports_say_so() -> None:
-    correction, seen = Correction(), []
-    for _ in range(30):
-        correction = correction.after(10_000, 6_500)
-        seen.append(correction.factor)
-    assert seen[:2] == [1.0, 1.0] and 0.9 < seen[2] < 1.0
-    assert seen == sorted(seen, reverse=True) and 0.65 < seen[-1] < 0.7, "it stays above what was reported"
-    higher = correction.after(10_000, 9_000)
-    assert higher.factor == 0.9, "what costs more counts at once"
-    assert [higher.after(10_000, 6_500).factor, higher.after(10_000, 6_500).after(10_000, 6_500).factor] == [0.9, 0.9]
-
-
-def test_a_report_of_a_part_of_the_prompt_lowers_nothing() -> None:
-    """Some servers leave out what they had in their cache, and some cut the prompt."""
-    correction = Correction()
-    for _ in range(50):
-        correction = correction.after(10_000, 2_000)
-    assert correction.factor == 1.0
-    low = Correction(0.7, 5)
-    assert low.after(10_000, 2_000) == low
+    raised = corrected(1.0, 10_000, 13_000)
+    assert raised == 1.3
+    assert 1.28 < corrected(raised, 10_000, 10_000) < 1.3
+    assert corrected(1.0, 10_000, 2_000) == FLOOR
+    assert corrected(1.2, 100, 1_000) == 1.2
+    assert corrected(1.2, 10_000, 0) == 1.2
 
 
 @given(st.lists(st.tuples(st.integers(0, 10**6), st.integers(0, 10**7)), max_size=50))
 def test_a_correction_stays_within_its_bounds(reports: list[tuple[int, int]]) -> None:
-    correction = Correction()
+    factor = 1.0
     for estimated, reported in reports:
-        correction = correction.after(estimated, reported)
-        assert FLOOR <= correction.factor <= CEILING
+        factor = corrected(factor, estimated, reported)
+        assert FLOOR <= factor <= CEILING

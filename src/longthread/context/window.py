@@ -134,13 +134,13 @@ class Window:
 
 @dataclass(frozen=True, slots=True)
 class PreviousCall:
-    """The call before: its manifest and its summary. `estimated` are the tokens of its prompt. `counts` are those of
-    the calls up to it, estimated and reported (0: not known); they count only for its `model`."""
+    """The call before: its manifest and its summary. `estimated` and `reported` are the tokens of its prompt, if
+    known; both count only for its `model`."""
 
     segments: Sequence[Segment]
     summary: str = ""
     estimated: int = 0
-    counts: Sequence[tuple[int, int]] = ()
+    reported: int = 0
     model: str = ""
 
 

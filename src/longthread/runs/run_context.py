@@ -34,7 +34,6 @@ from longthread.store.driver import Driver, Transaction
 from longthread.store.runs import Lease, LeaseCheck
 from longthread.tools.analysis.schema_prompt.ddl_text import SchemaText
 from longthread.tools.tool import Tool
-from longthread.view.correction import Correction
 from longthread.view.tokens import ANY, estimate, tools_tokens
 
 Spoken = Literal["native", "json", "sql", "answer"]
@@ -55,7 +54,7 @@ class RunContext:
     this run has stored: others may be deleted with the runs that named them. `categories` are the kinds of tools that
     have run on the thread.
 
-    `family` is that of the model's tokenizer, and `correction` corrects its estimates; `counted` are the
+    `family` is that of the model's tokenizer, and `factor` corrects its estimates; `counted` are the
     most tokens that its provider counted in a call. `past` is the model call before,
     whose view the next one extends, and `viewed` the view of this call: an answering's is not extended. `summary`,
     `topics` and `memories` stand in a view for what is not in it; `mark` is the last entry that the summary covers,
@@ -93,7 +92,7 @@ class RunContext:
     message_id: str = field(default_factory=new_id)
     spoken: Spoken = "native"
     family: str = ANY
-    correction: Correction = field(default_factory=Correction)
+    factor: float = 1.0
     counted: int = 0
     past: PreviousCall | None = None
     viewed: PreviousCall | None = None
@@ -124,11 +123,6 @@ class RunContext:
     @property
     def lease(self) -> Lease:
         return self.hold.lease
-
-    @property
-    def factor(self) -> float:
-        """The tokens that the provider counts for one that is estimated."""
-        return self.correction.factor
 
     @property
     def recalled(self) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from functools import partial, reduce
+from functools import partial
 from typing import Any
 
 from longthread.context.business_terms import questions_of, taught
@@ -28,7 +28,7 @@ from longthread.tools.analysis.toolbox import analysis_tools
 from longthread.tools.semantic.query_metric import TOKENS, described, semantic_tools
 from longthread.tools.skills import Disclosure, load_skill_tool
 from longthread.tools.tool import Tool
-from longthread.view.correction import Correction
+from longthread.view.correction import corrected
 from longthread.view.tokens import estimate, family_of
 
 _SCHEMA = 0.25
@@ -43,7 +43,9 @@ def run_context(services: RunServices, started: StartedRun, assignment: Assignme
     source, summary = assignment.sources.own, started.cached.summary
     asked = source if role.asks_data else None
     skills = role.disclose(run.agent, window=assignment.window)
-    counts = past.counts if past is not None and past.model == models.name else ()
+    factor = services.factors.get(models.name, 1.0)
+    if past is not None and past.model == models.name:
+        factor = corrected(factor, past.estimated, past.reported)
     context = RunContext(
         store=services.store,
         hold=started.hold,
@@ -62,8 +64,8 @@ def run_context(services: RunServices, started: StartedRun, assignment: Assignme
         protocol=run.protocol,
         queries=max([started.known.facts.queries, *(_label(step.observation) for step in started.earlier)]),
         family=family_of(models.name),
-        correction=_correction(services.corrections.get(models.name), counts),
-        counted=max([reported for _, reported in counts], default=0),
+        factor=factor,
+        counted=past.reported if past is not None and past.model == models.name else 0,
         past=past,
         summary=summary.summary if summary else "",
         digest=summary.digest if summary else {},
@@ -142,15 +144,6 @@ def _tools(
     tools = assignment.role.built_in([*data, *own_tools(services, started, context, owner)])
     loading = [load_skill_tool(skills.loadable, window=assignment.window)] if skills.loadable else []
     return [*tools, *assignment.agent_tools.tools, *loading]
-
-
-def _correction(known: Correction | None, counts: Sequence[tuple[int, int]]) -> Correction:
-    """Return the correction that this process knows, else that of the thread's last calls, as estimated and counted.
-    The last one raises it in any case: another process may have made that call."""
-    if known is None:
-        return reduce(lambda correction, count: correction.after(*count), counts, Correction())
-    last = known.after(*counts[-1]) if counts else known
-    return last if last.factor > known.factor else known
 
 
 def _source_notes(started: StartedRun, source: Source | None) -> Sequence[str]:

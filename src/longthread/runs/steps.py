@@ -32,6 +32,7 @@ from longthread.runs.views import Prompt
 from longthread.store import log, runs
 from longthread.store.event_view import events_of_step
 from longthread.tools.tool import Observation, Tool, failed
+from longthread.view.correction import corrected
 
 
 async def call_model(context: RunContext, models: RunModels) -> None:
@@ -114,7 +115,7 @@ async def _note_reply(
         await runs.add_step(tx, context.lease, step, marks=marks, held=held)
         context.stream.add(events_of_step(replace(step, thought=entry.text, entry_id=entry.id), marks))
     context.prompts |= prompt.parts.keys()
-    context.correction = context.correction.after(usage["estimated_tokens"], usage.get("input_tokens", 0))
+    context.factor = corrected(context.factor, usage["estimated_tokens"], usage.get("input_tokens", 0))
     context.counted = max(context.counted, usage.get("input_tokens", 0))
     context.note([entry], [message])
 

@@ -117,7 +117,7 @@ async def _smaller(context: RunContext, request: ChatRequest, overflow: Overflow
         about = f"is {limit:,} tokens, and not {tokens:,}: MEMORY_CONTEXT_WINDOW={limit} says so from the start"
     elif limit is not None and context.factor < CEILING:
         # The window is known: the tokenizer counts more tokens than we estimate.
-        context.correction = context.correction.raised(_RAISED)
+        context.factor = min(CEILING, context.factor * _RAISED)
         about = f"holds less text than was estimated: a lower MEMORY_CONTEXT_WINDOW than {tokens} leaves more room"
     else:
         context.tokens = tokens // 2

@@ -113,7 +113,8 @@ async def past_of(tx: Transaction, run: Run | None) -> PreviousCall | None:
     return PreviousCall(
         segments=segments_of(last.manifest),
         summary=prompt.summary if prompt is not None else "",
-        counts=[(call.usage.get("estimated_tokens", 0), call.usage.get("input_tokens", 0)) for call in calls],
+        estimated=last.usage.get("estimated_tokens", 0),
+        reported=last.usage.get("input_tokens", 0),
         model=run.model,
     )
 

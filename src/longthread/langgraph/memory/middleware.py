@@ -33,7 +33,7 @@ from longthread.memory.summary.pruning import first_shown, left_out
 from longthread.settings import Settings
 from longthread.view.budget import LEAST, message_budget, too_small
 from longthread.view.compose import ViewConfig
-from longthread.view.correction import Correction
+from longthread.view.correction import corrected
 from longthread.view.tokens import estimate, family_of
 
 Request = ModelRequest[Any]
@@ -178,7 +178,7 @@ class MemoryMiddleware(AgentMiddleware[MemoryState, Any, Any]):
         self._extractor = extractor
         self._settings = settings_of("MemoryMiddleware", settings, options)
         self._messages = StateMessages()
-        self._corrections: dict[str, Correction] = {}
+        self._factors: dict[str, float] = {}
         self._memory: LongTermMemory | None = None
         self._has_warned = False
 
@@ -284,7 +284,7 @@ class MemoryMiddleware(AgentMiddleware[MemoryState, Any, Any]):
     def _composed(self, call: _Call) -> Request:
         request, settings = call.request, self._settings
         name = LangChainModel(request.model).name
-        family, factor = family_of(name), self._correction(name, call).factor
+        family, factor = family_of(name), self._factor(name, call)
         fixed = fixed_tokens(request, family)
         removed, summary, first = set(call.removed), call.summary, instructions(request.messages)
         rest = [each for each in request.messages[len(first) :] if each.id not in removed]
@@ -333,20 +333,20 @@ class MemoryMiddleware(AgentMiddleware[MemoryState, Any, Any]):
             raise too_small(name, window, output=reply, fixed=fixed)
         return budget
 
-    def _correction(self, name: str, call: _Call) -> Correction:
+    def _factor(self, name: str, call: _Call) -> float:
         """Return the correction of estimates: learned by this process for the model, else the last call's."""
         seen = StoredView.from_json(call.state.get("memory_view"))
-        if name not in self._corrections and seen is not None and seen.model == name:
-            return Correction().after(seen.estimated, seen.reported)
-        return self._corrections.get(name, Correction())
+        if name not in self._factors and seen is not None and seen.model == name:
+            return corrected(1.0, seen.estimated, seen.reported)
+        return self._factors.get(name, 1.0)
 
     def _ended(self, call: _Call, response: Response) -> ExtendedModelResponse[Any]:
         assert call.fitted is not None
         reply = next((each for each in response.result if isinstance(each, AIMessage)), None)
         usage = (reply.usage_metadata if reply is not None else None) or {"input_tokens": 0}
         call.seen = replace(call.seen, reported=usage["input_tokens"])
-        correction = self._correction(call.seen.model, call)
-        self._corrections[call.seen.model] = correction.after(call.seen.estimated, call.seen.reported)
+        factor = self._factor(call.seen.model, call)
+        self._factors[call.seen.model] = corrected(factor, call.seen.estimated, call.seen.reported)
         summary = _dated(call.summary | {"shown": call.fitted.view.summary.text}, call)
         update: dict[str, Any] = {"memory_view": call.seen.to_json()}
         if summary != call.state.get("memory_summary"):

@@ -474,7 +474,7 @@ class Runs:
             services.worker.drop(started.hold)
             await sub_agents.stop()
             services.window_cache.keep(thread, context.window.spots, started.run.id, context.past, context.mark)
-            services.corrections[models.name] = context.correction
+            services.factors[models.name] = context.factor
             await assignment.sources.close()
             services.recaller.keep_up(Scope(thread.user_id, thread.id))
             self._prune(context, started, models)

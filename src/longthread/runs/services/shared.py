@@ -17,12 +17,11 @@ from longthread.settings import Settings
 from longthread.store import runs
 from longthread.store.driver import Driver, Transaction
 from longthread.store.maintenance.jobs import JobClaims
-from longthread.view.correction import Correction
 
 
 @dataclass(frozen=True, slots=True)
 class RunServices:
-    """The store, and what works on it. `corrections` are those of token estimates, by model."""
+    """The store, and what works on it. `factors` correct the token estimates, by model."""
 
     store: Driver
     settings: Settings
@@ -35,7 +34,7 @@ class RunServices:
     context_windows: ContextWindows
     worker: RunWorker
     jobs: JobClaims
-    corrections: dict[str, Correction] = field(default_factory=dict)
+    factors: dict[str, float] = field(default_factory=dict)
 
 
 async def expect_idle(tx: Transaction, thread_id: str) -> None:
