@@ -84,10 +84,10 @@ async def test_a_long_question_that_is_continued_is_cut(open_analyst: OpenAnalys
 
 
 async def test_a_tokenizer_that_takes_twice_as_much_leaves_room(open_analyst: OpenAnalyst, wide: str) -> None:
-    usage: Any = {"input_tokens": 3_400, "output_tokens": 1, "total_tokens": 3_401}
+    usage: Any = {"input_tokens": 5_000, "output_tokens": 1, "total_tokens": 5_001}
     replies = [AIMessage("So.", usage_metadata=usage), finish("So."), finish("So.")]
     model = ScriptedChatModel(replies)
-    analyst = await open_analyst(model, memory_context_window=4_096)
+    analyst = await open_analyst(model, memory_context_window=6_100)
     thread_id = None
     for n in range(3):
         handle = await analyst.ask(f"Question {n}?", source=wide, thread_id=thread_id, user_id=analyst.settings.user)
