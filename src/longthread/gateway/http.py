@@ -102,7 +102,7 @@ def decoded(incoming: Incoming, limit: int) -> Incoming:
     """
     encoding = (incoming.header("content-encoding") or "").strip().lower()
     if encoding in ("gzip", "x-gzip", "deflate"):
-        body = _inflated(incoming.body, limit + 1)
+        body = _inflate_body(incoming.body, limit + 1)
     elif encoding == "zstd":
         body = _unzstd(incoming.body, limit + 1)
     else:
@@ -114,7 +114,7 @@ def decoded(incoming: Incoming, limit: int) -> Incoming:
     return replace(incoming, body=body, encoded=incoming.body)
 
 
-def _inflated(body: bytes, most: int) -> bytes | None:
+def _inflate_body(body: bytes, most: int) -> bytes | None:
     try:
         return zlib.decompressobj(47).decompress(body, most)
     except zlib.error:

@@ -46,13 +46,13 @@ class ContextWindows:
         return min([await self._of(model) for model in models])
 
     async def _of(self, model: ChatModel) -> int:
-        assumed = await self._assumed(model)
+        assumed = await self._assume_window(model)
         known, read_at = self._learned.get(assumed, (None, -inf))
         if time.monotonic() - read_at > _READ_AGAIN:
             async with self._store.reading() as tx:
                 known = await windows.learned(tx, assumed)
             self._learned[assumed] = known, time.monotonic()
-        return self._capped(known or assumed.tokens)
+        return self._cap_tokens(known or assumed.tokens)
 
     async def protocol_of(self, model: ChatModel) -> Protocol | None:
         """Return the protocol that a probe found for a model; None: it was not probed. Raises StoreError."""
@@ -66,7 +66,7 @@ class ContextWindows:
 
     async def learn(self, model: ChatModel, tokens: int) -> None:
         """Store the window that a model's endpoint reports. If that fails, this process still knows it."""
-        await self._learn(await self._assumed(model), tokens)
+        await self._learn(await self._assume_window(model), tokens)
 
     async def settle(self, model: ChatModel, tokens: int) -> int:
         """Return the window of a model that has just answered, in place of `tokens`, if its server could not tell it
@@ -74,7 +74,7 @@ class ContextWindows:
         before = self._told.get((model.address, model.name), (None, -inf))[0]
         if before is None or before.is_loaded:
             return tokens
-        assumed = await self._assumed(model)
+        assumed = await self._assume_window(model)
         del self._told[model.address, model.name]
         now = await self._ask(model)
         if now is None or not now.is_loaded:
@@ -96,12 +96,12 @@ class ContextWindows:
         except StoreError as error:
             _logger.warning("The context window of %s could not be stored: %s", assumed.model, error)
 
-    async def _assumed(self, model: ChatModel) -> AssumedWindow:
+    async def _assume_window(self, model: ChatModel) -> AssumedWindow:
         """Return what is assumed of a model's window before its endpoint has refused a call."""
         tokens, told = context_window(model, self._settings), await self._ask(model)
-        return AssumedWindow(model.name, model.address, tokens if told is None else self._capped(told.tokens))
+        return AssumedWindow(model.name, model.address, tokens if told is None else self._cap_tokens(told.tokens))
 
-    def _capped(self, tokens: int) -> int:
+    def _cap_tokens(self, tokens: int) -> int:
         """Return so many tokens, at most MEMORY_CONTEXT_WINDOW."""
         return min(tokens, self._settings.memory_context_window or tokens)
 

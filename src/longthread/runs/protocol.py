@@ -56,7 +56,7 @@ async def attempt(context: RunContext, request: ChatRequest) -> Message:
             message = await _in_json(context, request)
         else:
             message = await _natively(context, request)
-        return await _supported(context, message)
+        return await _require_query(context, message)
     except ProviderError as error:
         # The caller decides about retries and the fallback, and reports what becomes of a request that was too long.
         if overflow_of(error) is None:
@@ -65,7 +65,7 @@ async def attempt(context: RunContext, request: ChatRequest) -> Message:
         raise
 
 
-async def _supported(context: RunContext, message: Message) -> Message:
+async def _require_query(context: RunContext, message: Message) -> Message:
     """Return a reply. An answer that no query supports goes back to the model, once; the second one is marked."""
     reason = None if message.tool_calls or context.run.model == DEMO else find_unsupported(context, str(message.text))
     if reason is None:

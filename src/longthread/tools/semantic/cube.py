@@ -40,7 +40,7 @@ def read_cubes(bodies: Sequence[Mapping[str, Any]], layer: ImportedLayer) -> Non
             made = _measure(cube, measure)
             made["name"] = _metric_name(cube, measure.name, names)
             if "table" not in made:
-                made["sql"] = _calculated(cube, measure, names)
+                made["sql"] = _rewrite_calculation(cube, measure, names)
             layer.metrics.append(made)
         except InvalidInput as error:
             layer.refuse(ForeignItem({"name": _metric_name(cube, measure.name, names)}, "metric"), error)
@@ -132,7 +132,7 @@ def _names_measure(sql: str, cube: ForeignItem) -> bool:
     return any(found["name"] in own and not found["column"] for found in _REFERENCE.finditer(sql))
 
 
-def _calculated(cube: ForeignItem, measure: ForeignItem, names: Sequence[str]) -> str:
+def _rewrite_calculation(cube: ForeignItem, measure: ForeignItem, names: Sequence[str]) -> str:
     own = {each.name for each in cube.objects("measures", "metric")}
 
     def metric(found: re.Match[str]) -> str:
