@@ -38,6 +38,13 @@ print(reply.decode().rpartition("\\n")[2])
 """
 
 
+@pytest.fixture(params=["kernel", "tables"])
+def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A container may have /proc alone."""
+    if request.param == "tables":
+        monkeypatch.setattr(peers, "_find_user", lambda peer, own: None)
+
+
 @asynccontextmanager
 async def served(host: str) -> AsyncIterator[int]:
     """Serve, on a port, whether a caller is the owner."""
@@ -68,12 +75,14 @@ async def asked(host: str, port: int, user: int) -> str:
     return output.decode().strip()
 
 
+@pytest.mark.usefixtures("way")
 @pytest.mark.parametrize("host", ["127.0.0.1", "::1"])
 async def test_the_servers_own_user_is_the_owner(host: str) -> None:
     async with served(host) as port:
         assert await asked(host, port, 0) == "True"
 
 
+@pytest.mark.usefixtures("way")
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can be another user")
 @pytest.mark.parametrize("host", ["127.0.0.1", "::1"])
 async def test_another_users_program_is_not_the_owner(host: str) -> None:
@@ -88,18 +97,29 @@ async def test_another_users_program_is_not_the_owner_by_the_servers_user(monkey
         assert await asked("127.0.0.1", port, 0) == "False"
 
 
-def test_who_has_closed_the_connection_is_not_the_owner() -> None:
+@pytest.mark.usefixtures("way")
+@pytest.mark.parametrize("host", ["127.0.0.1", "::1"])
+def test_who_has_closed_the_connection_is_not_the_owner(host: str) -> None:
     """The system no longer tells whose it was: a proxy closes when its caller does."""
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        own = listener.getsockname()[1]
-        calling = socket.create_connection(("127.0.0.1", own))
-        accepted, (_, port) = listener.accept()
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    with socket.create_server((host, 0), family=family) as listener:
+        own = listener.getsockname()[:2]
+        calling = socket.create_connection(own)
+        accepted, peer = listener.accept()
         with accepted:
-            assert not peers.Peer(port, own).is_other_users
+            assert not peers.Peer(peer[:2], own).is_other_users
             calling.close()
-            assert peers.Peer(port, own).is_other_users
+            assert peers.Peer(peer[:2], own).is_other_users
+
+
+def test_the_kernel_tells_the_user_of_a_socket() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        own = listener.getsockname()
+        with socket.create_connection(own) as calling:
+            assert peers._find_user(calling.getsockname(), own) == os.geteuid()
+            assert peers._find_user(("127.0.0.1", 1), own) is None
 
 
 def test_without_the_systems_table_the_headers_decide(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(peers, "_TABLES", (tmp_path / "none",))
-    assert not peers.Peer(5000, 8765).is_other_users
+    assert not peers.Peer(("127.0.0.1", 5000), ("127.0.0.1", 8765)).is_other_users

@@ -80,7 +80,7 @@ class BoundedProtocol(HttpToolsProtocol):
         super().connection_made(transport)
         peer = self.client[0] if self.client else None
         if self.client is not None and self.server is not None and self.server[1] is not None:
-            self._peer = Peer(self.client[1], self.server[1])
+            self._peer = Peer(self.client, (self.server[0], self.server[1]))
         if peer is not None:
             same = sum(isinstance(each, BoundedProtocol) and each._is_of(peer) for each in self.connections)
             if same > self._limits.connections:
