@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
+from itertools import islice
 
 from longthread.context.window import Window
 from longthread.errors import LongthreadError
@@ -37,5 +38,5 @@ async def taught(store: Driver, source: Source, questions: Sequence[str]) -> lis
 def questions_of(window: Window, question: str) -> list[str]:
     """Return the question of a run, and those before it, newest first."""
     before = [spot.entry.text for spot in reversed(window.spots[: window.question]) if spot.entry.role == "user"]
-    asked = [text for text in before if not asks_to_continue(text) and text != question]
-    return [question, *asked[:_EARLIER]]
+    asked = (text for text in before if text != question and not asks_to_continue(text))
+    return [question, *islice(asked, _EARLIER)]

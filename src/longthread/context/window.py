@@ -345,11 +345,12 @@ def _before(spots: Sequence[WindowMessage], wanted: ViewRequest) -> PreviousView
             continue
         if segment.why == "unpaired":  # treat it as new: its other half may have come since
             continue
+        # What an earlier version shortened is shown as now, at the cost of one change of the prompt.
+        present = segment if segment.form == FORM else replace(segment, form=FORM)
         for seq in range(segment.first, segment.last + 1):
             item = by_seq.get(seq)
             if item is not None:
-                # What an earlier version shortened is shown as now, at the cost of one change of the prompt.
-                parts[item.key] = shown(replace(segment, form=FORM), item) or ViewPart(item, "left out")
+                parts[item.key] = shown(present, item) or ViewPart(item, "left out")
             elif segment.how != "left out":
                 gone = True
     return PreviousView(parts, wanted.past.summary, gone)

@@ -101,7 +101,7 @@ async def read_schema(context: RunContext, source: Source, question: str, metric
     made = await asyncio.to_thread(
         schema_text,
         schema,
-        await source.values(),
+        await source.values(schema),
         dialect=source.dialect,
         budget=room,
         family=context.family,

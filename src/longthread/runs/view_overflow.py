@@ -101,9 +101,11 @@ def _cut_in_silence(context: RunContext, model: ChatModel, reply: Message) -> Ov
     """Return the window of a server of one's own that read only a part of its prompt, and did not say so: it counts
     far fewer tokens than it was sent. None: it read all of it, as far as its count tells."""
     counted = (reply.usage_metadata or {}).get("input_tokens", 0)
+    if counted < _COUNTED or not is_near(model.address):
+        return None
     sent = 0 if context.viewed is None else context.viewed.estimated - context.prompt_tokens
     sent += estimate(context.system_prompt, context.family)  # and no tools, which some templates leave out
-    if counted < _COUNTED or counted > _PART * min(1.0, context.factor) * sent or not is_near(model.address):
+    if counted > _PART * min(1.0, context.factor) * sent:
         return None
     limit = 1 << (counted - 1).bit_length()  # which windows mostly are
     # A server that leaves cached tokens out of its counts has counted more before.

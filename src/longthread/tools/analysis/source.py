@@ -89,10 +89,9 @@ class Source:
         """The present schema; read again only after a change."""
         return await self.work(self._current_schema)
 
-    async def values(self) -> SourceValues:
-        """What the columns hold, as the first look at this schema found it: a prompt that shows it stays the same.
-        Raises SourceError."""
-        schema = await self.schema()
+    async def values(self, schema: Schema) -> SourceValues:
+        """What the columns of the present `schema` hold, as the first look at it found it: a prompt that shows it stays
+        the same. Raises SourceError."""
         if self._values is None or self._values[0] != schema.fingerprint:
             read = await self.work(lambda connection: read_values(connection, schema, self.dialect), READ_SECONDS)
             self._values = schema.fingerprint, read
