@@ -132,7 +132,10 @@ async def _protocol(settings: Settings, *, probe: bool) -> Finding | None:
     try:
         model = resolve_model(name, settings)
         if probe:
-            protocol = await probe_protocol(model)
+            try:
+                protocol = await probe_protocol(model)
+            finally:
+                await model.close()
             async with open_store(settings.database) as store, store.writing() as tx:
                 await windows.put_protocol(tx, model.name, model.address, protocol)
             return True, "protocol", f"{protocol}, from now on wherever it is left to Longthread (`--protocol auto`)"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import tempfile
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -201,7 +201,10 @@ def analyst(
             settings = Settings.load(database=Path(store) / "eval.db", source=source)
             name = model_name(model, settings)
             plain = resolve_model(name, settings) if baseline else None
-            async with Analyst.open(settings) as opened:
+            async with AsyncExitStack() as stack:
+                if plain is not None:
+                    stack.push_async_callback(plain.close)
+                opened = await stack.enter_async_context(Analyst.open(settings))
                 evaluation = AnalystEval(opened, name, plain, spoken, read_outcomes(results) if results else {})
                 total = sum(map(len, asked))
                 async for outcome in evaluation.outcomes(asked):
@@ -212,8 +215,6 @@ def analyst(
                     if results is not None and (outcome.database, outcome.question) not in evaluation.seen:
                         with results.open("a", encoding="utf-8") as lines:
                             lines.write(f"{line}\n")
-            if plain is not None:
-                await plain.close()
         return tally(outcomes)
 
     echo(json.dumps(run(work()), ensure_ascii=False))
