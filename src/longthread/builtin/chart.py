@@ -32,7 +32,7 @@ CHART_PARAMETERS: Mapping[str, Any] = {
         "query": {"type": "string", "description": "Its label; by default the newest."},
         "mark": {"type": "string", "enum": list(MARKS)},
         "x": {"type": "string"},
-        "y": {"type": "string"},
+        "y": {"type": "string", "description": "One column, or several with commas."},
         "color": {"type": "string"},
         "aggregate": {"type": "string", "enum": list(AGGREGATES), "description": "Of y; count needs none."},
         "title": {"type": "string"},

@@ -1,12 +1,15 @@
-"""The memory tools of a run."""
+"""The built-in tools of a run beside those of its source, and when its requests offer them."""
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import partial
 
 from longthread.builtin.chart import chart_tool
 from longthread.builtin.memories import FORGET, REMEMBER, ReadMemories, RunMemories
+from longthread.builtin.offers import ON_DEMAND, is_asked_for
 from longthread.builtin.pages import PageRoom
 from longthread.builtin.recall import recall_tool
 from longthread.context.window import WindowMessage
@@ -14,8 +17,9 @@ from longthread.errors import LongthreadError
 from longthread.memory.memories import Memories
 from longthread.memory.relevant_memories import fitting
 from longthread.memory.search.keywords import EntryPlace
-from longthread.model.builtin import LOAD_SKILL
+from longthread.model.builtin import LOAD_SKILL, RECALL_TOOL
 from longthread.model.fold import PARSE_ERROR
+from longthread.model.manifest import NO_ROOM
 from longthread.model.memory import Memory, Origin
 from longthread.runs.run_context import RunContext
 from longthread.runs.services.shared import RunServices
@@ -73,6 +77,28 @@ def own_tools(services: RunServices, begun: StartedRun, context: RunContext, own
         room=lambda: PageRoom(context.budget, context.family),
     )
     return (chart_tool(services.store, begun.thread, begun.window), recall, *remembering.tools())
+
+
+def offered_when_needed(tools: Sequence[Tool], context: RunContext) -> list[Tool]:
+    """Return the tools of the analyst, those of `own_tools` offered only where the conversation needs them."""
+    entries = [spot.entry for spot in context.window.spots]
+
+    def needs(tool: Tool) -> bool | Callable[[], bool]:
+        if tool.name not in ON_DEMAND or is_asked_for(tool.name, entries):
+            return True
+        return partial(has_more_than_shown, context) if tool.name == RECALL_TOOL else False
+
+    return [replace(tool, offered=needs(tool)) for tool in tools]
+
+
+def has_more_than_shown(context: RunContext) -> bool:
+    """Return whether the conversation has messages that the view before left out, or a summary of them."""
+    left_out = context.past.segments if context.past is not None else ()
+    return (
+        bool(context.summary or context.topics)
+        or context.window.spots[0].entry.parent_seq > 0
+        or any(each.how == "left out" and each.why in NO_ROOM for each in left_out)
+    )
 
 
 async def fitting_memories(memories: Memories, owner: Owner, question: str) -> tuple[Memory, ...]:

@@ -145,7 +145,7 @@ def _without_thinking(message: Message) -> Message:
 
 async def _in_json(context: RunContext, request: ChatRequest) -> Message:
     context.spoken = "json"
-    system, messages = as_text(request.system, request.messages, list(context.tools.values()))
+    system, messages = as_text(request.system, request.messages, context.offered)
     options = replace(request.options, stop=STOPS)
     message = _clean(await replace(request, system=system, messages=messages, tools=(), options=options).reply(context))
     return _read(context, message, _parsed(context, message, strict=True))

@@ -117,7 +117,8 @@ class RunContext:
     system_prompt: str = ""
     in_short: bool = False
     cut: bool = False
-    _told: tuple[str, Mapping[str, Tool], int] = ("", {}, 0)
+    offered: list[Tool] = field(default_factory=list)
+    _told: tuple[str, list[Tool], int] = ("", [], 0)
     _live: dict[str, LiveText] = field(default_factory=dict)
 
     @property
@@ -176,24 +177,28 @@ class RunContext:
             self._live = {self.message_id: LiveText(expects_thinking=ends_unopened(raw))}
         return self._live[self.message_id]
 
+    def choose_offered(self) -> None:
+        """Choose the tools that the next request lists. They stay the same until it is stored."""
+        self.offered = [tool for tool in self.tools.values() if tool.is_offered]
+
     @property
     def fixed_tokens(self) -> int:
         """The tokens reserved for the prompt and the tools, native or in words."""
-        if self._told[:2] != (self.system_prompt, self.tools):
-            words = 0 if self.protocol == "sql" else estimate(instructions(list(self.tools.values())), self.family)
+        if self._told[:2] != (self.system_prompt, self.offered):
+            words = 0 if self.protocol == "sql" else estimate(instructions(self.offered), self.family)
             fixed = max(self.prompt_tokens, estimate(self.system_prompt, self.family) + words)
-            self._told = self.system_prompt, self.tools, fixed
+            self._told = self.system_prompt, self.offered, fixed
         return self._told[2]
 
     @property
     def prompt_tokens(self) -> int:
         tools = 0
         if self.protocol != "sql":  # it offers none
-            tools = tools_tokens(self._tools_json(), len(self.tools), self.family)
+            tools = tools_tokens(self._tools_json(), len(self.offered), self.family)
         return estimate(self.system_prompt, self.family) + tools
 
     def _tools_json(self) -> str:
-        tools = [[tool.name, tool.description, dict(tool.parameters)] for tool in self.tools.values()]
+        tools = [[tool.name, tool.description, dict(tool.parameters)] for tool in self.offered]
         return json.dumps(tools, ensure_ascii=False)
 
     def call_ids(self) -> set[str | None]:

@@ -14,7 +14,7 @@ from longthread.llm.models import reply_limit
 from longthread.llm.sql_protocol import sql_prompt
 from longthread.model.semantics import SemanticLayer
 from longthread.runs.assignment import Assignment
-from longthread.runs.builtin_tools import fitting_memories, own_tools
+from longthread.runs.builtin_tools import fitting_memories, offered_when_needed, own_tools
 from longthread.runs.run_context import RunContext
 from longthread.runs.services.shared import RunServices
 from longthread.runs.start import StartedRun
@@ -142,6 +142,8 @@ def _tools(
     if source:
         data = [*analysis_tools(source, run.continues or run.question), *semantic_tools(source, assignment.metrics)]
     tools = assignment.role.built_in([*data, *own_tools(services, started, context, owner)])
+    if assignment.role.is_analyst:  # another agent's tools are those that its author chose
+        tools = offered_when_needed(tools, context)
     loading = [load_skill_tool(skills.loadable, window=assignment.window)] if skills.loadable else []
     return [*tools, *assignment.agent_tools.tools, *loading]
 

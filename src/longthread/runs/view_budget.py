@@ -61,6 +61,7 @@ def _make_room(context: RunContext) -> None:
     if _room(context) < least_of(context.tokens) and not context.in_short:
         context.in_short = True
         context.tools = {name: _in_short(tool) for name, tool in context.tools.items()}
+        context.choose_offered()
     if (room := _room(context)) < LEAST:
         most = max(_LEAST_PROMPT, estimate(context.system_prompt) + room - LEAST - _ROUNDED)
         context.system_prompt, context.cut = context.prompt(most=most), True

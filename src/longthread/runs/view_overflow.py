@@ -32,6 +32,7 @@ _RAISED = 1.5
 async def compose_request(context: RunContext, model: ChatModel) -> ChatRequest:
     """Return a request with the run's next view. Raises WindowTooSmall: prompt and tools leave no room for messages."""
     await _choose_prompt(context)
+    context.choose_offered()
     if context.sizing is not None:
         sizing, context.sizing = context.sizing, None
         if note := await sizing():
@@ -41,7 +42,7 @@ async def compose_request(context: RunContext, model: ChatModel) -> ChatRequest:
         window = f"The context window of {context.run.model}, {context.tokens:,} tokens, is too small for the prompt"
         advice = "Use a model with a larger one, or correct MEMORY_CONTEXT_WINDOW."
         await context.stream.publish("warning", message=f"{window}: its middle is left out. {advice}")
-    return ChatRequest(model, context.system_prompt, view.messages, list(context.tools.values()))
+    return ChatRequest(model, context.system_prompt, view.messages, context.offered)
 
 
 async def _choose_prompt(context: RunContext) -> None:

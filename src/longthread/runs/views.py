@@ -137,7 +137,7 @@ class Prompt:
     @classmethod
     def of(cls, context: RunContext) -> Prompt:
         ids = tuple(memory.id for memory in context.memories)
-        tools = () if context.spoken in ("sql", "answer") else tuple(context.tools.values())
+        tools = () if context.spoken in ("sql", "answer") else tuple(context.offered)
         return cls(context.system_prompt, tools, context.spoken, *context.digests, ids)
 
     @property

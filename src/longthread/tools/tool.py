@@ -21,6 +21,7 @@ class Tool:
     `retry_safe` call that was in flight when a process died may be repeated. `approve`: a person must approve each
     call; a function decides for the next one. `answer`, if any, replaces `call` and also gets the call's id.
     `definition` is the id of its definition in the catalog, `category` a value of document 000's `tool_categories`.
+    A tool that is not `offered`, always or now, is in no request; a call of it is answered all the same.
     """
 
     name: str
@@ -32,11 +33,17 @@ class Tool:
     answer: Callable[[Mapping[str, Any], str], Awaitable[Observation]] | None = None
     definition: str | None = None
     category: str = ""
+    offered: bool | Callable[[], bool] = True
 
     @property
     def needs_approval(self) -> bool:
         """Whether the next call needs approval."""
         return self.approve() if callable(self.approve) else self.approve
+
+    @property
+    def is_offered(self) -> bool:
+        """Whether the next request lists it."""
+        return self.offered() if callable(self.offered) else self.offered
 
     async def run(self, args: Mapping[str, Any], call_id: str) -> Observation:
         """Runs a model's call of this id."""

@@ -32,26 +32,19 @@ from longthread.tools.tool import Observation, Tool, Work, as_observation
 
 _Arguments = Mapping[str, Any]
 _LIST_TABLES = (
-    "Lists tables with row counts and comments: call it for what the schema does not show. `pattern` narrows the list "
-    "by name, `about` by words; `offset` goes on. Tell the user those `notes` that bear on the answer."
+    "Lists tables with row counts and comments, for what the schema does not show. Tell the user those `notes` that "
+    "bear on the answer."
 )
-_DESCRIBE_TABLE = (
-    "Describes one table with frequent values and ranges: call it for what the schema does not tell. A long one goes "
-    "on with `offset`."
-)
-_SAMPLE_ROWS = "Shows a few rows of one table: call it to see what values look like."
-_RUN_SQL = (
-    "Runs one read-only SELECT in {dialect} and returns at most {rows} rows. Names with special characters need "
-    "{quotes}."
-)
-_PATTERN = "Part of a table's name, or a pattern with *."
-_ABOUT = "What the tables are about, in words; by default the question."
-_TABLE = "The table's name, as list_tables gives it."
-_TABLES_FROM = "The place to list tables from: 0, or what `next` said."
-_COLUMN = "Only this column, with its comment."
-_COLUMNS_FROM = "The place to go on with columns: what `next` said."
-_COMMENT_FROM = "The character to go on from in a long comment: what `comment_next` said."
-_LIMIT = "How many rows; 5 by default."
+_DESCRIBE_TABLE = "Describes a table with frequent values and ranges, for what the schema does not tell."
+_SAMPLE_ROWS = "Shows rows of a table: what its values look like."
+_RUN_SQL = "Runs one read-only SELECT in {dialect}; returns at most {rows} rows. Put special names in {quotes}."
+_PATTERN = "Part of a name, or with *."
+_ABOUT = "What they are about; by default the question."
+_TABLES_FROM = "0, or what `next` said."
+_COLUMN = "Only this one."
+_COLUMNS_FROM = "What `next` said."
+_COMMENT_FROM = "What `comment_next` said."
+_LIMIT = "5 by default."
 _UNKNOWN = re.compile(
     r"""no such (?P<kind>table|column): (?P<name>.+?)\.?$|relation "(?P<relation>[^"]+)" does not exist|"""
     r"""Unknown (?P<field>column) '(?P<other>[^']+)'|Table '(?P<missing>[^']+)' doesn't exist"""
@@ -107,7 +100,7 @@ def analysis_parameters(dialect: str, sample_rows: int) -> dict[str, dict[str, A
     limit = {"type": "integer", "description": _LIMIT, "minimum": 1, "maximum": sample_rows}
     listing = {"pattern": _text_of(_PATTERN), "about": _text_of(_ABOUT), "offset": _place_of(_TABLES_FROM)}
     describing = {
-        "table": _text_of(_TABLE),
+        "table": {"type": "string"},
         "column": _text_of(_COLUMN),
         "offset": _place_of(_COLUMNS_FROM),
         "comment_from": _place_of(_COMMENT_FROM),
@@ -115,8 +108,8 @@ def analysis_parameters(dialect: str, sample_rows: int) -> dict[str, dict[str, A
     return {
         "list_tables": _object_of(listing),
         "describe_table": _object_of(describing, "table"),
-        "sample_rows": _object_of({"table": _text_of(_TABLE), "limit": limit}, "table"),
-        "run_sql": _object_of({"sql": _text_of(f"One SELECT statement in {dialect}.")}, "sql"),
+        "sample_rows": _object_of({"table": {"type": "string"}, "limit": limit}, "table"),
+        "run_sql": _object_of({"sql": _text_of(f"One SELECT in {dialect}.")}, "sql"),
     }
 
 

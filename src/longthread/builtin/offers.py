@@ -1,0 +1,51 @@
+"""When a request offers the tools that most questions need none of: charts, recall and memories.
+
+A tool stands before the question in each request, and a small model loses its way among many. Once a conversation needs
+one, it stays offered: what a provider has cached goes on to be used.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+
+from longthread.builtin.memories import FORGET, REMEMBER
+from longthread.model.builtin import CHART, RECALL_TOOL
+from longthread.model.entry import Entry
+
+_MEMORY = re.compile(
+    r"\b(?:remember|forget|memori[sz]e|keep in mind|note (?:that|down)|from now on|in (?:the )?future|always|never|"
+    r"by default|prefer\w*|call me|my name|i(?: am|['’]m| work| live| like)|no longer|any ?more)\b|"
+    r"记住|記住|记得|記得|记下|記下|记忆|記憶|忘|以后|以後|今后|今後|往后|总是|總是|始终|始終|一直|每次|永远|永遠|默认|默認|"
+    r"偏好|喜欢|喜歡|习惯|習慣|叫我|我叫|我是|我在|不要再|别再|別再",
+    re.I,
+)
+_ASKED_FOR: Mapping[str, re.Pattern[str]] = {
+    CHART: re.compile(
+        r"\b(?:charts?|plot\w*|graphs?|draw\w*|visuali[sz]\w*|diagrams?|histograms?|scatter|pie|trends?)\b|"
+        r"图|圖|画|畫|走势|走勢|趋势|趨勢|可视化|可視化",
+        re.I,
+    ),
+    RECALL_TOOL: re.compile(
+        r"\b(?:remember|recall|earlier|previously|last (?:time|session|chat|conversation)|discussed|"
+        r"(?:you|we|i) (?:said|told|found|asked|mentioned|agreed|decided|talked)|"
+        r"(?:did|have|had) (?:you|we|i)|my (?:first|last|other) questions?)\b|"
+        r"记得|記得|回忆|回憶|之前|以前|上次|上回|刚才|剛才|先前|早先|说过|說過|聊过|聊過|提到|提过|提過|问过|問過|讨论|討論|查过|查過",
+        re.I,
+    ),
+    REMEMBER: _MEMORY,
+    FORGET: _MEMORY,
+}
+"""What in a user's words asks for a tool. A word too many costs some tokens, and one too few a tool."""
+ON_DEMAND = frozenset(_ASKED_FOR)
+
+
+def is_asked_for(tool: str, entries: Iterable[Entry]) -> bool:
+    """Whether the messages of a conversation ask for a tool, or call it."""
+    wanted = _ASKED_FOR[tool]
+    return any(
+        wanted.search(entry.text) is not None
+        if entry.role == "user"
+        else any(call.name == tool for call in entry.tool_calls)
+        for entry in entries
+    )
