@@ -89,6 +89,41 @@ def test_days_stay_the_days_they_are_and_names_in_the_order_of_the_rows() -> Non
     assert made("bar", x="country", y="launches")["encoding"]["x"]["sort"] is None
 
 
+@pytest.mark.parametrize("mark", ["bar", "line", "point"])
+def test_several_measures_have_a_mark_and_a_color_each(mark: str) -> None:
+    whole = made(mark, x="year", y="launches, Mass.KG")
+    assert whole["transform"] == [{"fold": ["launches", "mass\\.kg"], "as": ["measure", "value"]}]
+    assert {channel: one["field"] for channel, one in whole["encoding"].items()} == {
+        "x": "year",
+        "y": "value",
+        "color": "measure",
+        **({"xOffset": "measure"} if mark == "bar" else {}),
+    }
+    assert [row["mass.kg"] for row in whole["data"]["values"]] == [1.5, 20.25, 0.1]  # exact ones come as texts
+    assert made(mark, x="year", y="launches, mass.kg", aggregate="mean")["encoding"]["y"]["aggregate"] == "mean"
+
+
+def test_columns_keep_their_names_beside_several_measures() -> None:
+    columns, rows = ["value", "measure", "a, b", "c"], [["x", 1, 2, 3], ["y", 4, 5, 6]]
+    whole = made("line", columns, rows, x="value", y="measure,c")
+    assert whole["transform"][0]["as"] == ["measure_2", "value_2"]
+    assert made("line", columns, rows, x="value", y="a, b")["encoding"]["y"]["field"] == "a, b"
+
+
+@pytest.mark.parametrize(
+    ("wanted", "problem"),
+    [
+        ({"mark": "arc", "x": "year", "y": "launches,mass.kg"}, "make a bar, line or point chart"),
+        ({"mark": "line", "x": "year", "y": "launches,mass.kg", "color": "country"}, "without color"),
+        ({"mark": "line", "x": "year", "y": "launches,country"}, "country is none"),
+        ({"mark": "line", "x": "year", "y": "launches,mess"}, "no column mess|mess"),
+    ],
+)
+def test_several_measures_that_cannot_be_shown_are_refused(wanted: dict[str, Any], problem: str) -> None:
+    with pytest.raises((InvalidInput, ColumnNotFound), match=problem):
+        made(**wanted)
+
+
 def test_a_bar_may_lie() -> None:
     encoding = made("bar", x="launches", y="country", aggregate="sum")["encoding"]
     assert (encoding["x"]["aggregate"], "aggregate" in encoding["y"]) == ("sum", False)

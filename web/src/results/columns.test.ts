@@ -5,7 +5,7 @@ import { asTsv, grouped, shownCell } from "./format";
 import { formsOf, specOf } from "./forms";
 import type { Cell } from "./result";
 
-const marks = (columns: string[], rows: Cell[][]) => formsOf(columns, rows).map(({ mark, x, y, color }) => `${mark} ${x} ${y}${color === null ? "" : ` ${color}`}`);
+const marks = (columns: string[], rows: Cell[][]) => formsOf(columns, rows).map(({ mark, x, y, color, beside }) => `${mark} ${x} ${[y, ...beside].join("+")}${color === null ? "" : ` ${color}`}`);
 
 describe("kinds of columns", () => {
   test.each<[string, Cell[], string]>([
@@ -81,6 +81,9 @@ describe("forms of charts", () => {
     ["names", ["country", "n"], [["China", 15], ["France", 4]], ["bar 0 1", "arc 0 1"]],
     ["names, one below zero", ["country", "n"], [["China", 15], ["France", -4]], ["bar 0 1"]],
     ["names in groups", ["country", "kind", "n"], [["China", "a", 15], ["China", "b", 4], ["France", "a", 1]], ["bar 0 2 1"]],
+    ["years, measures alike", ["year", "income", "cost"], [[2020, 10, 8], [2021, 20, 9]], ["line 0 1+2", "bar 0 1+2"]],
+    ["years, measures far apart", ["year", "income", "share"], [[2020, 10, 0.1], [2021, 20, 0.2]], ["line 0 1", "bar 0 1", "area 0 1"]],
+    ["names, measures alike", ["city", "income", "cost"], [["Bonn", 10, 8], ["Köln", 20, 9]], ["bar 0 1+2", "arc 0 1"]],
     ["names twice", ["country", "n"], [["China", 15], ["China", 4]], []],
     ["numbers", ["mass", "cost"], [[1, 2], [2, 3]], ["point 0 1"]],
     ["one row", ["n", "m"], [[1, 2]], []],
@@ -88,6 +91,13 @@ describe("forms of charts", () => {
     ["ids", ["id", "name"], [[1, "y"], [2, "z"]], []],
   ])("%s", (_, columns, rows, found) => {
     expect(marks(columns, rows)).toEqual(found);
+  });
+
+  test("each measure has its mark and its colour", () => {
+    const columns = ["year", "income", "cost"];
+    const spec = specOf({ mark: "bar", x: 0, y: 1, color: null, beside: [2] }, columns, [[2020, 10, "8.5"]]) as { data: { values: unknown }; encoding: Record<string, { field: string }> };
+    expect(spec.data.values).toEqual([{ x: "2020", measure: "income", value: 10 }, { x: "2020", measure: "cost", value: 8.5 }]);
+    expect(Object.fromEntries(Object.entries(spec.encoding).map(([channel, { field }]) => [channel, field]))).toEqual({ x: "x", y: "value", color: "measure", xOffset: "measure" });
   });
 
   test("too many names are no chart", () => {

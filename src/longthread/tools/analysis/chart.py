@@ -45,7 +45,7 @@ _SPECIAL = re.compile(r"""([\\.\[\]'"])""")
 
 @dataclass(frozen=True, slots=True)
 class ChartRequest:
-    """A request for a chart. The names are columns of the result."""
+    """A request for a chart. The names are columns of the result; `y` may name several, with commas between them."""
 
     mark: ChartMark
     x: str | None = None
@@ -106,6 +106,9 @@ def chart(wanted: ChartRequest, data: Data, label: str) -> Chart:
     """Makes the chart of a result. Raises ColumnNotFound; InvalidInput: this chart cannot show these columns."""
     if not data.rows:
         raise InvalidInput(reason=f"The result {label} has no rows: there is nothing to show.")
+    measured = _several(wanted, data)
+    if measured:
+        return _chart_of_several(wanted, data, label, measured)
     names = {"x": wanted.x, "y": wanted.y, "color": wanted.color}
     found = {channel: data.find(name) for channel, name in names.items() if name}
     measures = {column: data.measure(column) for column in dict.fromkeys(found.values())}
@@ -117,14 +120,46 @@ def chart(wanted: ChartRequest, data: Data, label: str) -> Chart:
     numbers = [column for column in data.columns if data.measure(column) == "quantitative"]
     channels = (_slices if wanted.mark == "arc" else _axes)(wanted, found, measures, numbers)
     encoding = {channel: _encoded(one, aggregate, data, measures) for channel, (one, aggregate) in channels.items()}
-    spec: dict[str, Any] = {"$schema": SCHEMA}
-    if wanted.title.strip():
-        spec["title"] = wanted.title.strip()[:200]
+    return Chart(_spec(wanted, label, encoding), measures, _notes(wanted, data, found, measures))
+
+
+def _several(wanted: ChartRequest, data: Data) -> list[str]:
+    """Return the columns that `y` names, if they are more than one. Raises ColumnNotFound."""
+    names = [name for name in (wanted.y or "").split(",") if name.strip()]
+    is_one = len(names) < 2 or (wanted.y or "").strip().casefold() in (each.strip().casefold() for each in data.columns)
+    return [] if is_one else list(dict.fromkeys(map(data.find, names)))
+
+
+def _chart_of_several(wanted: ChartRequest, data: Data, label: str, ys: Sequence[str]) -> Chart:
+    """Make a chart with a mark for each measure of a row, in the measure's color."""
+    if wanted.x is None or wanted.color is not None or wanted.mark not in ("bar", "line", "point"):
+        raise InvalidInput(reason="Several columns for y make a bar, line or point chart with x, and without color.")
+    x = data.find(wanted.x)
+    measures = {column: data.measure(column) for column in (x, *ys)}
+    if words := [column for column in ys if measures[column] != "quantitative"]:
+        raise InvalidInput(reason=f"Several columns for y must be numbers, and {', '.join(words)} is none.")
+    names = UniqueNames(key=str)
+    for column in data.columns:
+        names.take(column)
+    measure, value = names.take("measure"), names.take("value")
+    color = {"field": measure, "type": "nominal", "title": None, "sort": list(ys)}
+    sized: dict[str, Any] = {"field": value, "type": "quantitative", "title": None}
+    if wanted.aggregate is not None:
+        sized |= {"aggregate": wanted.aggregate, "title": wanted.aggregate}
+    encoding = {"x": _encoded(x, None, data, measures), "y": sized, "color": color}
+    if wanted.mark == "bar":
+        encoding["xOffset"] = {"field": measure, "type": "nominal", "sort": list(ys)}
+    fold = {"fold": [escaped(column) for column in ys], "as": [measure, value]}
+    spec = _spec(wanted, label, encoding) | {"transform": [fold]}
+    return Chart(spec, measures, _notes(wanted, data, {"x": x}, measures))
+
+
+def _spec(wanted: ChartRequest, label: str, encoding: Mapping[str, Any]) -> dict[str, Any]:
     mark: dict[str, Any] = {"type": wanted.mark, "tooltip": True}
     if wanted.mark == "line":
         mark["point"] = True
-    spec |= {"data": {"name": label}, "mark": mark, "encoding": encoding}
-    return Chart(spec, measures, _notes(wanted, data, found, measures))
+    title = {"title": wanted.title.strip()[:200]} if wanted.title.strip() else {}
+    return {"$schema": SCHEMA, **title, "data": {"name": label}, "mark": mark, "encoding": encoding}
 
 
 def with_rows(spec: Mapping[str, Any], data: Data) -> dict[str, Any]:
