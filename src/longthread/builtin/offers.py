@@ -40,12 +40,14 @@ _ASKED_FOR: Mapping[str, re.Pattern[str]] = {
 ON_DEMAND = frozenset(_ASKED_FOR)
 
 
-def is_asked_for(tool: str, entries: Iterable[Entry]) -> bool:
-    """Whether the messages of a conversation ask for a tool, or call it."""
-    wanted = _ASKED_FOR[tool]
-    return any(
-        wanted.search(entry.text) is not None
-        if entry.role == "user"
-        else any(call.name == tool for call in entry.tool_calls)
-        for entry in entries
-    )
+def asked_for(entries: Iterable[Entry]) -> frozenset[str]:
+    """Return the tools that the messages of a conversation ask for, or call."""
+    words: list[str] = []
+    called: set[str] = set()
+    for entry in entries:
+        if entry.role == "user":
+            words.append(entry.text)
+        elif entry.tool_calls:
+            called.update(call.name for call in entry.tool_calls)
+    text = "\n".join(words)
+    return frozenset(tool for tool, wanted in _ASKED_FOR.items() if tool in called or wanted.search(text))

@@ -9,7 +9,7 @@ from functools import partial
 
 from longthread.builtin.chart import chart_tool
 from longthread.builtin.memories import FORGET, REMEMBER, ReadMemories, RunMemories
-from longthread.builtin.offers import ON_DEMAND, is_asked_for
+from longthread.builtin.offers import ON_DEMAND, asked_for
 from longthread.builtin.pages import PageRoom
 from longthread.builtin.recall import recall_tool
 from longthread.context.window import WindowMessage
@@ -81,10 +81,10 @@ def own_tools(services: RunServices, begun: StartedRun, context: RunContext, own
 
 def offered_when_needed(tools: Sequence[Tool], context: RunContext) -> list[Tool]:
     """Return the tools of the analyst, those of `own_tools` offered only where the conversation needs them."""
-    entries = [spot.entry for spot in context.window.spots]
+    needed = asked_for(spot.entry for spot in context.window.spots)
 
     def needs(tool: Tool) -> bool | Callable[[], bool]:
-        if tool.name not in ON_DEMAND or is_asked_for(tool.name, entries):
+        if tool.name not in ON_DEMAND or tool.name in needed:
             return True
         return partial(has_more_than_shown, context) if tool.name == RECALL_TOOL else False
 
