@@ -14,7 +14,7 @@ from longthread.testing import ScriptedChatModel
 
 pytestmark = pytest.mark.one_backend
 
-DATA = ["list_tables", "describe_table", "sample_rows", "run_sql"]
+DATA = ["sample_rows", "run_sql"]
 WIDE = call(
     "run_sql",
     sql="WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n LIMIT 80) SELECT i, 'row number ' || i FROM n",

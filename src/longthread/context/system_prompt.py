@@ -50,9 +50,10 @@ brackets."
 _SCHEMA = """\
 # Schema
 
-Tables, keys, and what columns hold. `list_tables` and `describe_table` tell more.
+Tables, keys, and what columns hold.{more}
 
 {schema}"""
+_MORE = " `list_tables` and `describe_table` tell more."
 
 _TERMS = """\
 # Business terms
@@ -77,6 +78,7 @@ def system_prompt(
     continues: str | None = None,
     instructions: str | None = None,
     schema: str = "",
+    is_whole: bool = False,
     most: int | None = None,
 ) -> str:
     """Return the instructions, the schema, the date, and the question that is continued. Only the last changes within a
@@ -87,6 +89,7 @@ def system_prompt(
         today: when the run began, in the time zone of the people who ask.
         instructions: an agent's own; None: the analyst's.
         schema: that of the source, as DDL; empty: none is shown.
+        is_whole: whether the tools that tell of the schema are not offered, since it is all here.
         most: tokens of the whole. The continued question gets a quarter, the rest what that leaves; both are cut in the
             middle. None: no limit.
     """
@@ -94,7 +97,7 @@ def system_prompt(
     if instructions is not None and dialect is not None:
         parts += [_DIALECT.format(dialect=dialect), _DATA]
     if schema:
-        parts.append(_SCHEMA.format(schema=schema))
+        parts.append(_SCHEMA.format(schema=schema, more="" if is_whole else _MORE))
     if instructions is None or dialect is not None:
         parts.append(_TODAY.format(day=_DAYS[today.weekday()], date=today, zone=zone_of(today)))
     head = "\n\n".join(parts)

@@ -32,6 +32,7 @@ _logger = logging.getLogger(__name__)
 
 _OWN_WORDS = frozenset({REMEMBER, FORGET, LOAD_SKILL, PARSE_ERROR})
 """Tools whose results nobody else has written."""
+_OF_SCHEMA = frozenset({"list_tables", "describe_table"})
 
 
 def read_by(context: RunContext) -> ReadMemories | None:
@@ -80,15 +81,22 @@ def own_tools(services: RunServices, begun: StartedRun, context: RunContext, own
 
 
 def offered_when_needed(tools: Sequence[Tool], context: RunContext) -> list[Tool]:
-    """Return the tools of the analyst, those of `own_tools` offered only where the conversation needs them."""
+    """Return the tools of the analyst: those of `own_tools` are offered where the conversation needs them, and those
+    that tell of the schema where the prompt does not show all of it."""
     needed = asked_for(spot.entry for spot in context.window.spots)
 
     def needs(tool: Tool) -> bool | Callable[[], bool]:
+        if tool.name in _OF_SCHEMA:
+            return lambda: not tells_whole_schema(context)
         if tool.name not in ON_DEMAND or tool.name in needed:
             return True
         return partial(has_more_than_shown, context) if tool.name == RECALL_TOOL else False
 
     return [replace(tool, offered=needs(tool)) for tool in tools]
+
+
+def tells_whole_schema(context: RunContext) -> bool:
+    return context.schema is not None and context.schema.is_whole
 
 
 def has_more_than_shown(context: RunContext) -> bool:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -14,7 +13,7 @@ from longthread.llm.models import reply_limit
 from longthread.llm.sql_protocol import sql_prompt
 from longthread.model.semantics import SemanticLayer
 from longthread.runs.assignment import Assignment
-from longthread.runs.builtin_tools import fitting_memories, offered_when_needed, own_tools
+from longthread.runs.builtin_tools import fitting_memories, offered_when_needed, own_tools, tells_whole_schema
 from longthread.runs.run_context import RunContext
 from longthread.runs.services.shared import RunServices
 from longthread.runs.start import StartedRun
@@ -22,7 +21,7 @@ from longthread.runs.streams.events import EventStream
 from longthread.runs.view_budget import small_window_note
 from longthread.store.memories import Owner
 from longthread.tools.analysis.likely_tables import Likely
-from longthread.tools.analysis.schema_prompt.ddl_text import schema_text
+from longthread.tools.analysis.schema_prompt.ddl_text import SchemaText, schema_text
 from longthread.tools.analysis.source import Source
 from longthread.tools.analysis.toolbox import analysis_tools
 from longthread.tools.semantic.query_metric import TOKENS, described, semantic_tools
@@ -107,7 +106,8 @@ async def read_schema(context: RunContext, source: Source, question: str, metric
         family=context.family,
         likely=lambda: Likely(schema).rank(question, source.limits.likely_tables),
     )
-    context.schema = replace(made, text="\n".join([made.text, *notes]))
+    is_whole = made.is_whole and not source.notes_about(schema.tables)
+    context.schema = SchemaText("\n".join([made.text, *notes]), is_whole)
 
 
 def _prompt(
@@ -116,14 +116,15 @@ def _prompt(
     run = context.run
     # The day on which the run began, so that a process that takes it over uses the same prompt.
     today = run.started_at.astimezone(services.settings.zone)
-    continues = run.question if run.continues else None
+    continues, is_analyst = run.question if run.continues else None, instructions is None
     dialect = source.dialect if source else None
     shared: dict[str, Any] = {"instructions": instructions, "today": today, "continues": continues}
 
     def make(most: int | None = None) -> str:
         schema = context.schema.text if context.schema is not None else ""
         if context.protocol != "sql":
-            return system_prompt(dialect=dialect, schema=schema, most=most, **shared)
+            is_whole = is_analyst and tells_whole_schema(context)
+            return system_prompt(dialect=dialect, schema=schema, is_whole=is_whole, most=most, **shared)
         return sql_prompt(dialect=dialect or "", schema=schema, answering=context.answering, most=most, **shared)
 
     return make

@@ -79,18 +79,28 @@ def many(count: int) -> Schema:
 def test_a_large_schema_keeps_to_its_budget_and_names_what_is_left(budget: int) -> None:
     shown = text_of(many(60), SourceValues(), budget, likely=["table_7", "table_41"])
     assert estimate(shown.text, "any") <= budget
-    assert {"table_7", "table_41"} <= set(shown.shown) or budget == 200
-    assert len(shown.shown) + len(shown.left) == 60
-    assert "CREATE TABLE table_7 " in shown.text
-    assert all(label in shown.text or "more" in shown.text for label in shown.left)
+    assert not shown.is_whole
+    assert "CREATE TABLE table_7 " in shown.text and ("CREATE TABLE table_41 " in shown.text or budget == 200)
+    left = [label for label in many(60).tables if f"CREATE TABLE {label} " not in shown.text]
+    assert 0 < len(left) < 60
+    assert all(label in shown.text or "more" in shown.text for label in left)
 
 
 def test_values_go_before_comments_and_comments_before_tables() -> None:
     schema = many(3)
     values = SourceValues({label: {"amount": ["one", "two", "three"]} for label in schema.tables})
-    full = text_of(schema, values).text
-    without_values = text_of(schema, values, estimate(full, "any") - 1).text
+    whole = text_of(schema, values)
+    full = whole.text
+    part = text_of(schema, values, estimate(full, "any") - 1)
+    without_values = part.text
+    assert (whole.is_whole, part.is_whole) == (True, False)
     assert ("'one'" in full, "'one'" in without_values, "a comment" in without_values) == (True, False, True)
     bare = text_of(schema, values, estimate(without_values, "any") - 1)
     assert "a comment" not in bare.text
-    assert bare.left == ()
+    assert all(f"CREATE TABLE {label} " in bare.text for label in schema.tables)
+
+
+def test_a_long_comment_is_not_the_whole_of_it() -> None:
+    for comment, is_whole in (("a" * 100, True), ("a" * 101, False)):
+        table = Table("t", "t", columns=(Column("c", "TEXT", comment=comment),))
+        assert text_of(Schema([table]), SourceValues()).is_whole is is_whole

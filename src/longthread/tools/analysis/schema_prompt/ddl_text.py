@@ -29,11 +29,10 @@ _MORE = "-- and {count} more"
 
 @dataclass(frozen=True, slots=True)
 class SchemaText:
-    """The text; the tables that it shows whole, and those that it only names or leaves out."""
+    """The text, and whether it tells all that is known of the schema: no table, comment or value had to go."""
 
     text: str
-    shown: tuple[str, ...]
-    left: tuple[str, ...] = ()
+    is_whole: bool
 
 
 def schema_text(
@@ -48,10 +47,10 @@ def schema_text(
     """Return the text of a schema in at most `budget` tokens of a model family: of all tables in the schema's order,
     if that fits. `likely` names the tables that matter most, first the likeliest, where it does not."""
     tables = list(schema.tables.values())
-    for create in _forms(values, dialect):
+    for number, create in enumerate(_forms(values, dialect)):
         text = "\n".join(map(create, tables))
         if estimate(text, family) <= budget:
-            return SchemaText(text, tuple(schema.tables))
+            return SchemaText(text, is_whole=number == 0 and not any(map(_has_long_comment, tables)))
     return _part(schema, values, dialect, budget, family, likely())
 
 
@@ -71,7 +70,12 @@ def _part(
     texts = [create(schema.tables[label]) for label in schema.tables if label in set(shown)]
     left = [label for label in schema.tables if label not in set(shown)]
     names = _names(left, budget - sum(estimate(text, family) + 1 for text in texts), family)
-    return SchemaText("\n".join([*texts, *names]), tuple(shown), tuple(left))
+    return SchemaText("\n".join([*texts, *names]), is_whole=False)
+
+
+def _has_long_comment(table: Table) -> bool:
+    comments = [table.comment, *(column.comment for column in table.columns)]
+    return any(len(comment or "") > _COMMENT for comment in comments)
 
 
 def _names(left: Sequence[str], room: int, family: str) -> list[str]:
