@@ -9,7 +9,7 @@ import os
 import shutil
 import tempfile
 import warnings
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import AsyncIterator, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
@@ -42,6 +42,8 @@ pytest_plugins = ["tests.analysts"]
 MEMORY = Path("/dev/shm")
 ROOM = 3 * 1024**3
 """Bytes that a whole run of the suite may need for its temporary files, with room to spare."""
+MANY, VERY_MANY = 4, 12
+"""Combinations of a test's parameters, of which the ordinary run makes one half, and one third."""
 WORKERS = 8
 """As many processes at the most run tests: each has a PostgreSQL of its own."""
 
@@ -79,20 +81,22 @@ def _trust_little(config: pytest.Config) -> None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """What `sampled(n)` and `one_backend` leave out is slow: pytest deselects it after this. So is a test of random
-    examples, where those that are slow run: it has more examples then.
+    """What `sampled(n)` and `one_backend` leave out is slow: pytest deselects it after this. So is each second one of
+    the combinations of a test that has many, and two of three where it has very many; and a test of random examples,
+    where those that are slow run: it has more examples then.
 
     Each value of a parameter has a number. A test runs where the numbers of all its values have a sum that leaves a
     certain remainder by n. So each value has its turn, if anything else has at least n values. The test's name decides
     on the remainder: of many tests that have the backend alone, one half runs on SQLite, the other on PostgreSQL.
     """
     numbers: defaultdict[tuple[str, int], dict[str, int]] = defaultdict(dict)
+    combinations = Counter(item.nodeid.partition("[")[0] for item in items)
     for item in items:
         if is_thorough() and is_hypothesis_test(getattr(item, "obj", None)):
             item.add_marker("slow")
-        n = _sample(item)
+        test, total = item.nodeid.partition("[")[0], 0
+        n = _sample(item, combinations[test])
         if n > 1:
-            test, total = item.nodeid.partition("[")[0], 0
             for place, value in enumerate(item.callspec._idlist):  # type: ignore[attr-defined]
                 known = numbers[test, place]
                 total += known.setdefault(value, len(known))
@@ -100,13 +104,15 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
                 item.add_marker("slow")
 
 
-def _sample(item: pytest.Item) -> int:
+def _sample(item: pytest.Item, combinations: int) -> int:
     """One of how many of its parameters' combinations a test runs with."""
     given = getattr(item, "callspec", None)
     sampled = item.get_closest_marker("sampled") if given else None
     if sampled is not None:
         return int(sampled.args[0])
-    return 2 if given and "backend" in given.params and item.get_closest_marker("one_backend") else 1
+    if not given or combinations < MANY:
+        return 2 if given and "backend" in given.params and item.get_closest_marker("one_backend") else 1
+    return 3 if combinations >= VERY_MANY else 2
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:

@@ -78,6 +78,7 @@ with LongthreadSaver.from_conn_string('c.db') as saver:
 """
 
 
+@pytest.mark.slow
 def test_langgraph_and_the_log_need_no_app(tmp_path: Path) -> None:
     python(APP_MISSING + AGENT, tmp_path)
     store = ["--database", str(tmp_path / "c.db")]

@@ -31,6 +31,8 @@ from longthread.testing.contract.runs import USER as RUNNER
 from longthread.testing.contract.runs import begun
 from longthread.testing.emulator.faults import StreamError
 
+pytestmark = pytest.mark.one_backend
+
 CANARY = "canary-4711"
 
 

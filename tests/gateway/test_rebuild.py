@@ -35,6 +35,8 @@ from longthread.store.open import open_store
 from longthread.store.queries import Sql, queries
 from longthread.store.transfer.copy import copy_store
 
+pytestmark = pytest.mark.one_backend
+
 Message = dict[str, Any]
 OF_USER = "WHERE thread IN (SELECT number FROM threads WHERE user_id LIKE :user)"
 ALL = (

@@ -27,6 +27,8 @@ from longthread.store.open import open_store
 from longthread.store.queries import Sql
 from longthread.testing.contract.deletion import fill as fill_run
 
+pytestmark = pytest.mark.one_backend
+
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:

@@ -22,6 +22,8 @@ from longthread.store.queries import Sql
 from longthread.testing.contract.base import thread_with
 from longthread.view.tokens import estimate
 
+pytestmark = pytest.mark.one_backend
+
 OWNER = Owner("u", ANALYST)
 READ = Origin("demo", ("run_sql q1",))
 

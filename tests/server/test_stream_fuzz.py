@@ -18,6 +18,8 @@ from longthread.runs.streams import hub, teller
 from longthread.server import stream
 from longthread.testing import ScriptedChatModel
 
+pytestmark = pytest.mark.one_backend
+
 ANSWER = {"finish": " ".join(f"word{n} 第{n}。" for n in range(120)) + " [q1]\n\n"}
 SCRIPT = [LOOK, [COUNT, LOOK, COUNT], ANSWER]
 Told = list[tuple[str, str]]

@@ -16,6 +16,8 @@ from longthread.errors import InvalidInput
 from longthread.server.stream import Position
 from longthread.server.user_stream import AskedRun, Positions
 
+pytestmark = pytest.mark.one_backend
+
 
 class Frame(NamedTuple):
     id: str

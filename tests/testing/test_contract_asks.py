@@ -152,12 +152,8 @@ def lend(backend: str, tmp_path: Path, request: pytest.FixtureRequest) -> Lend:
     return file if backend == "sqlite" else request.getfixturevalue("databases").lent
 
 
-# The contract runs once more for it. On SQLite that is soon done.
-@pytest.mark.parametrize(
-    "backend",
-    ["sqlite", pytest.param("postgres", marks=[pytest.mark.postgres, pytest.mark.slow])],
-    indirect=True,
-)
+# The contract runs once more for it.
+@pytest.mark.slow
 async def test_every_query_is_asked_for_by_the_contract(backend: str, lend: Lend, tmp_path: Path) -> None:
     asked: set[str] = set()
     for name, given in features():

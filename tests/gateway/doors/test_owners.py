@@ -17,6 +17,8 @@ from longthread.store.queries import Sql
 from longthread.store.tables import read_tables
 from longthread.testing import ProviderEmulator, ProviderRules
 
+pytestmark = pytest.mark.one_backend
+
 PRIVATE = "我的秘密 private question"
 ALICE, MALLORY = {"authorization": "Bearer alice-key"}, {"authorization": "Bearer mallory-key"}
 OTHERS = [MALLORY, {}, {"x-api-key": "mallory-key"}]

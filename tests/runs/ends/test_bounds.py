@@ -16,6 +16,8 @@ from longthread.runs.analyst import Analyst
 from longthread.settings import Settings
 from longthread.store import runs
 
+pytestmark = pytest.mark.one_backend
+
 USER = "default"
 
 

@@ -11,6 +11,8 @@ from tests.server.apps import define_clerk, orphaned, talked
 
 from longthread.context.forks import Fork
 
+pytestmark = pytest.mark.one_backend
+
 
 def said(running: Any, thread: str) -> list[str]:
     return [message["content"] for message in running.history(thread)["messages"]]

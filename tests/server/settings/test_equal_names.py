@@ -12,6 +12,8 @@ from typing import Any
 import pytest
 from tests.server.settings.test_sources import ASKS, SALES, kept, upload
 
+pytestmark = pytest.mark.one_backend
+
 MORE = "国家,amount,day,city\n中国,1,2026-03-31,北京\n日本,2,2026-03-01,\n法国,3,2026-03-02,\n".encode()
 
 

@@ -17,6 +17,8 @@ from longthread.store.maintenance.status import status_of
 from longthread.store.open import open_store
 from longthread.store.queries import queries
 
+pytestmark = pytest.mark.one_backend
+
 BRIEFLY = {"sqlite": "PRAGMA busy_timeout = 20", "postgres": "SET LOCAL lock_timeout = '20ms'"}
 """Less than users wait."""
 

@@ -16,6 +16,8 @@ from longthread.model.event import Event
 from longthread.runs.analyst import Analyst
 from longthread.testing import ScriptedChatModel, ScriptedModel
 
+pytestmark = pytest.mark.one_backend
+
 SEMANTICS: dict[str, Any] = {
     "metrics": [
         {
