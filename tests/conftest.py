@@ -44,6 +44,23 @@ ROOM = 3 * 1024**3
 """Bytes that a whole run of the suite may need for its temporary files, with room to spare."""
 MANY, VERY_MANY = 4, 12
 """Combinations of a test's parameters, of which the ordinary run makes one half, and one third."""
+SAFETY = (
+    "tests/gateway/doors",
+    "tests/langgraph/memory/test_forget",
+    "tests/memory/test_forget",
+    "tests/server/test_nginx",
+    "tests/server/test_peers",
+    "tests/server/test_rights",
+    "tests/server/test_security",
+    "tests/tools/analysis/isolation",
+    "tests/tools/analysis/policy",
+    "tests/tools/analysis/test_guard",
+    "tests/tools/code",
+    "tests/tools/query",
+    "tests/tools/test_own_files",
+    "tests/tools/test_secrets",
+)
+"""Tests of who may do what, and of what is gone: each combination runs, unless the test itself says `sampled`."""
 WORKERS = 8
 """As many processes at the most run tests: each has a PostgreSQL of its own."""
 
@@ -110,7 +127,7 @@ def _sample(item: pytest.Item, combinations: int) -> int:
     sampled = item.get_closest_marker("sampled") if given else None
     if sampled is not None:
         return int(sampled.args[0])
-    if not given or combinations < MANY:
+    if not given or combinations < MANY or item.nodeid.startswith(SAFETY):
         return 2 if given and "backend" in given.params and item.get_closest_marker("one_backend") else 1
     return 3 if combinations >= VERY_MANY else 2
 
