@@ -265,3 +265,33 @@ def test_the_analyst_is_measured_on_gold_sql_and_an_interrupted_eval_goes_on(tmp
     results.write_text("\n".join([kept[0].replace('"right"', '"broken"'), kept[1][:40]]), "utf-8")
     again = CliRunner().invoke(app, arguments, catch_exceptions=False)
     assert json.loads(again.stdout.splitlines()[-1])["broken"] == 1  # the first line was taken, the torn one was not
+
+
+def test_the_examples_of_a_taught_source_are_asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    questions(tmp_path)
+    monkeypatch.setenv("LONGTHREAD_DATABASE", str(tmp_path / "c.db"))
+
+    def call(*arguments: str) -> Any:
+        return CliRunner().invoke(app, list(arguments))
+
+    nothing = call("eval", "analyst", "--model", "demo")
+    assert "Give a FILE, or --source" in str(nothing.exception)
+    definition = json.dumps({"kind": "source", "name": "shop", "address": str(tmp_path / "shop.sqlite")})
+    (tmp_path / "shop.json").write_text(definition, "utf-8")
+    assert call("sources", "apply", "-f", str(tmp_path / "shop.json")).exit_code == 0
+    untaught = call("eval", "analyst", "--source", "shop", "--model", "demo")
+    assert "longthread sources teach shop" in str(untaught.exception)
+    taught = {
+        "How many customers are there?": "SELECT count(*) FROM customers",
+        "How many are in Rome?": "SELECT count(*) + 1 FROM customers",
+    }
+    for question, sql in taught.items():
+        assert call("sources", "teach", "shop", "--example", question, "--sql", sql).exit_code == 0
+    done = call("eval", "analyst", "--source", "shop", "--model", "demo")
+    assert done.exit_code == 0, done.output
+    lines = [json.loads(line) for line in done.stdout.splitlines()]
+    assert {line["question"]: line["verdict"] for line in lines[:-1]} == dict(
+        zip(taught, ["right", "wrong"], strict=True)
+    )
+    with closing(sqlite3.connect(tmp_path / "c.db")) as connection:
+        assert connection.execute("SELECT count(*) FROM runs").fetchone() == (0,)  # its own store is left as it was

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 import tempfile
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -15,7 +16,7 @@ import typer
 from longthread.cli.options import ProtocolOption, read_protocol
 from longthread.cli.progress import shown
 from longthread.cli.screen import echo
-from longthread.cli.whole_store import run
+from longthread.cli.whole_store import existing, run
 from longthread.errors import InvalidInput
 from longthread.settings import Settings
 from longthread.store.driver import Driver
@@ -23,6 +24,9 @@ from longthread.store.open import open_store
 
 if TYPE_CHECKING:
     from longthread.memory.embedders.embedder import Embedder
+    from longthread.model.catalog import Definition
+    from longthread.runs.analyst import Analyst
+    from longthread.testing.gold_questions import SqlQuestion
 
 _SECONDS = 120.0
 """How long an embedder may take for the first text that it is given: it may have to be loaded."""
@@ -161,7 +165,13 @@ def linking(
 
 @evals.command()
 def analyst(
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="Questions with gold SQL: ours, BIRD's or Spider's.")],
+    file: Annotated[
+        Path | None,
+        typer.Argument(
+            metavar="[FILE]",
+            help="Questions with gold SQL: ours, BIRD's or Spider's. Without it: the taught examples of --source.",
+        ),
+    ] = None,
     model: Annotated[str | None, typer.Option("--model", "-m", help="The model; else the configured one.")] = None,
     databases: Annotated[
         Path | None, typer.Option("--databases", help="The folder of their SQLite files; else that of FILE.")
@@ -187,24 +197,30 @@ def analyst(
     from longthread.testing.analyst_eval import AnalystEval, AnalystOutcome, read_outcomes, tally
     from longthread.testing.gold_questions import find_database, in_conversations, read_questions, sample
 
-    threads = sample(in_conversations(read_questions(file), follow_ups=follow_ups), count, seed)
-    folder = databases or file.parent
     spoken = read_protocol(protocol)
-    asked = [
-        [(question, source or str(find_database(folder, question.database))) for question in thread]
-        for thread in threads
-    ]
+    if file is None and source is None:
+        raise InvalidInput(reason="There is nothing to ask. Give a FILE, or --source with the name of a taught source.")
 
     async def work() -> dict[str, Any]:
         outcomes: list[AnalystOutcome] = []
+        taught = None if file is not None else await _taught(str(source))
+        questions = read_questions(file) if file is not None else taught.questions if taught else []
+        folder = databases or (file.parent if file is not None else Path())
+        address = taught.address if taught else source
+        asked = [
+            [(question, address or str(find_database(folder, question.database))) for question in thread]
+            for thread in sample(in_conversations(questions, follow_ups=follow_ups), count, seed)
+        ]
         with tempfile.TemporaryDirectory(prefix="longthread-eval-") as store, shown("questions") as progress:
-            settings = Settings.load(database=Path(store) / "eval.db", source=source)
+            settings = Settings.load(database=Path(store) / "eval.db", source=address)
             name = model_name(model, settings)
             plain = resolve_model(name, settings) if baseline else None
             async with AsyncExitStack() as stack:
                 if plain is not None:
                     stack.push_async_callback(plain.close)
                 opened = await stack.enter_async_context(Analyst.open(settings))
+                if taught is not None:
+                    await _teach(opened, taught)
                 evaluation = AnalystEval(opened, name, plain, spoken, read_outcomes(results) if results else {})
                 total = sum(map(len, asked))
                 async for outcome in evaluation.outcomes(asked):
@@ -218,6 +234,43 @@ def analyst(
         return tally(outcomes)
 
     echo(json.dumps(run(work()), ensure_ascii=False))
+
+
+@dataclass(frozen=True)
+class _Taught:
+    """A source of the catalog with its examples as questions. `address` has its secrets."""
+
+    definition: Definition
+    address: str
+    questions: Sequence[SqlQuestion]
+
+
+async def _taught(name: str) -> _Taught:
+    """Read a source of the store and its examples with SQL. Raises DefinitionNotFound; InvalidInput: it has none."""
+    from longthread.model.catalog import source_of
+    from longthread.store import catalog
+    from longthread.testing.gold_questions import SqlQuestion
+    from longthread.tools.catalog.address import filled
+    from longthread.tools.catalog.names import Names
+
+    async with existing(Settings.load()) as store, store.reading() as tx:
+        stored = await catalog.some(tx, "source", names=[name], ids=[name.lower()])
+    definition = Names(each.definition for each in stored).one("source", name)
+    source = source_of(definition)
+    questions = [SqlQuestion(source.name, each.question, (each.sql,)) for each in source.examples if each.sql]
+    if not questions:
+        how = f"Teach it some: longthread sources teach {source.name} --example QUESTION --sql SQL"
+        raise InvalidInput(reason=f"The source {source.name} has no example with SQL. {how}")
+    return _Taught(definition, filled(source.address), questions)
+
+
+async def _teach(analyst: Analyst, taught: _Taught) -> None:
+    """Give the eval's own store the source's terms and metrics, but no examples: they hold the answers."""
+    from longthread.store import catalog
+
+    definition = replace(taught.definition, body={**taught.definition.body, "examples": []})
+    async with analyst.store.writing() as tx:
+        await catalog.put(tx, definition)
 
 
 def _numbers(text: str) -> list[int]:
