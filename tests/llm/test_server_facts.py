@@ -162,11 +162,11 @@ async def ask(tmp_path: Path, store_address: str, shop: str) -> AsyncIterator[Ca
     """Ask a server's model a question, and return the warnings."""
     async with AsyncExitStack() as stack:
 
-        async def asked(server: FakeServer, question: str, **settings: Any) -> list[str]:
+        async def asked(server: FakeServer, question: str, protocol: Any = "native", **settings: Any) -> list[str]:
             given = {"data_dir": tmp_path, "database": store_address, "memory_enable_summary": False, "source": shop}
             loaded = Settings.load(env_file=None, **given, base_url=f"{server.url}/v1", model=NAME, **settings)
             analyst = await stack.enter_async_context(Analyst.open(loaded))
-            handle = await analyst.ask(question, user_id="u", protocol="native")
+            handle = await analyst.ask(question, user_id="u", protocol=protocol)
             events = await events_of(handle)
             assert (events[-1].type, events[-1].data.get("answer")) == ("finished", "Read."), events[-1].data
             return [event.data["message"] for event in events if event.type == "warning"]
@@ -228,3 +228,34 @@ async def test_a_template_that_finds_no_question_teaches_the_window(ask: Callabl
         assert warnings and all("is smaller than" in each and "`num_ctx`" in each for each in warnings)
         again = await ask(server, LONG)
         assert not [each for each in again if "read only" in each], "another process knows it"
+
+
+@pytest.mark.parametrize("question", ["How many customers are there?", "有多少位客户？"])
+async def test_a_model_of_ones_own_server_is_probed_at_its_first_question(
+    ask: Callable[..., Any], question: str
+) -> None:
+    seen: list[str] = []
+
+    def answer(request: Any) -> Any:
+        system, last = (str(request["messages"][place]["content"]) for place in (0, -1))
+        seen.append("tools" if request.get("tools") else "sql" if system.startswith("You write one") else "answer")
+        texts = {
+            "tools": "I would count them.",
+            "sql": "```sql\nSELECT count(*) FROM customers\n```",
+            "answer": "Read.",
+        }
+        return completion(texts[seen[-1]], 60 + len(last) // 4)
+
+    facts = {"GET /props": {"default_generation_settings": {"n_ctx": 12_288}}}
+    with serving(facts | {"POST /v1/chat/completions": answer}) as server:
+        [warning] = await ask(server, question, "auto")
+        assert "was asked four tiny questions, once: it speaks 'sql' best" in warning
+        assert seen == ["tools", "sql", "sql", "sql", "answer"]
+        assert not await ask(server, question, "auto"), "another process knows it"
+        assert seen[5:] == ["sql", "answer"]
+
+
+async def test_a_server_that_is_not_known_is_not_probed(ask: Callable[..., Any]) -> None:
+    with serving({"POST /v1/chat/completions": lambda request: completion("Read.", 900)}) as server:
+        assert not [each for each in await ask(server, "Hello?", "auto") if "tiny questions" in each]
+        assert len([line for line, _ in server.requests if line.startswith("POST /v1/chat")]) == 1

@@ -11,6 +11,7 @@ from urllib.parse import urlsplit
 
 from longthread.errors import StoreError
 from longthread.llm.chat import ChatModel
+from longthread.llm.failures import ProviderError
 from longthread.llm.models import context_window
 from longthread.llm.providers import is_near
 from longthread.model.run import Protocol
@@ -63,6 +64,23 @@ class ContextWindows:
                 found = await windows.find_protocol(tx, model.name, model.address)
             self._probed[key] = found, time.monotonic()
         return found
+
+    async def probe_own(self, model: ChatModel) -> Protocol | None:
+        """Ask a model of a server of one's own how it speaks best, and store it. None: its server is another, or it
+        cannot be asked."""
+        if not self.server_of(model.name):
+            return None
+        from longthread.llm.probe import probe_protocol
+
+        try:
+            protocol = await probe_protocol(model)
+            async with self._store.writing() as tx:
+                await windows.put_protocol(tx, model.name, model.address, protocol)
+        except (ProviderError, StoreError) as error:
+            _logger.warning("How %s speaks could not be found out: %s", model.name, error)
+            return None
+        self._probed[model.address, model.name] = protocol, time.monotonic()
+        return protocol
 
     async def learn(self, model: ChatModel, tokens: int) -> None:
         """Store the window that a model's endpoint reports. If that fails, this process still knows it."""

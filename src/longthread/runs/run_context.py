@@ -61,7 +61,7 @@ class RunContext:
     `digest` its data if no model wrote it, and `fitting` finds the memories. `known` are the facts of the source from
     before the run; `teaching` finds its business `terms`, and `describing` reads the `schema` for the SQL protocol, of
     which the next call is the `answering` or the writing; `sizing` says in a thread's first run whether the window is
-    small for the source. `digests` are the
+    small for the source, and `probing` finds how a model of one's own server speaks best. `digests` are the
     summary and the notes of the last view, and `budget` the tokens that its messages could have. `allowance` pays for
     the model calls of a run that an agent asked for. `missing` says why each tool that the agent lacks is missing.
     `prompt` makes the `system_prompt`, up to a length (`runs/view_budget.py`). If the window is too small for it, it is
@@ -104,6 +104,7 @@ class RunContext:
     teaching: Callable[[], Awaitable[Sequence[str]]] | None = None
     describing: Callable[[], Awaitable[None]] | None = None
     sizing: Callable[[], Awaitable[str]] | None = None
+    probing: Callable[[], Awaitable[Protocol | None]] | None = None
     mark: int = 0
     digests: tuple[str, Mapping[How, str]] = ("", {})
     known: Facts | None = None

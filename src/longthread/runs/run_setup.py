@@ -86,6 +86,8 @@ def run_context(services: RunServices, started: StartedRun, assignment: Assignme
         first = questions_of(started.window, run.question)[-1]
         context.describing = partial(read_schema, context, asked, first, assignment.metrics)
         context.sizing = partial(small_window_note, context, asked) if past is None else None
+        if run.protocol == "auto":
+            context.probing = partial(services.context_windows.probe_own, models.model)
     context.tools = {tool.name: tool for tool in _tools(services, started, assignment, context, skills, owner)}
     return context
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from dataclasses import replace
 
@@ -13,6 +14,7 @@ from longthread.llm.overflow import Overflow, overflow_of
 from longthread.llm.providers import is_near, window_setting
 from longthread.llm.sql_protocol import is_answering
 from longthread.messages.message import Message
+from longthread.model.run import Protocol
 from longthread.runs.attempts import retried
 from longthread.runs.budget import malformed_in_a_row
 from longthread.runs.request import ChatRequest
@@ -31,6 +33,8 @@ _RAISED = 1.5
 
 async def compose_request(context: RunContext, model: ChatModel) -> ChatRequest:
     """Return a request with the run's next view. Raises WindowTooSmall: prompt and tools leave no room for messages."""
+    if context.probing is not None:
+        await _choose_protocol(context, context.probing)
     await _choose_prompt(context)
     context.choose_offered()
     if context.sizing is not None:
@@ -43,6 +47,17 @@ async def compose_request(context: RunContext, model: ChatModel) -> ChatRequest:
         advice = "Use a model with a larger one, or correct MEMORY_CONTEXT_WINDOW."
         await context.stream.publish("warning", message=f"{window}: its middle is left out. {advice}")
     return ChatRequest(model, context.system_prompt, view.messages, context.offered)
+
+
+async def _choose_protocol(context: RunContext, probe: Callable[[], Awaitable[Protocol | None]]) -> None:
+    """Use the protocol that a probe finds: this is the first run with a model of a server of one's own."""
+    context.probing = None
+    protocol = await probe()
+    if protocol is None:
+        return
+    context.protocol = protocol
+    about = f"{context.run.model} was asked four tiny questions, once: it speaks {protocol!r} best."
+    await context.stream.publish("warning", message=f"{about} `--protocol` says another.")
 
 
 async def _choose_prompt(context: RunContext) -> None:
