@@ -7,17 +7,21 @@ from typing import Literal
 from typing_extensions import TypedDict
 
 from longthread.llm.provider_keys import KeyProvider
+from longthread.model.run import Protocol
 from longthread.server.answers import Timestamp
+
+Origin = Literal["configured", "demo", "local", "provider"]
 
 
 class ModelInfo(TypedDict):
     """A model by its name in requests, and where it comes from: it is `configured`, the `demo`, of a server that was
     found on this machine (`local`), or what a provider lists for a key. `provider` is that provider, or the kind of
-    that server."""
+    that server. `protocol` is how the model speaks best, as a probe found; null: it was not probed."""
 
     name: str
-    origin: Literal["configured", "demo", "local", "provider"]
+    origin: Origin
     provider: str | None
+    protocol: Protocol | None
 
 
 class ModelProvider(TypedDict):

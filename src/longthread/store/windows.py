@@ -50,6 +50,11 @@ async def find_protocol(tx: Transaction, model: str, endpoint: str) -> Protocol 
     return row["protocol"] if row else None
 
 
+async def protocols(tx: Transaction) -> dict[str, Protocol]:
+    """Return the protocols that probes found, by the name of the model: of several endpoints the newest one's."""
+    return {row["model"]: row["protocol"] for row in await tx.fetch("select_model_protocols")}
+
+
 async def put_protocol(tx: Transaction, model: str, endpoint: str, protocol: Protocol) -> None:
     """Store the protocol that a probe found, instead of an earlier one."""
     await tx.run("put_model_protocol", model=model, endpoint=endpoint, protocol=protocol, probed_at=log.now())

@@ -25,6 +25,8 @@ from longthread.llm.http import Endpoint
 from longthread.llm.openai import bearer
 from longthread.llm.provider_keys import PROVIDERS, environment_key
 from longthread.settings import Settings
+from longthread.store import windows
+from longthread.store.open import open_store
 from longthread.testing import ProviderEmulator, Refused
 
 pytestmark = pytest.mark.one_backend
@@ -89,7 +91,8 @@ def test_a_key_is_checked_then_stored_sealed_and_told_to_nobody(serve: Any, tmp_
         listed = running.client.get("/api/models")
         assert KEY not in listed.text
         assert about(running)["key"] == "stored"
-        assert {"name": "anthropic:claude-a", "origin": "provider", "provider": "anthropic"} in listed.json()["models"]
+        claude = {"name": "anthropic:claude-a", "origin": "provider", "provider": "anthropic", "protocol": None}
+        assert claude in listed.json()["models"]
     secret = tmp_path / "data" / "secret.key"
     assert secret.stat().st_mode & 0o777 == 0o600
     kept = [file for file in (tmp_path / "data").iterdir() if file.is_file()]
@@ -275,7 +278,9 @@ def test_what_is_no_key_is_refused(serve: Any, method: str, path: str, body: Any
     assert answer.json()["code"] == code, answer.text
 
 
-def test_servers_on_this_machine_are_found_and_asked(serve: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_servers_on_this_machine_are_found_and_asked(
+    serve: Any, monkeypatch: pytest.MonkeyPatch, store_address: str
+) -> None:
     with ProviderEmulator([{"finish": "Forty-one."}], loop=True, models=["qwen3:4b"]) as emulator:
         ports = {"lmstudio": int(emulator.anthropic_url.rsplit(":", 1)[1]), "vllm": 1}
 
@@ -287,17 +292,28 @@ def test_servers_on_this_machine_are_found_and_asked(serve: Any, monkeypatch: py
         running = serve(None)
         listed = running.client.get("/api/models").json()
         assert listed["servers"] == [{"kind": "lmstudio", "url": emulator.base_url}]
-        assert {"name": "lmstudio:qwen3:4b", "origin": "local", "provider": "lmstudio"} in listed["models"]
+        local = {"name": "lmstudio:qwen3:4b", "origin": "local", "provider": "lmstudio", "protocol": None}
+        assert local in listed["models"]
         asked = running.answer("How many?", model="lmstudio:qwen3:4b")
         assert running.history(asked["thread_id"])["runs"][0]["model"] == "lmstudio:qwen3:4b"
         assert emulator.requests[-1].body["model"] == "qwen3:4b"
+
+        async def probe() -> None:
+            async with open_store(store_address) as store, store.writing() as tx:
+                await windows.put_protocol(tx, "qwen3:4b", emulator.base_url, "sql")
+
+        asyncio.run(probe())
+        assert {**local, "protocol": "sql"} in running.client.get("/api/models").json()["models"]
 
 
 def test_other_machines_change_no_keys(serve: Any) -> None:
     running = serve([{"finish": "Yes."}], model="demo")
     running.client.headers["X-Forwarded-For"] = "198.51.100.9"
     listed = running.client.get("/api/models").json()
-    assert (listed["keys_allowed"], listed["models"]) == (False, [{"name": "demo", "origin": "demo", "provider": None}])
+    assert (listed["keys_allowed"], listed["models"]) == (
+        False,
+        [{"name": "demo", "origin": "demo", "provider": None, "protocol": None}],
+    )
     for method, path in (("PUT", ""), ("POST", "/check"), ("DELETE", "")):
         body = {"json": {"key": KEY}} if method != "DELETE" else {}
         answer = running.client.request(method, f"/api/models/keys/openai{path}", **body)

@@ -77,7 +77,7 @@ export interface ModelProvider {
 
 export interface ModelList {
   default: string;
-  models: { name: string; origin: "configured" | "demo" | "local" | "provider"; provider: string | null }[];
+  models: { name: string; origin: "configured" | "demo" | "local" | "provider"; provider: string | null; protocol: "native" | "json" | "sql" | null }[];
   providers: ModelProvider[];
   servers: { kind: string; url: string }[];
   keys_allowed: boolean;

@@ -21,11 +21,12 @@ function Found({ default: first, models, providers, keys_allowed }: ModelList) {
     <>
       <Part title={t("settings.models")} about={t("settings.modelsAbout", { model: first })}>
         <ul className={styles["cards"]}>
-          {models.map(({ name, origin, provider }) => (
+          {models.map(({ name, origin, provider, protocol }) => (
             <li key={name} className={styles["card"]}>
               <div className={styles["text"]}>
                 <h3 className={styles["name"]}>{name}</h3>
                 <p className={styles["fact"]}>{t(`settings.model.${origin}`, { provider: providerName(provider) })}</p>
+                {protocol && <p className={styles["fact"]}>{t(`settings.protocol.${protocol}`)}</p>}
               </div>
             </li>
           ))}

@@ -20,9 +20,10 @@ from longthread.llm.model_list import expect_key, local_servers, models_of
 from longthread.llm.models import DEMO, model_name
 from longthread.llm.provider_keys import PROVIDERS, KeyProvider, StoredKey, environment_key
 from longthread.server.fields import Flag, Name
-from longthread.server.model_answers import KeyChecked, ModelInfo, ModelList, ModelProvider
+from longthread.server.model_answers import KeyChecked, ModelInfo, ModelList, ModelProvider, Origin
 from longthread.server.openapi import problems
 from longthread.server.state import OWNER_ONLY, Caller, Rights, Served, ServedDep
+from longthread.store import windows
 
 router = APIRouter(prefix="/api/models", tags=["models"])
 
@@ -55,14 +56,19 @@ async def models(served: ServedDep, user: Caller, rights: Rights) -> ModelList:
     servers = await local_servers() if own else []
     providers = await asyncio.gather(*(_provider(served, each, stored.get(each), asks=own) for each in PROVIDERS))
     default = model_name(None, settings)
-    found: list[ModelInfo] = [
-        {"name": default, "origin": "demo" if default == DEMO else "configured", "provider": None}
-    ]
-    found += [] if default == DEMO else [{"name": DEMO, "origin": "demo", "provider": None}]
+    async with served.analyst.store.reading() as tx:
+        probed = await windows.protocols(tx)
+
+    def info(name: str, origin: Origin, provider: str | None = None) -> ModelInfo:
+        protocol = probed.get(name) or probed.get(name.partition(":")[2])
+        return {"name": name, "origin": origin, "provider": provider, "protocol": protocol}
+
+    found = [info(default, "demo" if default == DEMO else "configured")]
+    found += [] if default == DEMO else [info(DEMO, "demo")]
     for server in servers:
-        found += [{"name": name, "origin": "local", "provider": server.kind} for name in server.models]
+        found += [info(name, "local", server.kind) for name in server.models]
     for about, names in providers:
-        found += [{"name": name, "origin": "provider", "provider": about["provider"]} for name in names]
+        found += [info(name, "provider", about["provider"]) for name in names]
     return {
         "default": default,
         "models": list({each["name"]: each for each in reversed(found)}.values())[::-1],

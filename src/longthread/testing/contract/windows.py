@@ -43,3 +43,6 @@ class WindowContract(Contract):
             others = [("other", "http://here/v1"), ("model", "http://there/v1")]
             assert [await windows.find_protocol(tx, *each) for each in others] == [None, None]
             assert await windows.find_protocol(tx, "model", "http://here/v1") == "sql"
+            await windows.put_protocol(tx, "model", "http://there/v1", "native")
+            await windows.put_protocol(tx, "second", "http://here/v1", "json")
+            assert await windows.protocols(tx) == {"model": "native", "second": "json"}

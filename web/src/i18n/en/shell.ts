@@ -121,4 +121,7 @@ export const shell = {
   "settings.model.demo": "Rule-based: no language model is at work",
   "settings.model.local": "Found on this machine: {provider}",
   "settings.model.provider": "Listed by {provider}",
+  "settings.protocol.native": "Uses tools, as a probe found",
+  "settings.protocol.json": "Is asked for JSON, as a probe found",
+  "settings.protocol.sql": "Is asked for SQL, as a probe found",
 };

@@ -121,4 +121,7 @@ export const shell: Record<keyof typeof en, string> = {
   "settings.model.demo": "基于规则，没有使用语言模型",
   "settings.model.local": "在本机找到：{provider}",
   "settings.model.provider": "由 {provider} 提供",
+  "settings.protocol.native": "经测试：会调用工具",
+  "settings.protocol.json": "经测试：用 JSON 作答",
+  "settings.protocol.sql": "经测试：直接写 SQL",
 };

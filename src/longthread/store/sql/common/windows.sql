@@ -10,6 +10,9 @@ ON CONFLICT (model, endpoint, assumed) DO UPDATE SET tokens = excluded.tokens, l
 -- name: select_model_protocol quick
 SELECT protocol FROM model_protocols WHERE model = :model AND endpoint = :endpoint;
 
+-- name: select_model_protocols
+SELECT model, protocol FROM model_protocols ORDER BY probed_at;
+
 -- name: put_model_protocol quick
 INSERT INTO model_protocols (model, endpoint, protocol, probed_at) VALUES (:model, :endpoint, :protocol, :probed_at)
 ON CONFLICT (model, endpoint) DO UPDATE SET protocol = excluded.protocol, probed_at = excluded.probed_at;
