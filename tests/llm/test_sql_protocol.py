@@ -11,6 +11,7 @@ from longthread.llm.json_protocol import ActionCall, Finish, Malformed
 from longthread.llm.sql_protocol import (
     find_statement,
     is_answering,
+    needs_today,
     parse_answer,
     parse_written,
     render_answering,
@@ -136,3 +137,22 @@ def test_the_answering_sees_question_statement_and_rows_in_one_message() -> None
     assert shown.text == (
         f"{ASKED.text}\n\nSQL: {COUNT}\n\nResult [q1], 1 of 1 rows:\nn\n3\nNote: 2 files were left out."
     )
+
+
+@pytest.mark.parametrize(
+    ("question", "needs"),
+    [
+        ("How many orders were there this year?", True),
+        ("Which users signed up in the last 6 months?", True),
+        ("How old are the customers?", True),
+        ("去年有多少订单？", True),
+        ("最近三个月的收入", True),
+        ("本月新增客户", True),
+        ("Which users did not get a notification within the first year of signing up?", False),
+        ("How many orders were there in 2024?", False),
+        ("2024年有多少订单？", False),
+        ("收入前五名的城市", False),
+    ],
+)
+def test_the_day_is_told_where_a_question_depends_on_it(question: str, needs: bool) -> None:
+    assert needs_today([Message("user", question), Message("assistant", "Yes, today.")]) is needs

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pytest
@@ -53,7 +54,11 @@ async def test_a_question_takes_a_statement_and_a_sentence(open_analyst: OpenAna
     assert follow_up[0].text == writing.messages[0].text  # the prefix that a server keeps
     assert [message.role for message in follow_up[1:]] == ["user", "assistant", "user", "assistant", "user"]
     assert follow_up[1].text == writing.messages[1].text
+    assert "Today is" not in follow_up[0].text
     await check_told_again(analyst, model)
+    later = ScriptedModel([fence(COUNT), "There are 3 [q1]."])
+    await ask(await open_analyst(later), "How many customers are there today?", shop, protocol="sql")
+    assert re.search(r"Today is \d{4}-\d\d-\d\d\.$", later.calls[0].messages[0].text)
 
 
 async def test_an_error_goes_back_and_the_same_statement_is_not_run_again(open_analyst: OpenAnalyst, shop: str) -> None:

@@ -43,13 +43,23 @@ _FENCE = re.compile(r"```(?:\w*)[ \t]*\n?(?P<sql>.*?)(?:```|\Z)", re.S)
 _BEGINS = re.compile(r"(?:--[^\n]*\n\s*|/\*.*?\*/\s*|\(\s*)*(?:SELECT|WITH)\b", re.I | re.S)
 _FIRST_SENTENCE = re.compile(r".*?(?:\.(?=\s)|\Z)", re.S)
 _ARGUMENTS = ("sql", "query", "statement")
+_RELATIVE = re.compile(
+    r"\b(?:today\w*|now|nowadays|current\w*|present\w*|this|these|last|latest|past|previous\w*|prior|recent\w*|next|"
+    r"upcoming|coming|future|ago|yesterday\w*|tomorrow\w*|tonight|since|until|till|so far|to date|ytd|mtd|qtd|"
+    r"ages?|aged|old|overdue|expir\w*|still|yet|already)\b|"
+    r"今|昨|明[天日年早晚]|后天|後天|前[天日年]|去年|本[年月周季週]|[这這][个個些年月周季週]|当[前年月日天]|當[前年月日天]|上[个個年月周季週半]|"
+    r"下[个個年月周季週半]|最近|近[来來一二两兩三四五六七八九十几幾\d期]|过去|過去|目前|现在|現在|至今|以来|以來|之前|以前|年龄|年齡|岁|歲|"
+    r"到期|过期|過期|逾期|还没|還沒|已经|已經",
+    re.I,
+)
+"""Words of a time that depends on the day on which they are said."""
 
 
 def sql_prompt(
     *,
     dialect: str,
     schema: str,
-    today: datetime,
+    today: datetime | None,
     answering: bool,
     continues: str | None = None,
     instructions: str | None = None,
@@ -57,16 +67,23 @@ def sql_prompt(
 ) -> str:
     """Return the system prompt of the writing, with the schema, or of the answering.
 
-    `instructions` are an agent's own; `most` is the tokens of the whole, which is cut in its middle. None: no limit.
+    `today` is None where no question needs it. `instructions` are an agent's own; `most` is the tokens of the whole,
+    which is cut in its middle. None: no limit.
     """
     rules = ANSWERING if answering else WRITING.format(dialect=_ENGINES.get(dialect, dialect))
     parts = [*([instructions] if instructions else []), rules]
     if not answering:
-        parts += [f"Schema:\n{schema}", f"Today is {today:%Y-%m-%d}."]
+        parts += [f"Schema:\n{schema}", *([f"Today is {today:%Y-%m-%d}."] if today is not None else [])]
     head = "\n\n".join(parts)
     if most is not None:
         head = digest_of(head, most, ANY).text
     return head if continues is None else f"{head}\n\n{continued_note(continues)}"
+
+
+def needs_today(messages: Sequence[Message]) -> bool:
+    """Return whether a question speaks of a time that depends on the day. Where none does, a small model that is told
+    the day filters by it all the same."""
+    return any(message.role == "user" and _RELATIVE.search(str(message.text)) for message in messages)
 
 
 def is_answering(messages: Sequence[Message]) -> bool:
