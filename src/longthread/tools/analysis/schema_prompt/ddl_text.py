@@ -93,13 +93,14 @@ def _forms(values: SourceValues, dialect: str) -> Sequence[Callable[[Table], str
     """Return the ways to write a table, the fullest first."""
     return [
         partial(_create, values=values, dialect=dialect, comments=True),
-        partial(_create, values=SourceValues(), dialect=dialect, comments=True),
-        partial(_create, values=SourceValues(), dialect=dialect, comments=False),
+        partial(_create, values=SourceValues(links=values.links), dialect=dialect, comments=True),
+        partial(_create, values=SourceValues(links=values.links), dialect=dialect, comments=False),
     ]
 
 
 def _create(table: Table, *, values: SourceValues, dialect: str, comments: bool) -> str:
-    single = {key.columns[0]: key for key in table.foreign_keys if len(key.columns) == 1}
+    single = {**values.links.get(table.label, {})}
+    single |= {key.columns[0]: key for key in table.foreign_keys if len(key.columns) == 1}
     parts = [
         _column(column, table, single.get(column.name), values.note_of(table.label, column.name), dialect, comments)
         for column in table.columns

@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from itertools import islice
 
 from longthread.errors import SqlFailed, SqlRefused
 from longthread.tools.analysis.engine import SourceConnection
 from longthread.tools.analysis.quoting import quoted
-from longthread.tools.analysis.schema import Column, Schema, Table
+from longthread.tools.analysis.schema import Column, ForeignKey, Schema, Table
+from longthread.tools.analysis.schema_prompt.links import LINK_SECONDS, read_links
 from longthread.tools.analysis.watch import Interrupted, Watch
 
-READ_SECONDS = 3.0
+_VALUE_SECONDS = 3.0
 """Time for all columns of a source; those that have no turn are shown without values."""
+READ_SECONDS = _VALUE_SECONDS + LINK_SECONDS
 _VERY_FEW, _FEW = 4, 8
 """Distinct values up to which a column's are listed: always, and if each stands in two rows on average, as those of
 names and keys do not."""
@@ -32,10 +34,11 @@ _DAY = 10
 
 @dataclass(slots=True)
 class SourceValues:
-    """Values and ranges by table and column."""
+    """Values, ranges, and keys that are not declared, by table and column."""
 
     values: dict[str, dict[str, list[str]]] = field(default_factory=dict)
     ranges: dict[str, dict[str, list[str]]] = field(default_factory=dict)
+    links: Mapping[str, Mapping[str, ForeignKey]] = field(default_factory=dict)
 
     def note_of(self, table: str, column: str) -> str:
         """Return what a column holds, as a comment says it; empty if it is not known."""
@@ -47,23 +50,28 @@ class SourceValues:
 
 
 def read_values(connection: SourceConnection, schema: Schema, dialect: str) -> SourceValues:
-    """Read what the columns hold, as many as `READ_SECONDS` allow: small tables have their turn first. Blocking."""
-    read = SourceValues()
-    until = time.monotonic() + READ_SECONDS
-    with Watch(connection.interrupt, READ_SECONDS) as watch:
+    """Read what the columns hold and refer to. Blocking, for `READ_SECONDS` at most."""
+    read = SourceValues(links=read_links(connection, schema, dialect))
+    _read_columns(connection, schema, dialect, read)
+    return read
+
+
+def _read_columns(connection: SourceConnection, schema: Schema, dialect: str, read: SourceValues) -> None:
+    """Read as many columns as the time allows: small tables have their turn first."""
+    until = time.monotonic() + _VALUE_SECONDS
+    with Watch(connection.interrupt, _VALUE_SECONDS) as watch:
         for table in sorted(schema.tables.values(), key=lambda each: each.estimated_rows or 0):
             for column in table.columns:
                 if watch.expired or time.monotonic() > until:
-                    return read
+                    return
                 try:
                     _read_column(connection, table, column, dialect, read)
                 except Interrupted:
                     if not watch.expired:
                         raise
-                    return read
+                    return
                 except (SqlFailed, SqlRefused):
                     continue  # a type without equality, or a view that is broken
-    return read
 
 
 def _read_column(connection: SourceConnection, table: Table, column: Column, dialect: str, read: SourceValues) -> None:
