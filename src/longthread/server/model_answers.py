@@ -10,7 +10,7 @@ from longthread.llm.provider_keys import KeyProvider
 from longthread.model.run import Protocol
 from longthread.server.answers import Timestamp
 
-Origin = Literal["configured", "demo", "local", "provider"]
+ModelOrigin = Literal["configured", "demo", "local", "provider"]
 
 
 class ModelInfo(TypedDict):
@@ -19,7 +19,7 @@ class ModelInfo(TypedDict):
     that server. `protocol` is how the model speaks best, as a probe found; null: it was not probed."""
 
     name: str
-    origin: Origin
+    origin: ModelOrigin
     provider: str | None
     protocol: Protocol | None
 

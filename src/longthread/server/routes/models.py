@@ -20,7 +20,7 @@ from longthread.llm.model_list import expect_key, local_servers, models_of
 from longthread.llm.models import DEMO, model_name
 from longthread.llm.provider_keys import PROVIDERS, KeyProvider, StoredKey, environment_key
 from longthread.server.fields import Flag, Name
-from longthread.server.model_answers import KeyChecked, ModelInfo, ModelList, ModelProvider, Origin
+from longthread.server.model_answers import KeyChecked, ModelInfo, ModelList, ModelProvider, ModelOrigin
 from longthread.server.openapi import problems
 from longthread.server.state import OWNER_ONLY, Caller, Rights, Served, ServedDep
 from longthread.store import windows
@@ -59,7 +59,7 @@ async def models(served: ServedDep, user: Caller, rights: Rights) -> ModelList:
     async with served.analyst.store.reading() as tx:
         probed = await windows.protocols(tx)
 
-    def info(name: str, origin: Origin, provider: str | None = None) -> ModelInfo:
+    def info(name: str, origin: ModelOrigin, provider: str | None = None) -> ModelInfo:
         protocol = probed.get(name) or probed.get(name.partition(":")[2])
         return {"name": name, "origin": origin, "provider": provider, "protocol": protocol}
 
