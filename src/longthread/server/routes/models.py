@@ -20,7 +20,7 @@ from longthread.llm.model_list import expect_key, local_servers, models_of
 from longthread.llm.models import DEMO, model_name
 from longthread.llm.provider_keys import PROVIDERS, KeyProvider, StoredKey, environment_key
 from longthread.server.fields import Flag, Name
-from longthread.server.model_answers import KeyChecked, ModelInfo, ModelList, ModelProvider, ModelOrigin
+from longthread.server.model_answers import KeyChecked, ModelInfo, ModelList, ModelOrigin, ModelProvider
 from longthread.server.openapi import problems
 from longthread.server.state import OWNER_ONLY, Caller, Rights, Served, ServedDep
 from longthread.store import windows
