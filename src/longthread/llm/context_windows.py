@@ -39,6 +39,7 @@ class ContextWindows:
         self._settings = settings
         self._learned: dict[AssumedWindow, tuple[int | None, float]] = {}
         self._probed: dict[tuple[str, str], tuple[Protocol | None, float]] = {}
+        self._unclear: set[tuple[str, str]] = set()
         self._told: dict[tuple[str, str], tuple[ServerWindow | None, float]] = {}
 
     async def of(self, *models: ChatModel) -> int:
@@ -68,19 +69,29 @@ class ContextWindows:
     async def probe_own(self, model: ChatModel) -> Protocol | None:
         """Ask a model of a server of one's own how it speaks best, and store it. None: its server is another, or it
         cannot be asked."""
-        if not self.server_of(model.name):
+        key = model.address, model.name
+        told = self._told.get(key, (None, -inf))[0]
+        if told is None or not told.server or not is_near(model.address) or key in self._unclear:
             return None
         from longthread.llm.probe import probe_protocol
 
         try:
             protocol = await probe_protocol(model)
-            async with self._store.writing() as tx:
-                await windows.put_protocol(tx, model.name, model.address, protocol)
+            if protocol is not None:
+                async with self._store.writing() as tx:
+                    await windows.put_protocol(tx, model.name, model.address, protocol)
         except (ProviderError, StoreError) as error:
             _logger.warning("How %s speaks could not be found out: %s", model.name, error)
-            return None
-        self._probed[model.address, model.name] = protocol, time.monotonic()
+            protocol = None
+        if protocol is None:
+            self._unclear.add(key)
+        else:
+            self._probed[key] = protocol, time.monotonic()
         return protocol
+
+    def prefer(self, model: ChatModel, protocol: Protocol) -> None:
+        """Speak so with a model from now on, in this process: its replies were not what another protocol wants."""
+        self._probed[model.address, model.name] = protocol, inf
 
     async def learn(self, model: ChatModel, tokens: int) -> None:
         """Store the window that a model's endpoint reports. If that fails, this process still knows it."""

@@ -8,6 +8,7 @@ from typing import Any
 
 from longthread.llm.chat import CallOptions, ChatModel, ToolSpec, reply_of
 from longthread.llm.failures import ProviderError
+from longthread.llm.json_protocol import cut_off
 from longthread.llm.models import refuses_tools, supports_tools
 from longthread.llm.sql_protocol import WRITING, find_statement
 from longthread.messages.message import Message
@@ -30,16 +31,20 @@ class _RunSql:
 _OPTIONS = CallOptions(max_tokens=200)
 
 
-async def probe_protocol(model: ChatModel) -> Protocol:
-    """Return the protocol in which a model answers two questions: the first of native, sql and json that works. Raises
-    ProviderError: the model cannot be asked."""
-    if supports_tools(model) and await _calls_tools(model):
-        return "native"
-    texts = [str((await _ask(model, _SQL, question)).text) for question in _QUESTIONS]
-    return "sql" if all(find_statement(text) for text in texts) else "json"
+async def probe_protocol(model: ChatModel) -> Protocol | None:
+    """Return the protocol in which a model answers two questions: the first of native, sql and json that works. None: a
+    reply reached the limit of the probe, as of a model that thinks for long. Raises ProviderError: the model cannot be
+    asked."""
+    if supports_tools(model) and (calls := await _calls_tools(model)) is not False:
+        return "native" if calls else None
+    replies = [await _ask(model, _SQL, question) for question in _QUESTIONS]
+    if all(find_statement(str(reply.text)) for reply in replies):
+        return "sql"
+    return None if any(map(cut_off, replies)) else "json"
 
 
-async def _calls_tools(model: ChatModel) -> bool:
+async def _calls_tools(model: ChatModel) -> bool | None:
+    """Return whether a model calls a tool for each question; None: a reply was cut off before it was clear."""
     for question in _QUESTIONS:
         try:
             reply = await _ask(model, _TOOLS, question, [_RunSql()])
@@ -49,7 +54,7 @@ async def _calls_tools(model: ChatModel) -> bool:
             raise
         written = [str(call["args"].get("sql")) for call in reply.tool_calls if call["name"] == "run_sql"]
         if not any(map(find_statement, written)):
-            return False
+            return None if cut_off(reply) else False
     return True
 
 

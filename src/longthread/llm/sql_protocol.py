@@ -188,7 +188,7 @@ def table_lines(data: Mapping[str, Any], most: int) -> Iterator[str]:
     yield f"Result [{data.get('query', '')}], {size}:"
     yield " | ".join(map(str, data.get("columns") or []))
     for row in rows[:most]:
-        yield " | ".join(_cell(cell) for cell in row)
+        yield " | ".join(_cell(cell) for cell in row) if isinstance(row, list) else str(row)
 
 
 def _cell(value: Any) -> str:
@@ -203,9 +203,12 @@ def render_answering(messages: Sequence[Message]) -> list[Message]:
     parts: list[str] = []
     for message in messages:
         if message.role == "tool":
-            data = observation_of(str(message.text)).get("data") or {}
-            notes = [f"Note: {note}" for note in data.get("notes") or ()]
-            parts.append("\n".join([*table_lines(data, _ROWS), *notes]))
+            data = observation_of(str(message.text)).get("data")
+            if isinstance(data, Mapping):
+                notes = [f"Note: {note}" for note in data.get("notes") or ()]
+                parts.append("\n".join([*table_lines(data, _ROWS), *notes]))
+            else:  # a view that had no room for it has cut it
+                parts.append(str(message.text))
         elif message.role == "assistant" and message.tool_calls:
             parts.append(f"SQL: {message.tool_calls[0]['args'].get('sql', '')}")
         else:

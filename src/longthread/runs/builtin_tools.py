@@ -96,7 +96,7 @@ def offered_when_needed(tools: Sequence[Tool], context: RunContext) -> list[Tool
 
 
 def tells_whole_schema(context: RunContext) -> bool:
-    return context.schema is not None and context.schema.is_whole
+    return context.schema is not None and context.schema.is_whole and not context.cut
 
 
 def has_more_than_shown(context: RunContext) -> bool:

@@ -26,6 +26,7 @@ class ChatRequest:
     async def reply(self, context: RunContext) -> Message:
         """Return the model's reply; its text is published as it comes. Raises ProviderError."""
         sent = [Message("system", self.system), *self.messages]
+        context.sent = sent
         try:
             with MODEL_SECONDS.timed():
                 bounds = ReplyBounds(context.settings.reply_timeout)

@@ -119,6 +119,8 @@ class RunContext:
     in_short: bool = False
     cut: bool = False
     offered: list[Tool] = field(default_factory=list)
+    sent: Sequence[Message] = ()
+    """What the last request sent, as its protocol renders it."""
     _told: tuple[str, list[Tool], int] = ("", [], 0)
     _live: dict[str, LiveText] = field(default_factory=dict)
 

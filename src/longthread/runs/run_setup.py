@@ -83,7 +83,7 @@ def run_context(services: RunServices, started: StartedRun, assignment: Assignme
         context.fitting = partial(fitting_memories, services.memories, owner, run.question)
     if asked is not None:
         context.teaching = partial(taught, services.store, asked, questions_of(started.window, run.question))
-        first = questions_of(started.window, run.question)[-1]
+        first = next((spot.entry.text for spot in started.window.spots if spot.entry.role == "user"), run.question)
         context.describing = partial(read_schema, context, asked, first, assignment.metrics)
         context.sizing = partial(small_window_note, context, asked) if past is None else None
         if run.protocol == "auto":

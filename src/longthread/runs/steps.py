@@ -53,13 +53,20 @@ async def call_model(context: RunContext, models: RunModels) -> None:
 async def _answered(context: RunContext, models: RunModels, request: ChatRequest) -> tuple[Message, bool]:
     """Return the reply, and whether it is the fallback's."""
     context.model = models.name
+    window = context.tokens, context.factor
     try:
         return await reply_in_window(context, request, models.retries), False
     except (ProviderError, WindowTooSmall):
         if models.fallback is None:
             raise
         context.model = models.fallback_name
-        return await reply_in_window(context, replace(request, model=models.fallback), models.retries), True
+        if (context.tokens, context.factor) == window:
+            request = replace(request, model=models.fallback)
+        else:  # the first model was asked again with a smaller view, which is the one that is stored
+            context.tokens, context.factor = window
+            context.schema, context.system_prompt = None, ""
+            request = await compose_request(context, models.fallback)
+        return await reply_in_window(context, request, models.retries), True
 
 
 async def call_tools(context: RunContext, calls: Sequence[Mapping[str, Any]]) -> None:

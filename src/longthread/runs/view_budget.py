@@ -62,9 +62,12 @@ def _make_room(context: RunContext) -> None:
         context.in_short = True
         context.tools = {name: _in_short(tool) for name, tool in context.tools.items()}
         context.choose_offered()
-    if (room := _room(context)) < LEAST:
+    if _room(context) < LEAST:
+        context.cut = True
+        context.choose_offered()
+        room = _room(context)
         most = max(_LEAST_PROMPT, estimate(context.system_prompt) + room - LEAST - _ROUNDED)
-        context.system_prompt, context.cut = context.prompt(most=most), True
+        context.system_prompt = context.prompt(most=most)
     if (room := _room(context)) < LEAST:
         fixed = int(context.fixed_tokens * context.factor)
         raise too_small(context.run.model, context.tokens, output=context.output, fixed=fixed)

@@ -35,12 +35,13 @@ async def compose_request(context: RunContext, model: ChatModel) -> ChatRequest:
     """Return a request with the run's next view. Raises WindowTooSmall: prompt and tools leave no room for messages."""
     if context.probing is not None:
         await _choose_protocol(context, context.probing)
-    await _choose_prompt(context)
+    await _choose_prompt(context, model)
     context.choose_offered()
     if context.sizing is not None:
         sizing, context.sizing = context.sizing, None
-        if note := await sizing():
-            await context.stream.publish("warning", message=note)
+        with suppress(SourceError):  # the tools tell what the source says
+            if note := await sizing():
+                await context.stream.publish("warning", message=note)
     was_cut, view = context.cut, view_of(context)
     if context.cut and not was_cut:
         window = f"The context window of {context.run.model}, {context.tokens:,} tokens, is too small for the prompt"
@@ -55,12 +56,12 @@ async def _choose_protocol(context: RunContext, probe: Callable[[], Awaitable[Pr
     protocol = await probe()
     if protocol is None:
         return
-    context.protocol = protocol
+    context.protocol = "auto" if protocol == "native" else protocol  # which has its fall-backs
     about = f"{context.run.model} was asked four tiny questions, once: it speaks {protocol!r} best."
     await context.stream.publish("warning", message=f"{about} `--protocol` says another.")
 
 
-async def _choose_prompt(context: RunContext) -> None:
+async def _choose_prompt(context: RunContext, model: ChatModel) -> None:
     """Read the schema that the prompt shows, and choose the prompt of the SQL protocol: the writing or the answering. A
     model that was told twice in a row that its reply is no call is asked for SQL instead, where the protocol is left to
     us."""
@@ -69,6 +70,7 @@ async def _choose_prompt(context: RunContext) -> None:
         return
     if context.protocol == "auto" and malformed_in_a_row(context.window.own) == _MALFORMED:
         context.protocol, context.system_prompt = "sql", ""
+        context.windows.prefer(model, "sql")
         await context.stream.publish("warning", message="The model's replies are no calls: asking it for SQL.")
     if context.protocol != "sql":
         if context.schema is None and context.run.model != DEMO:
@@ -119,8 +121,8 @@ def _cut_in_silence(context: RunContext, model: ChatModel, reply: Message) -> Ov
     counted = (reply.usage_metadata or {}).get("input_tokens", 0)
     if counted < _COUNTED or not is_near(model.address):
         return None
-    sent = 0 if context.viewed is None else context.viewed.estimated - context.prompt_tokens
-    sent += estimate(context.system_prompt, context.family)  # and no tools, which some templates leave out
+    # Without tools and calls, which some templates leave out.
+    sent = sum(estimate(str(message.text), context.family) for message in context.sent)
     if counted > _PART * min(1.0, context.factor) * sent:
         return None
     limit = 1 << (counted - 1).bit_length()  # which windows mostly are
@@ -140,7 +142,7 @@ async def _smaller(context: RunContext, request: ChatRequest, overflow: Overflow
     else:
         context.tokens = tokens // 2
         about = f"is smaller than {tokens:,} tokens: MEMORY_CONTEXT_WINDOW says how large it is"
-    context.system_prompt = ""
+    context.schema, context.system_prompt = None, ""  # it has a share of the window
     smaller = await compose_request(context, request.model)
     said = f"The context window of {context.run.model} {about}. The model is shown less, and asked again."
     if overflow.in_silence:

@@ -136,6 +136,8 @@ async def _protocol(settings: Settings, *, probe: bool) -> Finding | None:
                 protocol = await probe_protocol(model)
             finally:
                 await model.close()
+            if protocol is None:
+                return False, "protocol", f"{name} replies at length, and was cut off. Choose with `--protocol`."
             async with open_store(settings.database) as store, store.writing() as tx:
                 await windows.put_protocol(tx, model.name, model.address, protocol)
             return True, "protocol", f"{protocol}, from now on wherever it is left to Longthread (`--protocol auto`)"

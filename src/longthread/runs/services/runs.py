@@ -373,7 +373,9 @@ class Runs:
             model, protocol = scope.model, scope.protocol
         models, caller = self._models.models(model, config, await self._keys.of(put.user_id)), scope.caller
         if protocol == "auto" and models.name != DEMO:
-            protocol = await self._services.context_windows.protocol_of(models.model) or protocol
+            probed = await self._services.context_windows.protocol_of(models.model)
+            # A server may take tools no more: left to us, the call is made again without them.
+            protocol = probed if probed in ("json", "sql") else protocol
 
         async def begun(own: Source | None, room: bool) -> StartedRun | QueuedQuestion:
             request = RunRequest(

@@ -6,7 +6,9 @@ Files and many exported databases have none, and a model that must guess how tab
 from __future__ import annotations
 
 import time
+from collections import defaultdict
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 from longthread.errors import SqlFailed, SqlRefused
 from longthread.tools.analysis.engine import SourceConnection
@@ -23,6 +25,7 @@ _VALUES = 2_000
 """Different values of a column that must stand in the other one."""
 _SHORT_KEY = 3
 """Letters of a key such as `uid` and `mid`, whose first letter stands for the table."""
+_MANY_TABLES = 40
 _WORD = 3
 """Letters of a word that can name a table."""
 _KEYS = frozenset({"id", "key", "code", "no", "nr", "number"})
@@ -58,62 +61,96 @@ def _refers_back(found: _Found, table: Table, column: Column, target: Table, key
     return back is not None and (back.table, back.references) == (table.label, (column.name,))
 
 
+@dataclass(frozen=True, slots=True)
+class _Named:
+    """A column with the words of its name, and of its table's."""
+
+    table: Table
+    column: Column
+    words: tuple[str, ...]
+    table_words: tuple[str, ...]
+
+    @property
+    def is_own_key(self) -> bool:
+        """Whether it is called like its table: `author.aid`, `state.state_name`, `sbCustomer.sbCustId`."""
+        name = self.column.name.lower()
+        if len(name) <= _SHORT_KEY:
+            return name.endswith("id") and len(self.table_words) == 1 and self.table_words[0].startswith(name[0])
+        words = [word for word in self.words if len(word) >= _WORD and word != "id"]
+        return any(each.startswith(word) for word in words for each in self.table_words)
+
+    @property
+    def may_be_equal(self) -> bool:
+        """Whether an equal name says something: equal numbers are chance, unless they are called keys."""
+        is_called_key = self.words[-1] in _KEYS or self.words[-1].endswith("id")
+        return self.words != ("id",) and (is_called_key or self.column.shape == "text")
+
+
 def _candidates(schema: Schema) -> Iterator[tuple[Table, Column, Table, Column, bool]]:
     """Yield what a name says to refer to what, first and with True what names the table."""
-    tables = [table for table in schema.tables.values() if table.kind == "table"]
-    columns = [
-        (table, column)
-        for table in tables
+    named = [
+        _Named(table, column, _words(column.name), _table_words(table))
+        for table in schema.tables.values()
+        if table.kind == "table"
         for column in table.columns
-        if column.shape in ("integer", "text") and not _is_declared(table, column)
+        if column.shape in ("integer", "text") and column.name
     ]
-    for matches in (_names_table, _names_own_key, _names_key):
-        for table, column in columns:
-            if matches is not _names_table and _is_own_key(table, column):
-                continue  # others refer to it
-            for target in tables:
-                for key in target.columns if target is not table else ():
-                    if matches(column, target, key):
-                        yield table, column, target, key, matches is not _names_key
+    referring = [each for each in named if not _is_declared(each.table, each.column)]
+    tables, keys, ends = _Index(), _Index(), _Index()
+    for each in named:
+        tables.add(each.table_words, each)
+        if each.may_be_equal:
+            keys.add(each.words, each)
+        if len(each.words) > 1 and each.words[-1] == "id":
+            ends.add(each.words[-2:], each)
+    for one in referring:
+        if one.words[-1] == "id" and len(one.words) > 1:
+            for other in tables.of(one.words[:-1], one.table):
+                if _is_key_of_table(one, other):
+                    yield one.table, one.column, other.table, other.column, True
+    others = [one for one in referring if not one.is_own_key]  # to which the others refer
+    for is_own in (True, False):
+        for one in others:
+            matches = [*keys.of(one.words, one.table)] if one.may_be_equal else []
+            matches += [each for each in ends.of(one.words[-2:], one.table) if set(each.words) < set(one.words)]
+            for other in matches:
+                if other.is_own_key == is_own:
+                    yield one.table, one.column, other.table, other.column, is_own
+
+
+def _is_key_of_table(one: _Named, other: _Named) -> bool:
+    """Whether a key that `user_id` may name is called `id`, `uid` or `user_id`."""
+    name = other.column.name.lower()
+    return name in (one.column.name.lower(), "id") or (len(name) <= _SHORT_KEY and name == f"{one.words[0][0]}id")
 
 
 def _is_declared(table: Table, column: Column) -> bool:
     return table.primary_key == (column.name,) or any(column.name in key.columns for key in table.foreign_keys)
 
 
-def _names_table(column: Column, target: Table, key: Column) -> bool:
-    """`user_id` names the table `users`, whose key is `id`, `uid` or `user_id`."""
-    *words, last = _words(column.name)
-    if last != "id" or not words or words != [*map(stem, split_name(target.label.rpartition(".")[2]).split())]:
-        return False
-    name = key.name.lower()
-    return name == column.name.lower() or name == "id" or (len(name) <= _SHORT_KEY and name == f"{words[0][0]}id")
+def _words(name: str) -> tuple[str, ...]:
+    return tuple(word if word == "id" else stem(word) for word in split_name(name).split() or [name])
 
 
-def _names_own_key(column: Column, target: Table, key: Column) -> bool:
-    return _is_own_key(target, key) and _names_key(column, target, key)
+def _table_words(table: Table) -> tuple[str, ...]:
+    return tuple(map(stem, split_name(table.label.rpartition(".")[2]).split()))
 
 
-def _is_own_key(table: Table, key: Column) -> bool:
-    """Whether a key is called like its table: `author.aid`, `state.state_name`, `sbCustomer.sbCustId`."""
-    name, own = key.name.lower(), split_name(table.label.rpartition(".")[2])
-    if len(name) <= _SHORT_KEY:
-        return name.endswith("id") and own.startswith(name[0]) and " " not in own
-    words = [word for word in _words(key.name) if len(word) >= _WORD and word != "id"]
-    return any(each.startswith(word) for word in words for each in own.split())
+class _Index:
+    """Columns by words. What stands in many tables, as `created_at`, names none of them."""
 
+    def __init__(self) -> None:
+        self._columns: defaultdict[tuple[str, ...], list[_Named]] = defaultdict(list)
 
-def _names_key(column: Column, target: Table, key: Column) -> bool:
-    """`aid` is the key of another table by its whole name, and `sbTxCustId` is `sbCustId` by its last two words."""
-    words, others = _words(column.name), _words(key.name)
-    if words == others:  # equal numbers are chance, unless they are called keys
-        return words != ["id"] and (words[-1] in _KEYS or words[-1].endswith("id") or column.shape == "text")
-    return len(others) > 1 and words[-1] == "id" and words[-2:] == others[-2:] and set(others) <= set(words)
+    def add(self, words: tuple[str, ...], column: _Named) -> None:
+        self._columns[words].append(column)
 
-
-def _words(name: str) -> list[str]:
-    *words, last = split_name(name).split() or [""]
-    return [*map(stem, words), last if last == "id" else stem(last)]
+    def of(self, words: tuple[str, ...], table: Table) -> list[_Named]:
+        """Return the columns of other tables."""
+        columns = self._columns.get(words, [])
+        if len({each.table.label for each in columns}) > _MANY_TABLES:
+            return []
+        return [each for each in columns if each.table is not table]
 
 
 class _Proof:
