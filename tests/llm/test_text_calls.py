@@ -8,7 +8,8 @@ import pytest
 from tests.llm.test_json_protocol import LIST_TABLES, RUN_SQL
 
 from longthread.llm.json_protocol import ActionCall, Finish, Malformed, parse_reply
-from longthread.llm.sql_reply import plain, was_tried
+from longthread.llm.sql_reply import was_tried
+from longthread.model.statements import statement_form
 from longthread.tools.tool import Tool
 
 SQL = "SELECT name\nFROM t WHERE a < 5 AND b = 'x'"
@@ -19,7 +20,7 @@ TOOLS = [RUN_SQL, LIST_TABLES, COUNT]
 
 
 def parsed(text: str, *, strict: bool = False, ran: tuple[str, ...] = ()) -> Any:
-    return parse_reply(text, strict=strict, tools=TOOLS, ran={plain(sql) for sql in ran})
+    return parse_reply(text, strict=strict, tools=TOOLS, ran={statement_form(sql) for sql in ran})
 
 
 @pytest.mark.parametrize("strict", [True, False])
@@ -86,7 +87,7 @@ def parsed(text: str, *, strict: bool = False, ran: tuple[str, ...] = ()) -> Any
 def test_forms_of_calls(text: str, strict: bool) -> None:
     reply = parsed(text, strict=strict)
     assert isinstance(reply, ActionCall), reply
-    assert (reply.action, plain(reply.args["sql"])) == ("run_sql", plain(SQL))
+    assert (reply.action, statement_form(reply.args["sql"])) == ("run_sql", statement_form(SQL))
 
 
 @pytest.mark.parametrize(

@@ -155,3 +155,13 @@ async def test_after_two_failures_of_a_kind_the_error_stands_alone_and_another_r
     assert told[1] == "That failed: There is no column namm."
     assert [call.options.get("temperature", 0.0) for call in model.calls] == [0.0, 0.0, 0.5, 0.5, 0.0]
     await check_told_again(analyst, model)
+
+
+async def test_a_statement_that_was_corrected_is_run_and_not_shown(open_analyst: OpenAnalyst, shop: str) -> None:
+    written = [f"SELECT count(*) FROM customers WHERE name = '{name}'" for name in ("ada", "Ada")]
+    model = ScriptedModel([*written, "1 [q2]."], tool_calling=True)
+    analyst = await open_analyst(model)
+    events = await ask(analyst, "How many are called Ada?", shop)
+    assert events[-1].data["answer"] == "1 [q2]."
+    rows = [event.data["observation"]["data"]["rows"] for event in events if event.type == "step_finished"]
+    assert rows == [[[0]], [[1]]]

@@ -12,11 +12,12 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from longthread.llm.sql_reply import plain, sql_of
+from longthread.llm.sql_reply import sql_of
 from longthread.llm.text_calls import as_calls, final_answer, is_marked, label_free, sign_of_call, written_calls
 from longthread.messages.json_objects import decode, scan
 from longthread.messages.message import Message
 from longthread.model.fold import PARSE_ERROR
+from longthread.model.statements import statement_form
 from longthread.model.thinking import split_thinking
 from longthread.tools.tool import Observation, Tool
 
@@ -68,7 +69,7 @@ def parse_reply(text: str, *, strict: bool, tools: Sequence[Tool] = (), ran: Col
     first one counts: what follows it was written without its result.
 
     A reply of nothing but SQL is a call of `run_sql`, if that is among `tools`. If the SQL is in `ran`, the run's
-    queries (normalized by `plain`), it is the answer that the user wanted to see.
+    queries (in their `statement_form`), it is the answer that the user wanted to see.
     """
     whole = _is_object(text)
     thinking, body = ("", text) if whole else split_thinking(text)
@@ -114,7 +115,7 @@ def _run_if_sql(reply: ParsedReply, body: str, tools: Sequence[Tool], ran: Colle
     if isinstance(reply, ActionCall):
         return reply
     sql = sql_of(reply.text if isinstance(reply, Finish) else body)
-    if sql is None or plain(sql) in ran or all(tool.name != _RUN for tool in tools):
+    if sql is None or statement_form(sql) in ran or all(tool.name != _RUN for tool in tools):
         return reply
     return ActionCall(reply.thought if isinstance(reply, Finish) else "", _RUN, {"sql": sql})
 

@@ -15,10 +15,10 @@ from typing import Any
 
 from longthread.context.system_prompt import continued_note
 from longthread.llm.json_protocol import ActionCall, Finish, Malformed, ParsedReply, parse_reply
-from longthread.llm.sql_reply import plain
 from longthread.messages.message import Message
 from longthread.model.builtin import QUERIES, RUN_SQL
 from longthread.model.fold import observation_of
+from longthread.model.statements import statement_form
 from longthread.model.thinking import split_thinking
 from longthread.tools.tool import Tool
 from longthread.view.tier1 import digest_of
@@ -228,7 +228,7 @@ def parse_answer(text: str, ran: Collection[str]) -> ParsedReply:
     """Parse a reply of the answering: another statement is run, all else is the answer. Never raises."""
     thinking, body = split_thinking(text)
     sql = find_statement(body)
-    if sql and plain(sql) not in ran and _FENCE.sub("", body).strip() == "":
+    if sql and statement_form(sql) not in ran and _FENCE.sub("", body).strip() == "":
         return ActionCall(thinking, RUN_SQL, {"sql": sql})
     answer = body.strip()
     return Finish(thinking, answer) if answer else Malformed("The reply is empty.")

@@ -45,8 +45,3 @@ def was_tried(sql: str, *, ok: bool) -> bool:
     """Return whether a run does not send this statement again: it gave rows, or cannot be run, such as a DELETE that
     the user asked for as text."""
     return ok or _BEGINS.match(sql.strip()) is None
-
-
-def plain(sql: str) -> str:
-    """Normalize a statement for comparison: blanks, case and its end do not count."""
-    return " ".join(sql.split()).rstrip("; ").casefold()

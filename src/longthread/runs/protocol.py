@@ -25,12 +25,13 @@ from longthread.llm.json_protocol import (
 from longthread.llm.models import DEMO, failure_reason, refuses_tools, reply_limit, setting_name, supports_tools
 from longthread.llm.overflow import overflow_of
 from longthread.llm.sql_protocol import is_stuck, parse_answer, parse_written, render_answering, render_writing
-from longthread.llm.sql_reply import plain, was_tried
+from longthread.llm.sql_reply import was_tried
 from longthread.messages.message import Message, tool_call
 from longthread.messages.sanitize import storable
 from longthread.messages.tool_calls import as_json
 from longthread.model.fold import PARSE_ERROR, observation_of
 from longthread.model.ids import new_id
+from longthread.model.statements import statement_form
 from longthread.model.thinking import split_thinking
 from longthread.runs.evidence import MARK, find_unsupported, reminder, was_reminded
 from longthread.runs.request import ChatRequest
@@ -123,9 +124,9 @@ def _parsed(context: RunContext, message: Message, *, strict: bool) -> ParsedRep
 
 
 def _ran(context: RunContext) -> set[str]:
-    """Return the statements of this run, normalized for comparison."""
+    """Return the statements of this run, in their `statement_form`."""
     return {
-        plain(str(call["args"].get("sql", "")))
+        statement_form(str(call["args"].get("sql", "")))
         for _, call, result in pairs(context.window.own)
         if call["name"] == "run_sql"
         and was_tried(str(call["args"].get("sql", "")), ok=bool(observation_of(str(result.text)).get("ok")))

@@ -34,6 +34,7 @@ from longthread.errors import (
 from longthread.tools.analysis.guard import Guard
 from longthread.tools.analysis.open import open_source
 from longthread.tools.analysis.source import Source
+from longthread.tools.analysis.toolbox import analysis_tools
 from longthread.tools.analysis.url import SourceUrl
 
 pytestmark = pytest.mark.mysql
@@ -505,3 +506,10 @@ async def test_a_line_that_ends_between_two_rows(source: Source, made_url: str) 
 
     with pytest.raises(SqlTimeout):
         await source.work(abandoned)
+
+
+async def test_a_statement_with_the_right_case_of_a_table_is_run(source: Source) -> None:
+    run_sql = next(tool for tool in analysis_tools(source) if tool.name == "run_sql")
+    if (await run_sql.call({"sql": "SELECT name FROM ROCKETS WHERE id = 1"}))["ok"]:
+        return  # a server that folds names runs both
+    assert (await run_sql.call({"sql": "SELECT name FROM rockets WHERE id = 1"}))["data"]["rows"] == [["rocket 1"]]

@@ -12,6 +12,7 @@ import pytest
 from longthread.errors import SourceEmpty, SourceError, SourceLoginFailed, SourceUnreachable, SourceUnreadable
 from longthread.tools.analysis.open import open_source
 from longthread.tools.analysis.source import Source
+from longthread.tools.analysis.toolbox import analysis_tools
 
 pytestmark = pytest.mark.postgres
 Opened = Callable[..., Awaitable[Source]]
@@ -214,3 +215,16 @@ async def test_an_unknown_table_is_told_with_the_nearest(opened: Any, ask: Any, 
         connection.execute("CREATE TABLE customers (id int)")
     found = await ask(await opened(postgres_url), "run_sql", sql="SELECT id FROM customer")
     assert "The nearest names are: customers." in found["error"]["message"]
+
+
+async def test_a_statement_with_the_right_case_of_a_name_is_run(opened: Any, postgres_url: str) -> None:
+    with psycopg.connect(postgres_url, autocommit=True) as connection:
+        connection.execute(
+            "CREATE TABLE orders (\"CustomerId\" int, city text); INSERT INTO orders VALUES (7, 'Paris')"
+        )
+    run_sql = next(tool for tool in analysis_tools(await opened(postgres_url)) if tool.name == "run_sql")
+    first = await run_sql.call({"sql": 'SELECT "customerid" FROM orders'})
+    assert "CustomerId" in first["error"]["message"]
+    again = await run_sql.call({"sql": 'select  "customerid" FROM Orders;'})
+    assert again["error"]["type"] == "sql_repeated"
+    assert (await run_sql.call({"sql": 'SELECT "CustomerId" FROM orders'}))["data"]["rows"] == [[7]]

@@ -10,6 +10,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
 from longthread.errors import ColumnNotFound, InvalidInput, SqlFailed, SqlRefused, SqlRepeated, TableNotFound
+from longthread.model.statements import statement_form
 from longthread.tools.analysis.engine import SourceConnection
 from longthread.tools.analysis.likely_tables import Likely
 from longthread.tools.analysis.nearest import notes_of
@@ -244,7 +245,8 @@ class _Toolbox:
         sql = _text(arguments, "sql")
         fenced = _FENCED.fullmatch(sql)
         sql = fenced["sql"] if fenced else sql
-        form = " ".join(sql.split()).rstrip("; ").casefold()
+        # MySQL's names of tables keep their case, also without quotes.
+        form = statement_form(sql, folds=self._source.dialect != "mysql")
         if form in self._failed:
             schema = await self._source.schema()
             raise SqlRepeated(reason=self._failed[form], tables=_columns_of(schema, sql))
