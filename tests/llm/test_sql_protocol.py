@@ -14,10 +14,12 @@ from longthread.llm.sql_protocol import (
     needs_today,
     parse_answer,
     parse_written,
+    place_of_answered,
     render_answering,
     render_writing,
 )
 from longthread.messages.message import Message, tool_call
+from longthread.model.statements import statement_form
 
 COUNT = "SELECT count(*) FROM business"
 STATEMENTS = [
@@ -79,10 +81,65 @@ def test_thinking_before_a_statement_is_its_thought() -> None:
     assert parsed == ActionCall("They want a count.", "run_sql", {"sql": COUNT})
 
 
-def test_another_statement_instead_of_an_answer_is_run_and_the_same_one_is_not() -> None:
-    assert parse_answer("```sql\nSELECT 2\n```", {"select 1"}) == ActionCall("", "run_sql", {"sql": "SELECT 2"})
-    assert isinstance(parse_answer("```sql\nSELECT 1\n```", {"select 1"}), Finish)
+LONE = [
+    f"```sql\n{COUNT}\n```",
+    f"```\n{COUNT}\n```",
+    f"```sql\n{COUNT}",
+    f"Here is the query:\n```sql\n{COUNT}\n```",
+    f"SQL: {COUNT}",
+    f"<sql>{COUNT}</sql>",
+    COUNT,
+    COUNT.replace("SELECT", "select"),
+    f"-- all of them\n{COUNT};",
+    f"WITH b AS (\n\n{COUNT}\n)\nSELECT * FROM b;\n-- all",
+    json.dumps({"sql": COUNT}),
+    f"```json\n{json.dumps({'query': COUNT})}\n```",
+    json.dumps({"name": "run_sql", "arguments": {"sql": COUNT}}),
+    f"<think>A count.</think>\n{COUNT}",
+]
+
+
+@pytest.mark.parametrize("reply", LONE)
+def test_a_statement_instead_of_an_answer_is_run_and_the_same_one_is_asked_for_in_words(reply: str) -> None:
+    parsed = parse_answer(reply, ())
+    assert isinstance(parsed, ActionCall)
+    assert parsed.action == "run_sql"
+    assert statement_form(COUNT) in statement_form(parsed.args["sql"])
+    assert parse_answer(reply, {statement_form(parsed.args["sql"])}) == Malformed("Answer in words, from the rows.")
+    assert isinstance(parse_answer(reply, {statement_form(f"{COUNT} WHERE city = 'Rome'")}), ActionCall)
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        f"There are 3 [q1].\n\n```sql\n{COUNT}\n```",
+        f"```sql\n{COUNT}\n```\n共有 3 家 [q1]",
+        f"{COUNT};\n\n3 businesses [q1]",
+        f"{COUNT};\nThere are 3 businesses",
+        f"{COUNT} gave 3.",
+        "With 3 businesses, Rome counts as the first (of two)",
+        "Select the second one to see more",
+    ],
+)
+def test_words_beside_a_statement_are_an_answer(reply: str) -> None:
+    for ran in ((), {statement_form(COUNT)}):
+        assert parse_answer(reply, ran) == Finish("", reply)
+
+
+def test_an_empty_reply_is_no_answer() -> None:
     assert isinstance(parse_answer("  ", ()), Malformed)
+
+
+def test_a_reply_that_could_not_be_read_is_followed_by_an_answering_again() -> None:
+    call = tool_call("json_parse_error", {}, "m")
+    unread = [
+        Message("assistant", COUNT, tool_calls=[call], id="m"),
+        Message("tool", '{"ok": false, "error": {"type": "json_parse_error"}}', tool_call_id="m", name=call["name"]),
+    ]
+    history = [ASKED, made(), result([[3]]), *unread, *unread]
+    assert is_answering(history)
+    assert place_of_answered(history) == 1
+    assert not is_answering([ASKED, *unread])
 
 
 def test_the_answer_follows_rows_and_an_empty_result_that_knows_better_goes_back_once() -> None:

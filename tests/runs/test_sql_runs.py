@@ -11,6 +11,7 @@ from tests.script import events_of, finish
 
 from longthread.model.event import Event
 from longthread.runs.analyst import Analyst
+from longthread.runs.budget import MALFORMED_LIMIT
 from longthread.runs.views import sent
 from longthread.store import runs
 from longthread.testing import ScriptedModel
@@ -165,3 +166,42 @@ async def test_a_statement_that_was_corrected_is_run_and_not_shown(open_analyst:
     assert events[-1].data["answer"] == "1 [q2]."
     rows = [event.data["observation"]["data"]["rows"] for event in events if event.type == "step_finished"]
     assert rows == [[[0]], [[1]]]
+
+
+NAMES = "SELECT name FROM customers"
+
+
+@pytest.mark.parametrize("reply", [NAMES, fence(NAMES), f'{{"sql": "{NAMES}"}}'])
+async def test_another_statement_in_the_answering_is_run(open_analyst: OpenAnalyst, shop: str, reply: str) -> None:
+    model = ScriptedModel([fence(COUNT), reply, "Ada, 李雷 and Bob [q2]."])
+    analyst = await open_analyst(model)
+    events = await ask(analyst, "Who are the customers?", shop, protocol="sql")
+    assert events[-1].data["answer"] == "Ada, 李雷 and Bob [q2]."
+    actions = [event.data["action"] for event in events if event.type == "step_finished"]
+    assert actions == ["run_sql", "run_sql"]
+    await check_told_again(analyst, model)
+
+
+@pytest.mark.parametrize("reply", [COUNT, fence(COUNT), f'{{"sql": "{COUNT}"}}'])
+async def test_the_statement_that_was_run_is_no_answer(open_analyst: OpenAnalyst, shop: str, reply: str) -> None:
+    model = ScriptedModel([fence(COUNT), reply, "There are 3 [q1]."])
+    analyst = await open_analyst(model)
+    events = await ask(analyst, "How many customers?", shop, protocol="sql")
+    assert events[-1].data["answer"] == "There are 3 [q1]."
+    retold = model.calls[2].messages
+    assert "Answer in words, from the rows." in retold[-1].text
+    assert "Result [q1], 1 of 1 rows:" in retold[-1].text
+    assert retold[0].text == model.calls[1].messages[0].text
+    await check_told_again(analyst, model)
+
+
+async def test_a_model_that_has_no_other_words_than_its_statement_ends_without_showing_it(
+    open_analyst: OpenAnalyst, shop: str
+) -> None:
+    model = ScriptedModel([fence(COUNT)] * 12)
+    analyst = await open_analyst(model)
+    events = await ask(analyst, "How many customers?", shop, protocol="sql")
+    assert events[-1].type == "failed"
+    assert "answer" not in events[-1].data
+    assert len(model.calls) == 1 + MALFORMED_LIMIT
+    assert [event for event in events if event.type == "step_finished" and event.data["action"] == "run_sql"][1:] == []

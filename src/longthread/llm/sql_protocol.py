@@ -10,14 +10,16 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
 from longthread.context.system_prompt import continued_note
 from longthread.llm.json_protocol import ActionCall, Finish, Malformed, ParsedReply, parse_reply
+from longthread.llm.sql_reply import WORDS_BESIDE, sql_of
 from longthread.messages.message import Message
 from longthread.model.builtin import QUERIES, RUN_SQL
-from longthread.model.fold import observation_of
+from longthread.model.fold import PARSE_ERROR, observation_of
 from longthread.model.statements import statement_form
 from longthread.model.thinking import split_thinking
 from longthread.tools.tool import Tool
@@ -32,6 +34,8 @@ Answer the question in one or two sentences, in its language, from the rows of t
 Behind each number write the query's label in brackets. If the rows do not answer the question, say so."""
 _ENGINES = {"sqlite": "SQLite", "postgresql": "PostgreSQL", "mysql": "MySQL", "duckdb": "DuckDB"}
 RETRY = "That failed: {reason}"
+IN_WORDS = "Answer in words, from the rows."
+"""Said to a model that repeats its statement instead of an answer."""
 _EMPTY = "That gave no rows. {notes} Send the corrected SQL."
 _EARLIER_ROWS = 3
 """Rows of a result that later questions see."""
@@ -41,6 +45,12 @@ _CELL = 100
 """Characters of a cell."""
 _FENCE = re.compile(r"```(?:\w*)[ \t]*\n?(?P<sql>.*?)(?:```|\Z)", re.S)
 _BEGINS = re.compile(r"(?:--[^\n]*\n\s*|/\*.*?\*/\s*|\(\s*)*(?:SELECT|WITH)\b", re.I | re.S)
+_BARE = re.compile(
+    r"(?:--[^\n]*\n\s*|/\*.*?\*/\s*|\(\s*)*"
+    r"(?:(?:SELECT|select)\s|Select\s.*\bFrom\s|(?i:WITH\s+(?:RECURSIVE\s+)?[\w\"`]+\s*(?:\([^()]*\)\s*)?AS\b[\w\s]*\())",
+    re.S,
+)
+"""The beginning of a statement without a fence, which no sentence has: "With 3 customers, the UK leads"."""
 _FIRST_SENTENCE = re.compile(r".*?(?:\.(?=\s)|\Z)", re.S)
 _ARGUMENTS = ("sql", "query", "statement")
 _RELATIVE = re.compile(
@@ -87,13 +97,31 @@ def needs_today(messages: Sequence[Message]) -> bool:
 
 
 def is_answering(messages: Sequence[Message]) -> bool:
-    """Return whether the next reply is the answer: the last message is a result with rows. A result without rows
-    that says which values there are goes back to the writing once."""
+    """Return whether the next reply is the answer: the last message is a result with rows, or only replies that could
+    not be read follow it. A result without rows that says which values there are goes back to the writing once."""
+    messages = messages[: _end_of_read(messages)]
     last = messages[-1] if messages else None
     if last is None or last.role != "tool" or last.name not in QUERIES:
         return False
     observation = observation_of(str(last.text))
     return bool(observation.get("ok")) and not (_is_empty(observation) and _is_first_result(messages))
+
+
+def place_of_answered(messages: Sequence[Message]) -> int:
+    """Return the place of the call whose rows the answering answers from."""
+    return max(place for place in range(_end_of_read(messages)) if messages[place].role == "assistant")
+
+
+def _end_of_read(messages: Sequence[Message]) -> int:
+    """Return the number of messages before the replies at the end that could not be read."""
+    end = len(messages)
+    while end and _is_unread(messages[end - 1]):
+        end -= 1
+    return end
+
+
+def _is_unread(message: Message) -> bool:
+    return message.name == PARSE_ERROR or any(call["name"] == PARSE_ERROR for call in message.tool_calls)
 
 
 def _is_empty(observation: Mapping[str, Any]) -> bool:
@@ -224,14 +252,28 @@ def parse_written(text: str, tools: Sequence[Tool], ran: Collection[str]) -> Par
     return parse_reply(text, strict=False, tools=tools, ran=ran)
 
 
-def parse_answer(text: str, ran: Collection[str]) -> ParsedReply:
-    """Parse a reply of the answering: another statement is run, all else is the answer. Never raises."""
+def parse_answer(text: str, ran: Collection[str], tools: Sequence[Tool] = ()) -> ParsedReply:
+    """Parse a reply of the answering: words are the answer, also around a statement. A statement alone is run, and is
+    no answer if it was. Never raises."""
     thinking, body = split_thinking(text)
-    sql = find_statement(body)
-    if sql and statement_form(sql) not in ran and _FENCE.sub("", body).strip() == "":
-        return ActionCall(thinking, RUN_SQL, {"sql": sql})
-    answer = body.strip()
-    return Finish(thinking, answer) if answer else Malformed("The reply is empty.")
+    reply: ParsedReply = Finish(thinking, body)
+    if not find_lone_statement(body):
+        reply = parse_reply(text, strict=False, tools=tools, ran=ran)
+    if isinstance(reply, Finish) and (sql := find_lone_statement(reply.text)):
+        reply = ActionCall(reply.thought, RUN_SQL, {"sql": sql})
+    if isinstance(reply, ActionCall) and statement_form(str(reply.args.get("sql", ""))) in ran:
+        return Malformed(IN_WORDS)
+    return replace(reply, text=reply.text.strip()) if isinstance(reply, Finish) else reply
+
+
+def find_lone_statement(body: str) -> str | None:
+    """Return the statement of a reply that says nothing else, or only announces it; None if words are beside it."""
+    if sql := sql_of(body):
+        return sql
+    text = body.strip()
+    if "```" in text:
+        return find_statement(text) if not _FENCE.sub("", text).strip() else None
+    return _argument(text) or (text if _BARE.match(text) and not WORDS_BESIDE.search(text) else None)
 
 
 def find_statement(body: str) -> str | None:

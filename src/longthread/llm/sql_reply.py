@@ -14,8 +14,8 @@ _BEGINS = re.compile(
     r"(?:--[^\n]*\n\s*|/\*.*?\*/\s*|\(\s*)*(?:SELECT\b|WITH\s+(?:RECURSIVE\s+)?[\w\"`]+.{0,200}?\bAS\b)", re.I | re.S
 )
 _BARE = re.compile(r"(?:SELECT\s|WITH\s+(?:RECURSIVE\s+)?[\w\"`]+\s*(?:\([^()]*\)\s*)?AS\s*\()")
-_SENTENCE = re.compile(r"[.!。！]\s*\Z")
-"""The end of a sentence about SELECT that begins with it; no statement ends so."""
+WORDS_BESIDE = re.compile(r"\[q\d+\]|[.!。！]\s*\Z|;\s*\n\s*(?!--|/\*|\(|(?i:SELECT|WITH)\b)\S")
+"""What no statement has that is not in a fence: a label, the end of a sentence, or a line behind it that is none."""
 _LEAD = re.compile(r"[^\d]{0,200}[:：]\s*")
 """The announcement of a query: a short line without numbers that ends with a colon."""
 
@@ -38,7 +38,7 @@ def sql_of(body: str) -> str | None:
     inside = unquoted(text)
     if inside != text:
         return inside if _BEGINS.match(inside) and re.search(r"\s", inside) else None
-    return text if _BARE.match(text) and "\n\n" not in text.strip() and not _SENTENCE.search(text) else None
+    return text if _BARE.match(text) and "\n\n" not in text.strip() and not WORDS_BESIDE.search(text) else None
 
 
 def was_tried(sql: str, *, ok: bool) -> bool:

@@ -25,7 +25,7 @@ from longthread.context.window import (
     spots_of,
 )
 from longthread.errors import EntryNotFound
-from longthread.llm.sql_protocol import render_answering, render_writing
+from longthread.llm.sql_protocol import place_of_answered, render_answering, render_writing
 from longthread.memory.index.indexer import RECALL_TOOL
 from longthread.memory.relevant_memories import listed
 from longthread.messages.message import Message
@@ -74,7 +74,8 @@ def view_of(context: RunContext) -> FittedView:
         extra=extra_budget(context.tokens, budget),
     )
     if context.answering:
-        spots = [context.window.spots[context.window.question], *context.window.own_spots[-2:]]
+        own = context.window.own_spots[place_of_answered(context.window.own) :]
+        spots = [context.window.spots[context.window.question], *own]
         wanted = replace(wanted, past=None, summary="", digest={}, topics=(), facts=None, terms=())
         fitted = fit(spots, wanted)
     else:
