@@ -145,7 +145,7 @@ def test_what_is_built_in_stays_and_can_be_tried(serve: Any, open_page: Any) -> 
     page.get_by_text("This is built in").wait_for()
     assert page.get_by_label("Description").is_disabled()
     assert page.get_by_role("button", name="Delete").count() == 0
-    page.locator("pre", has_text="One SELECT statement").wait_for()
+    page.locator("pre", has_text="One SELECT in").wait_for()
     page.get_by_role("textbox", name="sql").fill("SELECT 42 AS n")
     page.get_by_role("button", name="Call").click()
     page.get_by_role("status", name="Result").locator("td", has_text="42").wait_for()
