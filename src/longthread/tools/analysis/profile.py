@@ -95,7 +95,7 @@ def _statistics(
         return {}
     name = quoted(column.name, dialect)
     # PostgreSQL has no least truth, and no least label of a domain.
-    ordered = column.shape != "boolean" and not column.labels
+    ordered = column.shape != "boolean" and not column.is_enumerated
     bounds = f", min({name}), max({name})" if ordered else ", NULL, NULL"
     row = connection.query(f"SELECT count(DISTINCT {name}){bounds} FROM {relation}").first()
     if row is None:

@@ -27,13 +27,19 @@ class Column:
     comment: str | None = None
     labels: tuple[str, ...] = ()
     """The allowed values, if the database lists them."""
+    withholds_labels: bool = False
+    """Whether it does, but a policy hides them."""
+
+    @property
+    def is_enumerated(self) -> bool:
+        return bool(self.labels) or self.withholds_labels
 
     @property
     def shape(self) -> ColumnShape:
         """The kind of its values in any dialect."""
         shape = shape_of(self.type)
         # An enumeration has a name of its own in PostgreSQL.
-        return "text" if self.labels and not self.type.endswith("[]") else shape
+        return "text" if self.is_enumerated and not self.type.endswith("[]") else shape
 
 
 @dataclass(frozen=True)

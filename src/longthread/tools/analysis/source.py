@@ -99,8 +99,9 @@ class Source:
 
     @property
     def notes(self) -> list[str]:
-        """Notes for people: files that could not be read, and rows that were read into a cell."""
-        return list(self._engine.notes)
+        """Notes for people: files that could not be read, and rows that were read into a cell. None that names what a
+        policy hides."""
+        return [note for note in self._engine.notes if not self.hides(note)]
 
     def notes_on(self, label: str) -> list[str]:
         """Guesses about a table. None under a policy: they could reveal hidden values."""

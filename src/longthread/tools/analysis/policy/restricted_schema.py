@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -14,6 +13,7 @@ from sqlglot.errors import SqlglotError
 from longthread.errors import ColumnNotFound, PolicyUnusable, SourceError, TableNotFound
 from longthread.tools.analysis.guard import Guard, sqlglot_name
 from longthread.tools.analysis.names.resolver import Resolver
+from longthread.tools.analysis.policy.descriptions import Restrictions, hidden_names, names_any, withhold
 from longthread.tools.analysis.policy.sql_text import written
 from longthread.tools.analysis.policy.user_policy import Unbound, UserPolicy, condition, masked, parsed
 from longthread.tools.analysis.quoting import quoted
@@ -47,22 +47,11 @@ class Restricted:
 
     @cached_property
     def _hidden(self) -> list[str]:
-        """Names of hidden tables and columns that no visible one has."""
-        whole, seen = _all_names(self.whole), _all_names(self.schema)
-        return sorted(whole - seen)
+        return sorted(hidden_names(self.whole, self.schema))
 
     def is_named_in(self, text: str) -> bool:
         """Whether a text names a hidden table or column."""
-        text = text.casefold()
-        return any(
-            re.search(rf"(?<!\w){re.escape(name)}(?!\w)", text) if name.isascii() else name in text
-            for name in self._hidden
-        )
-
-
-def _all_names(schema: Schema) -> set[str]:
-    tables = {label.rpartition(".")[2].casefold() for label in schema.tables}
-    return tables | {column.name.casefold() for table in schema.tables.values() for column in table.columns}
+        return names_any(text, self._hidden)
 
 
 Rewrite = Callable[[str, Restricted], str]
@@ -101,7 +90,13 @@ def restrict(
         if not bodies:
             break
     shown = [_without_hidden_keys(tables[label], tables) for label in schema.tables if label in tables]
-    return Restricted(schema, Schema(shown, schema.home), relations, defined)
+    described = withhold(schema, Schema(shown, schema.home), _restrictions(policy, labels))
+    return Restricted(schema, described, relations, defined)
+
+
+def _restrictions(policy: UserPolicy, labels: Mapping[str, str]) -> Restrictions:
+    masked = {label: frozenset(map(str.casefold, policy.mask.get(named, ()))) for label, named in labels.items()}
+    return Restrictions(masked, frozenset(label for label, named in labels.items() if named in policy.rows))
 
 
 def _body(sql: str, known: Restricted, dialect: str, rewrite: Rewrite) -> str | None:
