@@ -28,12 +28,14 @@ _COMPARED = 200
 
 @dataclass(frozen=True, slots=True)
 class SightedSource:
-    """A source in sight: its comparable name, its name as SQL, its columns, and its table unless it is a subquery."""
+    """A source in sight: its comparable name, its name as SQL, its columns, its table unless it is a subquery, and
+    whether it is that of a SELECT around this one."""
 
     key: str
     written: str
     columns: Columns
     table: Table | None
+    is_outer: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,16 +83,43 @@ class Mend:
         return f"{self.label} was read as {self.text}.{self.column}, the only source here with that column."
 
 
-def mend_column(unknown: UnknownColumn) -> Mend | None:
-    """Return the mending of a qualifier, if it is certain: exactly one source in sight has the column, all their
-    columns are known, and no comparison would then hold two columns of one source."""
+def mend_column(unknown: UnknownColumn, schema: Schema) -> Mend | None:
+    """Return the mending of a qualifier, if it is certain: exactly one source has the column, it belongs to this very
+    SELECT, all columns in sight are known, no comparison would then hold two columns of one source, and no table that
+    the query lacks may be meant instead."""
     qualifier, having = unknown.qualifier, unknown.having()
     if qualifier is None or len(having) != 1 or any(source.columns is None for source in unknown.sources):
+        return None
+    if having[0].is_outer or _may_lack_table(unknown, having[0], schema):
         return None
     begin, end = qualifier.meta.get("start"), qualifier.meta.get("end")
     if begin is None or end is None or len(unknown.column.parts) != 2 or _joins(unknown.column, having[0]):
         return None
     return Mend(begin, end + 1, having[0].written, unknown.label, unknown.column.name)
+
+
+def _may_lack_table(unknown: UnknownColumn, source: SightedSource, schema: Schema) -> bool:
+    """Return whether another table of the schema has the column, and the qualifier is not the name of the source's."""
+    if source.table is not None and _is_named(source.table, unknown):
+        return False
+    return bool(_lacking(unknown, schema))
+
+
+def _is_named(table: Table, unknown: UnknownColumn) -> bool:
+    """Return whether a qualifier is the name of a table."""
+    names = {table.label.casefold(), table.label.rpartition(".")[2].casefold()}
+    return unknown.qualifier is not None and unknown.qualifier.name.casefold() in names
+
+
+def _lacking(unknown: UnknownColumn, schema: Schema) -> list[Table]:
+    """Return the tables that have a column of this very name, and that its own SELECT does not read."""
+    read = {source.table.label for source in unknown.sources if source.table is not None and not source.is_outer}
+    name = unknown.column.name.casefold()
+    return [
+        table
+        for table in schema.tables.values()
+        if table.label not in read and any(column.name.casefold() == name for column in table.columns)
+    ]
 
 
 def apply_mends(sql: str, mends: Sequence[Mend]) -> str:
@@ -125,25 +154,34 @@ def explain_columns(unknown: Sequence[UnknownColumn], schema: Schema) -> ColumnN
 
 
 def _explanation(unknown: UnknownColumn, schema: Schema) -> str:
-    name = unknown.column.name
-    texts = []
-    if unknown.qualifier is not None and unknown.owner is None:
-        read = [source.written for source in unknown.sources if source.written]
-        where = f"The query reads: {', '.join(read)}." if read else "The query has no FROM."
-        texts.append(f"No table or alias {unknown.qualifier.name} is in sight. {where}")
-    if having := unknown.having():
+    name, having, owner = unknown.column.name, unknown.having(), unknown.owner
+    lacking = _lacking(unknown, schema)
+    meant = [table for table in lacking if owner is None and _is_named(table, unknown)][:1]
+    places = _places(name, meant or lacking, unknown.sources)
+    is_joined = any(joins for _, joins in places)
+    texts = [] if unknown.qualifier is None or owner is not None else [_out_of_sight(unknown, meant)]
+    if having and not (meant and is_joined):
         texts.append(_written_as(unknown, having))
-    places = [] if having else _places(unknown, schema)
-    texts += [text for text, _ in places]
-    if not having and (unknown.qualifier is None or unknown.owner is not None):
-        among = [unknown.owner] if unknown.owner is not None else unknown.sources
-        texts.append(nearest_columns(name, among, only_close=any(joins for _, joins in places)))
+    texts += [text for text, joins in places if joins or not having]
+    if not having and (unknown.qualifier is None or owner is not None):
+        texts.append(nearest_columns(name, [owner] if owner is not None else unknown.sources, only_close=is_joined))
     return " ".join(filter(None, [*texts, unknown.note]))
+
+
+def _out_of_sight(unknown: UnknownColumn, meant: Sequence[Table]) -> str:
+    """Say that no source has a qualifier's name, and which sources there are."""
+    read = [source.written for source in unknown.sources if source.written]
+    where = f"The query reads: {', '.join(read)}." if read else "The query has no FROM."
+    if meant:
+        return f"{meant[0].label} is not in the query. {where}"
+    return f"No table or alias {unknown.column.parts[-2].name} is in sight. {where}"
 
 
 def _written_as(unknown: UnknownColumn, having: Sequence[SightedSource]) -> str:
     """Return how to write a column that other sources in sight have: not where it would be joined with itself."""
     owner = unknown.owner
+    if all(source.is_outer for source in having):
+        return f"{having[0].written}.{unknown.column.name} is of the query around this one."
     if owner is None or not any(_joins(unknown.column, source) for source in having):
         return f"Write {' or '.join(f'{source.written}.{unknown.column.name}' for source in having[:_PLACES])}."
     others = [source for source in unknown.sources if source is not owner]
@@ -170,17 +208,10 @@ def _contents(source: SightedSource) -> str:
     return f"{source.key} has {', '.join(columns[:_LISTED])}{', …' if len(columns) > _LISTED else ''}"
 
 
-def _places(unknown: UnknownColumn, schema: Schema) -> list[tuple[str, bool]]:
-    """Return the tables of the schema that have a column of this very name, as sentences, and whether each can be
-    joined: those that can come first, with their condition."""
-    name = unknown.column.name
-    read = {source.table.label for source in unknown.sources if source.table is not None}
-    tables = [
-        table
-        for table in schema.tables.values()
-        if table.label not in read and any(column.name.casefold() == name.casefold() for column in table.columns)
-    ]
-    conditions = sorted(((table, _condition(table, unknown.sources)) for table in tables), key=lambda each: not each[1])
+def _places(name: str, tables: Sequence[Table], sources: Sequence[SightedSource]) -> list[tuple[str, bool]]:
+    """Return tables that have a column, as sentences, and whether each can be joined: those that can come first, with
+    their condition."""
+    conditions = sorted(((table, _condition(table, sources)) for table in tables), key=lambda each: not each[1])
     return [
         (f"{name} is in {table.label}: JOIN {table.label} ON {condition}.", True)
         if condition

@@ -96,7 +96,7 @@ class Resolver:
     def mends(self, statement: exp.Expr) -> list[Mend]:
         """Return what makes a statement's names right, if all of it is certain. Raises what `check` raises."""
         self._find_unknown(statement)
-        mends = [mend for each in self._unknown if (mend := mend_column(each)) is not None]
+        mends = [mend for each in self._unknown if (mend := mend_column(each, self._schema)) is not None]
         if len(mends) < len(self._unknown):
             raise explain_columns(self._unknown, self._schema)
         return mends
@@ -256,7 +256,7 @@ class Resolver:
             return
         columns = frame.sources[owner]
         if columns is not None and not isinstance(name, exp.Star) and not self._fits(name, columns):
-            source = _source(frame, owner)
+            source = _source(frame, owner, is_outer=frame is not frames[-1])
             self._unknown.append(UnknownColumn(column, self._compared(name), _sighted(frames), source))
 
     def _is_lost(self, owner: exp.Expr, frames: Sequence[_Frame]) -> bool:
@@ -424,11 +424,13 @@ def _mentions(node: exp.Expr) -> Iterator[str]:
 
 
 def _sighted(frames: Sequence[_Frame]) -> tuple[SightedSource, ...]:
-    return tuple(_source(frame, name) for frame in reversed(frames) for name in frame.sources)
+    return tuple(
+        _source(frame, name, is_outer=frame is not frames[-1]) for frame in reversed(frames) for name in frame.sources
+    )
 
 
-def _source(frame: _Frame, name: str) -> SightedSource:
-    return SightedSource(name, frame.written.get(name, name), frame.sources[name], frame.tables.get(name))
+def _source(frame: _Frame, name: str, *, is_outer: bool) -> SightedSource:
+    return SightedSource(name, frame.written.get(name, name), frame.sources[name], frame.tables.get(name), is_outer)
 
 
 def _may_be_table(name: exp.Expr) -> bool:
