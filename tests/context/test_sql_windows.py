@@ -210,3 +210,22 @@ async def test_the_schema_of_a_conversation_stays_the_same(open_analyst: OpenAna
         await ask(analyst, f"What is in {name}?", wide)
     prompts = {made.messages[0].text for made in model.calls if is_writing(made.messages)}
     assert len(prompts) == 1
+
+
+@pytest.mark.parametrize(
+    "wish", ["Amounts in thousands of euros, only Germany and France.", "金额以千欧元为单位，只看德国和法国。"]
+)
+async def test_what_was_asked_of_answers_holds_for_those_that_follow(
+    open_analyst: OpenAnalyst, shop: str, wish: str
+) -> None:
+    turn = (fence("SELECT COUNT(*) AS n FROM customers"), "3 [q1].")
+    model = ScriptedModel(["Understood.", *turn, fence("SELECT 2 AS n"), "2 [q2]."])
+    analyst = await open_analyst(model)
+    for question in (wish, "How many customers?", "And how many now?"):
+        await ask(analyst, question, shop)
+    answerings = [made.messages[-1].text for made in model.calls if made.messages[0].text.startswith("Answer the")]
+    assert [text.count(wish) for text in answerings] == [1, 1]
+    assert "How many customers?" not in answerings[1]
+    async with analyst.store.reading() as tx:
+        step = [each for each in await runs.steps_from(tx, "t", 0) if each.kind == "model"][-1]
+        assert [each.text for each in (await sent(tx, step)).messages][-1] == answerings[1]

@@ -47,6 +47,8 @@ from longthread.view.tier1 import RECALLED, DigestMessage
 
 _LOOKED_BACK = 8
 """Steps before a run's first to search for the call before it."""
+_INSTRUCTION, _INSTRUCTIONS = 300, 3
+"""Characters of a message that may be an instruction for answers, and how many of them an answering sees."""
 
 
 def view_of(context: RunContext) -> FittedView:
@@ -75,7 +77,8 @@ def view_of(context: RunContext) -> FittedView:
     )
     if context.answering:
         own = context.window.own_spots[place_of_answered(context.window.own) :]
-        spots = [context.window.spots[context.window.question], *own]
+        before = context.window.spots[: context.window.question]
+        spots = [*_instructing(before), context.window.spots[context.window.question], *own]
         wanted = replace(wanted, past=None, summary="", digest={}, topics=(), facts=None, terms=())
         fitted = fit(spots, wanted)
     else:
@@ -87,6 +90,21 @@ def view_of(context: RunContext) -> FittedView:
     context.digests = fitted.view.summary.text, fitted.notes
     context.budget = budget
     return fitted
+
+
+def _instructing(spots: Sequence[WindowMessage]) -> list[WindowMessage]:
+    """Return the newest messages of the user that no query answered: "amounts in thousands of euros" holds for the
+    answers that follow."""
+    found: list[WindowMessage] = []
+    has_query = False
+    for spot in reversed(spots):
+        if spot.entry.role == "tool":
+            has_query = True
+        elif spot.entry.role == "user":
+            if not has_query and len(spot.entry.text) <= _INSTRUCTION:
+                found.insert(0, spot)
+            has_query = False
+    return found[-_INSTRUCTIONS:]
 
 
 def _leave_room(context: RunContext, most: int) -> None:
