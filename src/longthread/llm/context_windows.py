@@ -90,8 +90,8 @@ class ContextWindows:
         return protocol
 
     def prefer(self, model: ChatModel, protocol: Protocol) -> None:
-        """Speak so with a model from now on, in this process: its replies were not what another protocol wants."""
-        self._probed[model.address, model.name] = protocol, inf
+        """Speak so with a model for an hour, in this process: its replies were not what another protocol wants."""
+        self._probed[model.address, model.name] = protocol, time.monotonic() + _READ_AGAIN
 
     async def learn(self, model: ChatModel, tokens: int) -> None:
         """Store the window that a model's endpoint reports. If that fails, this process still knows it."""
