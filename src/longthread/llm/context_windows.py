@@ -68,10 +68,12 @@ class ContextWindows:
 
     async def probe_own(self, model: ChatModel) -> Protocol | None:
         """Ask a model of a server of one's own how it speaks best, and store it. None: its server is another, or it
-        cannot be asked."""
+        cannot be asked, or is known. Raises StoreError."""
         key = model.address, model.name
         told = self._told.get(key, (None, -inf))[0]
         if told is None or not told.server or not is_near(model.address) or key in self._unclear:
+            return None
+        if await self.protocol_of(model) is not None:
             return None
         from longthread.llm.probe import probe_protocol
 
