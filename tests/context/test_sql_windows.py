@@ -149,7 +149,7 @@ async def test_a_model_of_the_name_at_another_address_is_not_probed(store: Drive
     assert (await known.probe_own(paid), paid.calls) == (None, [])
     assert await known.probe_own(own) == "sql"
     assert (await known.probe_own(own), await known.protocol_of(own)) == (None, "sql")  # it is asked once
-    assert len(own.calls) == 2
+    assert len(own.calls) == 3
 
 
 def cut(text: str) -> Callable[[list[Message]], Message]:
