@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import re
+from datetime import UTC, datetime
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from tests.analysts import OpenAnalyst
-from tests.script import events_of, finish
+from tests.script import call, events_of, finish
 
 from longthread.model.event import Event
 from longthread.runs.analyst import Analyst
 from longthread.runs.budget import MALFORMED_LIMIT
+from longthread.runs.evidence import find_unsupported
 from longthread.runs.views import sent
 from longthread.store import runs
 from longthread.testing import ScriptedModel
@@ -108,6 +111,77 @@ async def test_an_answer_without_numbers_of_its_own_is_not_sent_back(
     events = await ask(analyst, "Hello, what about 2024?", shop)
     assert events[-1].data["answer"] == answer
     assert [event for event in events if event.type == "warning"] == []
+
+
+SENT_BACK = "No query gave these numbers: {}."
+
+
+@pytest.mark.parametrize(
+    ("replies", "number"),
+    [
+        ([call("list_tables"), finish("There are 59 customers.")], "59"),
+        ([call("sample_rows", table="customers"), finish("There are 59 customers.")], "59"),
+        ([call("remember", content="There are 59 customers."), finish("There are 59 customers.")], "59"),
+        ([call("run_sql", sql=f"{COUNT} LIMIT 0"), finish("There are 59 customers.")], "59"),
+        ([call("run_sql", sql="SELECT n FROM customers"), finish("There are 59 customers.")], "59"),
+        ([finish("There are fifty-nine customers.")], "59"),
+        ([finish("共有五十九位客户。")], "59"),
+        ([finish("共有两百位客户。")], "200"),
+    ],
+)
+async def test_a_number_that_nothing_told_is_sent_back(
+    open_analyst: OpenAnalyst, shop: str, replies: list[Any], number: str
+) -> None:
+    model = ScriptedModel([*replies, finish("I do not know.")], tool_calling=True)
+    analyst = await open_analyst(model)
+    events = await ask(analyst, "How many customers?", shop)
+    assert events[-1].data["answer"] == "I do not know."
+    assert SENT_BACK.format(number) in model.calls[-1].messages[-1].text
+
+
+@pytest.mark.parametrize(
+    "replies",
+    [
+        [call("list_tables"), finish("There are 3 customers.")],
+        [call("sample_rows", table="orders"), finish("One order is 10.5, about 10.5 euros.")],
+        [call("run_sql", sql=COUNT), finish("They are 3, which is 37.5 % of eight.")],
+        [finish("You asked about fifty of them, in one of two ways: 50.")],
+        [finish("一共问了五十位，一个也没有。")],
+    ],
+)
+async def test_a_number_that_was_told_is_not_sent_back(
+    open_analyst: OpenAnalyst, shop: str, replies: list[Any]
+) -> None:
+    model = ScriptedModel(replies, tool_calling=True)
+    analyst = await open_analyst(model)
+    events = await ask(analyst, "Are there more than fifty (五十) customers?", shop)
+    assert len(model.calls) == len(replies)
+    assert [event for event in events if event.type == "warning"] == []
+
+
+@pytest.mark.parametrize(
+    ("answer", "missing"),
+    [
+        ("There are {0.day} customers.", True),
+        ("There are {0.year} customers.", True),
+        ("有 {0.day} 位客户。", True),
+        ("Today is {0:%Y-%m-%d}.", False),
+        ("Today is {0:%B} {0.day}, {0.year}.", False),
+        ("Today is the {0.day}th of {0:%B}; the year is {0.year}.", False),
+        ("Heute ist der {0.day}. {0:%B} {0.year} ({0.day}.{0.month}.{0.year}).", False),
+        ("It is {0.month}/{0.day}/{0.year}, in {0.year}.", False),
+        ("今天是{0.year}年{0.month}月{0.day}日。", False),
+    ],
+)
+def test_the_day_supports_a_date_and_no_count(answer: str, missing: bool) -> None:
+    day = datetime(2026, 11, 29, 9, tzinfo=UTC)
+    run = SimpleNamespace(question="Hello", started_at=day)
+    window = SimpleNamespace(spots=[], own=[])
+    settings = SimpleNamespace(zone=UTC)
+    context: Any = SimpleNamespace(
+        tools={"run_sql": None}, queries=0, run=run, window=window, settings=settings, recalled=""
+    )
+    assert (find_unsupported(context, answer.format(day)) is not None) is missing
 
 
 async def test_a_number_of_an_earlier_result_needs_no_new_query(open_analyst: OpenAnalyst, shop: str) -> None:

@@ -50,7 +50,7 @@ class CitedQuery:
 
     @cached_property
     def in_sql(self) -> frozenset[Decimal | str]:
-        return frozenset(_values(str(self.told["sql"])))
+        return frozenset(numbers_in(str(self.told["sql"])))
 
 
 def citations(answer: str, queries: Sequence[CitedQuery]) -> list[dict[str, Any]]:
@@ -94,10 +94,10 @@ def _values_in(query: Mapping[str, Any]) -> Iterator[Decimal | str]:
     yield from (Decimal(query[key]) for key in ("row_count", "total") if isinstance(query.get(key), int))
     for row in query.get("rows", []):
         for cell in row:
-            yield from _values(str(cell))
+            yield from numbers_in(str(cell))
 
 
-def _values(text: str) -> Iterator[Decimal | str]:
+def numbers_in(text: str) -> Iterator[Decimal | str]:
     """Yield the numbers and dates in a text; a date also as its year."""
     for found in _NUMBER.findall(text):
         value = _value(found)
@@ -108,6 +108,11 @@ def _values(text: str) -> Iterator[Decimal | str]:
 
 def _value(text: str) -> Decimal | str:
     return text if re.fullmatch(_DATE, text) else Decimal(text.replace(",", ""))
+
+
+def holds(values: frozenset[Decimal | str], number: str) -> bool:
+    """Return whether a number or date of an answer is among these, perhaps rounded."""
+    return _holds(values, _value(number))
 
 
 def _holds(values: frozenset[Decimal | str], wanted: Decimal | str) -> bool:
