@@ -104,3 +104,12 @@ def test_a_long_comment_is_not_the_whole_of_it() -> None:
     for comment, is_whole in (("a" * 100, True), ("a" * 101, False)):
         table = Table("t", "t", columns=(Column("c", "TEXT", comment=comment),))
         assert text_of(Schema([table]), SourceValues()).is_whole is is_whole
+
+
+def test_allowed_values_and_types_are_whole_or_said_not_to_be() -> None:
+    for column, is_whole in (
+        (Column("c", "mood", labels=tuple(map(str, range(20)))), True),
+        (Column("c", "mood", labels=tuple(map(str, range(21)))), False),
+        (Column("c", f"VARCHAR({'9' * 60})"), False),
+    ):
+        assert text_of(Schema([Table("t", "t", columns=(column,))]), SourceValues()).is_whole is is_whole

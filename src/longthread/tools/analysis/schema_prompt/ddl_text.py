@@ -21,6 +21,8 @@ _COMMENT = 100
 """Characters of a comment."""
 _TYPE = 40
 """Characters of a type."""
+_LABELS = 20
+"""Allowed values of a column."""
 _NAMED = 0.1
 """Share of the budget for the names of the tables that have no room."""
 _OTHERS = "-- Other tables: {names}"
@@ -29,7 +31,8 @@ _MORE = "-- and {count} more"
 
 @dataclass(frozen=True, slots=True)
 class SchemaText:
-    """The text, and whether it tells all that is known of the schema: no table, comment or value had to go."""
+    """The text, and whether it tells all that is known of the schema: no table, comment or value had to go, and all
+    columns were asked what they hold."""
 
     text: str
     is_whole: bool
@@ -50,7 +53,8 @@ def schema_text(
     for number, create in enumerate(_forms(values, dialect)):
         text = "\n".join(map(create, tables))
         if estimate(text, family) <= budget:
-            return SchemaText(text, is_whole=number == 0 and not any(map(_has_long_comment, tables)))
+            is_whole = number == 0 and values.is_complete and not any(map(_is_cut, tables))
+            return SchemaText(text, is_whole)
     return _part(schema, values, dialect, budget, family, likely())
 
 
@@ -73,9 +77,12 @@ def _part(
     return SchemaText("\n".join([*texts, *names]), is_whole=False)
 
 
-def _has_long_comment(table: Table) -> bool:
+def _is_cut(table: Table) -> bool:
+    """Whether a comment, a type or the allowed values of a column are shown in part."""
     comments = [table.comment, *(column.comment for column in table.columns)]
-    return any(len(comment or "") > _COMMENT for comment in comments)
+    return any(len(comment or "") > _COMMENT for comment in comments) or any(
+        len(column.type) > _TYPE or len(column.labels) > _LABELS for column in table.columns
+    )
 
 
 def _names(left: Sequence[str], room: int, family: str) -> list[str]:
@@ -120,7 +127,7 @@ def _column(column: Column, table: Table, key: ForeignKey | None, holds: str, di
     words = [_name(column.name, dialect), column.type[:_TYPE]]
     words += ["PRIMARY KEY"] if table.primary_key == (column.name,) else []
     words += [f"REFERENCES {key.table} ({_listed(key.references, dialect)})"] if key is not None else []
-    labels = ", ".join(f"'{label}'" for label in column.labels[:20])
+    labels = ", ".join(f"'{label}'" for label in column.labels[:_LABELS])
     notes = [_short(column.comment) if comments and column.comment else "", labels or holds]
     about = "; ".join(filter(None, notes)).replace("*/", "* /")
     return " ".join(filter(None, [*words, f"/* {about} */" if about else ""]))
