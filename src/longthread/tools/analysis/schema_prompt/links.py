@@ -26,6 +26,7 @@ _VALUES = 2_000
 _SHORT_KEY = 3
 """Letters of a key such as `uid` and `mid`, whose first letter stands for the table."""
 _MANY_TABLES = 40
+"""A name that stands in more tables names none of them."""
 _WORD = 3
 """Letters of a word that can name a table."""
 _KEYS = frozenset({"id", "key", "code", "no", "nr", "number"})
