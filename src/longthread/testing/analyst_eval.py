@@ -11,8 +11,8 @@ import json
 import re
 import statistics
 import time
-from collections.abc import AsyncIterator, Sequence
-from dataclasses import asdict, dataclass, field
+from collections.abc import AsyncIterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
 from itertools import islice
 from pathlib import Path
 from typing import Any, Literal
@@ -21,6 +21,7 @@ from longthread.errors import LongthreadError
 from longthread.llm.chat import CallOptions, ChatModel, reply_of
 from longthread.llm.failures import ProviderError
 from longthread.messages.message import Message
+from longthread.model.builtin import QUERIES
 from longthread.model.run import Protocol, Step
 from longthread.runs.analyst import Analyst
 from longthread.store import runs
@@ -59,6 +60,8 @@ class AnalystOutcome:
     baseline: Verdict | None = None
     baseline_tokens: int = 0
     baseline_sql: str = ""
+    model: str = ""
+    protocol: str = ""
 
     def to_json(self) -> dict[str, Any]:
         return asdict(self)
@@ -72,14 +75,23 @@ class AnalystEval:
     model: str
     plain: ChatModel | None = None
     protocol: Protocol = "auto"
-    seen: dict[tuple[str, str], AnalystOutcome] = field(default_factory=dict)
-    """Outcomes of an earlier, interrupted eval."""
+    seen: Mapping[tuple[str, ...], AnalystOutcome] = field(default_factory=dict)
+    """Outcomes of earlier evals, as `read_outcomes` returns them."""
+    taken: dict[tuple[str, str], AnalystOutcome] = field(init=False)
+    """Those of them that count in this eval, by database and question: of its model and protocol, and with a baseline
+    if it asks one."""
+
+    def __post_init__(self) -> None:
+        own = [each for each in self.seen.values() if (each.model, each.protocol) == (self.model, self.protocol)]
+        self.taken = {
+            (each.database, each.question): each for each in own if self.plain is None or each.baseline is not None
+        }
 
     async def outcomes(self, threads: Sequence[Sequence[tuple[SqlQuestion, str]]]) -> AsyncIterator[AnalystOutcome]:
         """Ask each thread's questions, given with their sources, and yield an outcome each. A thread that was asked
         whole before is not asked again."""
         for thread in threads:
-            earlier = [self.seen.get((question.database, question.text)) for question, _ in thread]
+            earlier = [self.taken.get((question.database, question.text)) for question, _ in thread]
             if all(earlier):
                 for outcome in earlier:
                     assert outcome is not None
@@ -98,7 +110,7 @@ class AnalystEval:
                 if self.plain is not None:
                     plain = await _ask_plainly(self.plain, source, question, gold, said)
                     outcome = AnalystOutcome(**{**outcome.to_json(), **plain})
-            yield outcome
+            yield replace(outcome, model=self.model, protocol=self.protocol)
 
     async def _ask(
         self,
@@ -128,7 +140,7 @@ class AnalystEval:
         async with self.analyst.store.reading() as tx:
             run = await runs.find_run(tx, handle.thread_id, handle.run.id)
             steps = await runs.steps_of(tx, run) if run is not None else []
-        queries = [step for step in steps if step.action == "run_sql" and step.kind == "tool"]
+        queries = [step for step in steps if step.action in QUERIES and step.kind == "tool"]
         results = [step.observation for step in queries if step.observation is not None and step.observation.get("ok")]
         sql = str(results[-1]["data"]["sql"]) if results else ""
         verdict = await _verdict(source, gold, sql, ended=final.type == "finished", asked=bool(queries))
@@ -242,15 +254,15 @@ def tally(outcomes: Sequence[AnalystOutcome]) -> dict[str, Any]:
     }
 
 
-def read_outcomes(path: Path) -> dict[tuple[str, str], AnalystOutcome]:
-    """Return the outcomes that an earlier eval wrote, by database and question. A last line that was cut off by a kill
-    is passed over."""
-    outcomes: dict[tuple[str, str], AnalystOutcome] = {}
+def read_outcomes(path: Path) -> dict[tuple[str, ...], AnalystOutcome]:
+    """Return the outcomes that earlier evals wrote, by model, protocol, database and question. A last line that was
+    cut off by a kill is passed over."""
+    outcomes: dict[tuple[str, ...], AnalystOutcome] = {}
     if path.is_file():
         for line in path.read_text("utf-8").splitlines():
             try:
                 outcome = AnalystOutcome(**json.loads(line))
             except (ValueError, TypeError):
                 continue
-            outcomes[outcome.database, outcome.question] = outcome
+            outcomes[outcome.model, outcome.protocol, outcome.database, outcome.question] = outcome
     return outcomes

@@ -228,7 +228,9 @@ def analyst(
                     progress(len(outcomes), total, outcome.question[:60])
                     line = json.dumps(outcome.to_json(), ensure_ascii=False)
                     echo(line)
-                    if results is not None and (outcome.database, outcome.question) not in evaluation.seen:
+                    if results is not None and outcome is not evaluation.taken.get(
+                        (outcome.database, outcome.question)
+                    ):
                         with results.open("a", encoding="utf-8") as lines:
                             lines.write(f"{line}\n")
         return tally(outcomes)
