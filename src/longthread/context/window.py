@@ -134,14 +134,15 @@ class Window:
 
 @dataclass(frozen=True, slots=True)
 class PreviousCall:
-    """The call before: its manifest and its summary. `estimated` and `reported` are the tokens of its prompt, if
-    known; both count only for its `model`."""
+    """The call before: its manifest, its summary and the names of the `tools` that it offered. `estimated` and
+    `reported` are the tokens of its prompt, if known; both count only for its `model`."""
 
     segments: Sequence[Segment]
     summary: str = ""
     estimated: int = 0
     reported: int = 0
     model: str = ""
+    tools: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)

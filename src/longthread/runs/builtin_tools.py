@@ -81,9 +81,11 @@ def own_tools(services: RunServices, begun: StartedRun, context: RunContext, own
 
 
 def offered_when_needed(tools: Sequence[Tool], context: RunContext) -> list[Tool]:
-    """Return the tools of the analyst: those of `own_tools` are offered where the conversation needs them, and those
-    that tell of the schema where the prompt does not show all of it."""
+    """Return the tools of the analyst: those of `own_tools` are offered where the conversation needs them, or the call
+    before had them, and those that tell of the schema where the prompt does not show all of it."""
     needed = asked_for(spot.entry for spot in context.window.spots)
+    if context.past is not None:  # also what was asked for before the window
+        needed |= context.past.tools
 
     def needs(tool: Tool) -> bool | Callable[[], bool]:
         if tool.name in _OF_SCHEMA:

@@ -84,7 +84,8 @@ def view_of(context: RunContext) -> FittedView:
     else:
         fitted = fit(context.window.spots, wanted)
     tokens = context.prompt_tokens + fitted.view.tokens
-    context.viewed = PreviousCall(fitted.segments, fitted.view.summary.text, tokens)
+    offered = frozenset(tool.name for tool in context.offered if context.protocol != "sql")
+    context.viewed = PreviousCall(fitted.segments, fitted.view.summary.text, tokens, tools=offered)
     if not context.answering:
         context.past = context.viewed
     context.digests = fitted.view.summary.text, fitted.notes
@@ -135,6 +136,7 @@ async def past_of(tx: Transaction, run: Run | None) -> PreviousCall | None:
         estimated=last.usage.get("estimated_tokens", 0),
         reported=last.usage.get("input_tokens", 0),
         model=run.model,
+        tools=frozenset(tool.name for tool in prompt.tools) if prompt is not None else frozenset(),
     )
 
 
