@@ -2,6 +2,49 @@
 
 from __future__ import annotations
 
+import re
+from functools import cache
+
+_PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_FOLDED = re.compile(r"[a-z_][a-z0-9_]*")
+"""What PostgreSQL takes for itself: it folds other names to this case."""
+_WORDS = """
+    add all alter analyse analyze and anti any array as asc asof asymmetric at authorization autoincrement between
+    binary both by case cast check collate collation column columns commit concurrently constraint create cross
+    current_catalog current_date current_role current_schema current_time current_timestamp current_user default
+    deferrable delete desc describe distinct do drop else end escape except exists explain false fetch for foreign
+    freeze from full generated glob grant group having if ilike in index initially inner insert intersect into is
+    isnull join lambda lateral leading left like limit localtime localtimestamp map match natural not nothing notnull
+    null offset on only or order outer overlaps pivot placing positional primary qualify raise references returning
+    right select semi session_user set show similar some struct summarize symmetric system_user table tablesample then
+    to trailing transaction true try_cast tuple union unique unpack unpivot update user using values variadic verbose
+    when where window with
+"""
+"""The words that PostgreSQL, SQLite or DuckDB reserve."""
+
+
+@cache
+def _reserved(dialect: str) -> frozenset[str]:
+    words = frozenset(_WORDS.split())
+    if dialect != "mysql":
+        return words
+    # Imported here: sqlglot is slow to load.
+    from sqlglot.generators.mysql import MySQLGenerator
+
+    return words | {word.casefold() for word in MySQLGenerator.RESERVED_KEYWORDS}
+
+
+def quoted_if_needed(name: str, dialect: str) -> str:
+    """A name as SQL: an identifier that is quoted where its characters, its case or a reserved word ask for it."""
+    plain = _FOLDED if dialect == "postgresql" else _PLAIN
+    return name if plain.fullmatch(name) and name.casefold() not in _reserved(dialect) else quoted(name, dialect)
+
+
+def quoted_label(label: str, sql: str, dialect: str) -> str:
+    """A table's label as SQL: of schema and table, unless the dot is in its name, as `sql`, its quoted name, tells."""
+    is_one = dialect in ("sqlite", "mysql") or sql == quoted(label, dialect)
+    return ".".join(quoted_if_needed(part, dialect) for part in ([label] if is_one else label.split(".")))
+
 
 def quoted(name: str, dialect: str = "") -> str:
     """A quoted identifier: with backticks in MySQL, else double quotes."""

@@ -3,17 +3,12 @@
 from __future__ import annotations
 
 import json
-import sqlite3
 from collections.abc import Awaitable, Callable
-from contextlib import closing
 from pathlib import Path
 from typing import Any
 
-import duckdb
-import psycopg
 import pytest
-from tests import mysqlserver
-from tests.engines import ENGINES
+from tests.engines import ENGINES, made_database
 
 from longthread.tools.analysis.open import open_source
 from longthread.tools.analysis.policy.user_policy import UserPolicy
@@ -78,23 +73,7 @@ def script(engine: str) -> str:
 @pytest.fixture(params=ENGINES)
 def address(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     """A database that tells hidden names and values in each place that it has for them."""
-    made, path = script(request.param), tmp_path / f"made.{request.param}"
-    if request.param == "sqlite":
-        with closing(sqlite3.connect(path)) as connection:
-            connection.executescript(made)
-    elif request.param == "duckdb":
-        with closing(duckdb.connect(str(path))) as base:
-            base.execute(made)
-    elif request.param == "mysql":
-        url = str(request.getfixturevalue("mysql_url"))
-        mysqlserver.run(url, made)
-        return url
-    else:
-        url = str(request.getfixturevalue("postgres_url"))
-        with psycopg.connect(url, autocommit=True) as server:
-            server.execute(made.encode())
-        return url
-    return str(path)
+    return made_database(request, script(request.param), tmp_path)
 
 
 async def all_texts(source: Source, ask: Ask) -> str:

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.engines import ENGINES, made_database
 
 from longthread.tools.analysis.open import open_source
 from longthread.tools.analysis.policy.user_policy import UserPolicy
+from longthread.tools.analysis.quoting import quoted, quoted_if_needed, quoted_label
 from longthread.tools.analysis.schema import Column, ForeignKey, Schema, Table
 from longthread.tools.analysis.schema_prompt.ddl_text import SchemaText, schema_text
 from longthread.tools.analysis.schema_prompt.values import SourceValues, read_values
@@ -113,3 +117,95 @@ def test_allowed_values_and_types_are_whole_or_said_not_to_be() -> None:
         (Column("c", f"VARCHAR({'9' * 60})"), False),
     ):
         assert text_of(Schema([Table("t", "t", columns=(column,))]), SourceValues()).is_whole is is_whole
+
+
+def wide(count: int) -> Table:
+    columns = (
+        Column("id", "INTEGER"),
+        *(Column(f"a_rather_long_column_name_{number}", "TEXT") for number in range(count)),
+        Column("site_id", "INTEGER"),
+    )
+    key = ForeignKey(("site_id",), "sites", ("id",))
+    return Table("facts", '"facts"', columns=columns, primary_key=("id",), foreign_keys=(key,))
+
+
+@pytest.mark.parametrize("likely", [(), ("facts",), ("sites", "facts")])
+def test_one_wide_table_hides_no_other_and_is_shown_in_part(likely: Any) -> None:
+    small = [Table(name, name, columns=(Column("id", "INTEGER"), Column("n", "TEXT"))) for name in ("names", "sites")]
+    shown = text_of(Schema([wide(300), *small]), SourceValues(), 800, likely)
+    first, *others = shown.text.splitlines()
+    assert others == ["CREATE TABLE names (id INTEGER, n TEXT);", "CREATE TABLE sites (id INTEGER, n TEXT);"]
+    assert first.startswith("CREATE TABLE facts (id INTEGER PRIMARY KEY, a_rather_long_column_name_0 TEXT, ")
+    told = first.count("a_rather_long_column_name_")
+    assert first.endswith(f", site_id INTEGER REFERENCES sites (id)); -- and {300 - told} more columns")
+    assert 500 < estimate(shown.text, "any") <= 800, "the room is used"
+    assert not shown.is_whole
+
+
+def test_a_table_that_does_not_fit_hides_no_smaller_one() -> None:
+    sizes = {"a": 3, "b": 3, "large": 60, "c": 3}
+    tables = [
+        Table(name, name, columns=tuple(Column(f"column_{number}", "TEXT") for number in range(count)))
+        for name, count in sizes.items()
+    ]
+    shown = text_of(Schema(tables), SourceValues(), 130, ["large", "a", "b", "c"])
+    assert estimate(shown.text, "any") <= 130
+    assert [name for name in sizes if f"CREATE TABLE {name} " in shown.text][:2] == ["a", "b"]
+
+
+AWKWARD = {
+    "order": "group Total user 2nd",
+    "Order Details": "select end",
+    "a.b": "key rank from",
+}
+
+
+@pytest.fixture(params=ENGINES)
+def awkward(request: pytest.FixtureRequest, tmp_path: Path) -> tuple[str, str]:
+    """A database with names that are no words of SQL's own, and its dialect."""
+    engine = request.param
+    script = "".join(
+        f"CREATE TABLE {quoted(name, engine)} ({quoted('id', engine)} INTEGER PRIMARY KEY, "
+        + ", ".join(f"{quoted(column, engine)} INTEGER" for column in columns.split())
+        + "); "
+        for name, columns in AWKWARD.items()
+    )
+    target, column = quoted("Order Details", engine), quoted("order", engine)
+    script += f"CREATE TABLE plain ({column} INTEGER, FOREIGN KEY ({column}) REFERENCES {target} (id));"
+    return made_database(request, script, tmp_path), engine
+
+
+async def test_the_text_of_a_schema_is_sql(opened: Any, awkward: tuple[str, str], ask: Any) -> None:
+    address, dialect = awkward
+    source = await opened(address)
+    schema = await source.schema()
+    text = schema_text(schema, SourceValues(), dialect=dialect, budget=5_000, family="any", likely=list).text
+    lines = dict(zip(schema.tables, text.splitlines(), strict=True))
+    assert f"REFERENCES {quoted('Order Details', dialect)} (id)" in lines["plain"]
+    total = quoted("Total", dialect) if dialect == "postgresql" else "Total"
+    assert f" {total} " in lines["order"]
+    for label, line in lines.items():
+        name, rest = line.removeprefix("CREATE TABLE ").split(" (", 1)
+        columns = [re.split(r" (?:INT|int)", each)[0] for each in rest.split(", ")]
+        found = await ask(source, "run_sql", sql=f"SELECT {', '.join(columns)} FROM {name}")
+        assert found["ok"], (label, found)
+        assert found["data"]["columns"] == [column.name for column in schema.tables[label].columns]
+    names = schema_text(schema, SourceValues(), dialect=dialect, budget=40, family="any", likely=list).text
+    assert quoted("Order Details", dialect) in names or "more" in names
+
+
+@pytest.mark.parametrize("dialect", ["sqlite", "postgresql", "duckdb", "mysql"])
+def test_a_name_is_quoted_where_it_must_be(dialect: str) -> None:
+    for name in ("order", "Group", "user", "select", "from", "2nd", "a b", "a.b", "客户"):
+        assert quoted_if_needed(name, dialect) == quoted(name, dialect)
+    for name in ("orders", "name", "date", "year", "type", "_x1"):
+        assert quoted_if_needed(name, dialect) == name
+    assert (quoted_if_needed("Total", dialect) == "Total") is (dialect != "postgresql")
+    assert (quoted_if_needed("rank", dialect) == "rank") is (dialect != "mysql")
+    plain = {"sqlite": '"s.t"', "mysql": "`s.t`"}.get(dialect, "s.t")
+    assert quoted_label("s.t", '"s"."t"', dialect) == plain
+
+
+def test_a_long_type_is_cut_at_a_word() -> None:
+    table = Table("t", "t", columns=(Column("c", f"ENUM('{'x' * 50}')", labels=("x", "it's")),))
+    assert text_of(Schema([table]), SourceValues()).text == "CREATE TABLE t (c ENUM /* 'x', 'it''s' */);"

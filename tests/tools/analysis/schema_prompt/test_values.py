@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-import sqlite3
-from contextlib import closing
 from pathlib import Path
 from typing import Any
 
-import duckdb
-import psycopg
 import pytest
-from tests import mysqlserver
-from tests.engines import ENGINES
+from tests.engines import ENGINES, made_database
 
 from longthread.tools.analysis.schema_prompt import values as reading
 from longthread.tools.analysis.schema_prompt.ddl_text import schema_text
@@ -34,23 +29,7 @@ ENDLESS = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELEC
 @pytest.fixture(params=ENGINES)
 def address(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     kinds = ", ".join(f"('open', '2021-01-01', '2021-01-01', 'k{n}', '2021-01-01', NULL)" for n in range(9))
-    script, path = f"{MANY}INSERT INTO orders VALUES {kinds};", tmp_path / f"made.{request.param}"
-    if request.param == "sqlite":
-        with closing(sqlite3.connect(path)) as connection:
-            connection.executescript(script)
-    elif request.param == "duckdb":
-        with closing(duckdb.connect(str(path))) as base:
-            base.execute(script)
-    elif request.param == "mysql":
-        url = str(request.getfixturevalue("mysql_url"))
-        mysqlserver.run(url, script)
-        return url
-    else:
-        url = str(request.getfixturevalue("postgres_url"))
-        with psycopg.connect(url, autocommit=True) as server:
-            server.execute(script.encode())
-        return url
-    return str(path)
+    return made_database(request, f"{MANY}INSERT INTO orders VALUES {kinds};", tmp_path)
 
 
 async def read(source: Source) -> SourceValues:

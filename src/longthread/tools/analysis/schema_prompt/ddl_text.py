@@ -1,22 +1,21 @@
 """The tables of a schema as CREATE statements, in at most so many tokens. Pure.
 
 A column's line tells its type, its keys, its comment and what it holds. Where the whole does not fit, what the columns
-hold goes first, then their comments, then the tables that a question is least likely about.
+hold goes first, then their comments, then the tables that a question is least likely about, and of a table that is too
+large the last columns.
 """
 
 from __future__ import annotations
 
-import re
+from bisect import bisect_right
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from functools import partial
+from dataclasses import dataclass, replace
 
-from longthread.tools.analysis.quoting import quoted
+from longthread.tools.analysis.quoting import literal, quoted_if_needed, quoted_label
 from longthread.tools.analysis.schema import Column, ForeignKey, Schema, Table
 from longthread.tools.analysis.schema_prompt.values import SourceValues
 from longthread.view.tokens import estimate
 
-_PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _COMMENT = 100
 """Characters of a comment."""
 _TYPE = 40
@@ -25,8 +24,13 @@ _LABELS = 20
 """Allowed values of a column."""
 _NAMED = 0.1
 """Share of the budget for the names of the tables that have no room."""
+_SOME = 4
+"""Columns of which a part of a table has at least so many."""
+_LEAST = 30
+"""Tokens of room that a table may fit in."""
 _OTHERS = "-- Other tables: {names}"
 _MORE = "-- and {count} more"
+_MORE_COLUMNS = " -- and {count} more columns"
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,31 +54,60 @@ def schema_text(
     """Return the text of a schema in at most `budget` tokens of a model family: of all tables in the schema's order,
     if that fits. `likely` names the tables that matter most, first the likeliest, where it does not."""
     tables = list(schema.tables.values())
-    for number, create in enumerate(_forms(values, dialect)):
-        text = "\n".join(map(create, tables))
+    forms = _forms(schema, values, dialect)
+    for number, form in enumerate(forms):
+        text = "\n".join(map(form.create, tables))
         if estimate(text, family) <= budget:
             is_whole = number == 0 and values.is_complete and not any(map(_is_cut, tables))
             return SchemaText(text, is_whole)
-    return _part(schema, values, dialect, budget, family, likely())
+    return _part(schema, forms, budget, family, likely())
 
 
-def _part(
-    schema: Schema, values: SourceValues, dialect: str, budget: int, family: str, likely: Sequence[str]
-) -> SchemaText:
-    """Return the text of the likeliest tables that fit, and the names of the others."""
-    ranked = [*likely, *(label for label in schema.tables if label not in set(likely))]
+def _part(schema: Schema, forms: Sequence[_Form], budget: int, family: str, likely: Sequence[str]) -> SchemaText:
+    """Return the text of the likeliest tables that fit, of those that do not with some columns, and the names of the
+    others."""
+    full, bare = forms[1 if likely else 2], forms[2]
     room = int(budget * (1 - _NAMED))
-    create = list(_forms(values, dialect))[1 if likely else 2]
-    shown: list[str] = []
-    for label in ranked:
-        room -= estimate(create(schema.tables[label]), family) + 1
-        if room < 0:
+    texts: dict[str, str] = {}
+    partial: list[str] = []
+    for label in dict.fromkeys([*likely, *schema.tables]):
+        if room < _LEAST:
             break
-        shown.append(label)
-    texts = [create(schema.tables[label]) for label in schema.tables if label in set(shown)]
-    left = [label for label in schema.tables if label not in set(shown)]
-    names = _names(left, budget - sum(estimate(text, family) + 1 for text in texts), family)
-    return SchemaText("\n".join([*texts, *names]), is_whole=False)
+        table = schema.tables[label]
+        fitting = (text for form in (full, bare) if estimate(text := form.create(table), family) < room)
+        if not (text := next(fitting, "")):  # half of the room is left to others, as far as they need it
+            text = _some_columns(table, bare, room // 2, family)
+            partial += [label] if text else []
+        if text:
+            texts[label] = text
+            room -= estimate(text, family) + 1
+    for label in partial:
+        room += estimate(texts[label], family)
+        texts[label] = _some_columns(schema.tables[label], bare, room, family)
+        room -= estimate(texts[label], family)
+    left = [table for label, table in schema.tables.items() if label not in texts]
+    names = _names(left, bare, budget - sum(estimate(text, family) + 1 for text in texts.values()), family)
+    return SchemaText("\n".join([*(texts[label] for label in schema.tables if label in texts), *names]), is_whole=False)
+
+
+def _some_columns(table: Table, form: _Form, room: int, family: str) -> str:
+    """Return the text of a table with as many columns as fit, its keys before others; none if these are too few."""
+    keys = {*table.primary_key, *(form.keys_of(table))}
+    ranked = sorted((column.name for column in table.columns), key=lambda name: name not in keys)
+
+    def create(count: int) -> str:
+        names = set(ranked[:count])
+        some = replace(
+            table,
+            columns=tuple(column for column in table.columns if column.name in names),
+            primary_key=table.primary_key if names.issuperset(table.primary_key) else (),
+            foreign_keys=tuple(key for key in table.foreign_keys if names.issuperset(key.columns)),
+        )
+        return form.create(some) + _MORE_COLUMNS.format(count=len(ranked) - count)
+
+    counts = range(_SOME, len(ranked))
+    fitting = bisect_right(counts, room, key=lambda count: estimate(create(count), family))
+    return create(counts[fitting - 1]) if fitting else ""
 
 
 def _is_cut(table: Table) -> bool:
@@ -85,65 +118,81 @@ def _is_cut(table: Table) -> bool:
     )
 
 
-def _names(left: Sequence[str], room: int, family: str) -> list[str]:
+def _names(left: Sequence[Table], form: _Form, room: int, family: str) -> list[str]:
     named: list[str] = []
-    for label in left:
-        room -= estimate(f"{label}, ", family)
+    for table in left:
+        name = form.name_of(table)
+        room -= estimate(f"{name}, ", family)
         if room < 10:
             break
-        named.append(label)
+        named.append(name)
     texts = [_OTHERS.format(names=", ".join(named))] if named else []
     return [*texts, *([_MORE.format(count=len(left) - len(named))] if len(named) < len(left) else [])]
 
 
-def _forms(values: SourceValues, dialect: str) -> Sequence[Callable[[Table], str]]:
+def _forms(schema: Schema, values: SourceValues, dialect: str) -> Sequence[_Form]:
     """Return the ways to write a table, the fullest first."""
+    bare = SourceValues(links=values.links)
     return [
-        partial(_create, values=values, dialect=dialect, comments=True),
-        partial(_create, values=SourceValues(links=values.links), dialect=dialect, comments=True),
-        partial(_create, values=SourceValues(links=values.links), dialect=dialect, comments=False),
+        _Form(schema, values, dialect, comments=True),
+        _Form(schema, bare, dialect, comments=True),
+        _Form(schema, bare, dialect, comments=False),
     ]
 
 
-def _create(table: Table, *, values: SourceValues, dialect: str, comments: bool) -> str:
-    single = {**values.links.get(table.label, {})}
-    single |= {key.columns[0]: key for key in table.foreign_keys if len(key.columns) == 1}
-    parts = [
-        _column(column, table, single.get(column.name), values.note_of(table.label, column.name), dialect, comments)
-        for column in table.columns
-    ]
-    if len(table.primary_key) > 1:
-        parts.append(f"PRIMARY KEY ({_listed(table.primary_key, dialect)})")
-    parts += [
-        f"FOREIGN KEY ({_listed(key.columns, dialect)}) REFERENCES {key.table} ({_listed(key.references, dialect)})"
-        for key in table.foreign_keys
-        if len(key.columns) > 1
-    ]
-    about = f" -- {_short(table.comment)}" if comments and table.comment else ""
-    return f"CREATE {table.kind.upper()} {_table_name(table, dialect)} ({', '.join(parts)});{about}"
+@dataclass(frozen=True, slots=True)
+class _Form:
+    """A way to write the tables of a schema."""
+
+    schema: Schema
+    values: SourceValues
+    dialect: str
+    comments: bool
+
+    def create(self, table: Table) -> str:
+        keys = self.keys_of(table)
+        parts = [self._column(column, table, keys.get(column.name)) for column in table.columns]
+        if len(table.primary_key) > 1:
+            parts.append(f"PRIMARY KEY ({self._listed(table.primary_key)})")
+        parts += [
+            f"FOREIGN KEY ({self._listed(key.columns)}) {self._references(key)}"
+            for key in table.foreign_keys
+            if len(key.columns) > 1
+        ]
+        about = f" -- {_short(table.comment)}" if self.comments and table.comment else ""
+        return f"CREATE {table.kind.upper()} {self.name_of(table)} ({', '.join(parts)});{about}"
+
+    def keys_of(self, table: Table) -> dict[str, ForeignKey]:
+        """Return the keys of single columns: the declared ones, and those that the values prove."""
+        declared = {key.columns[0]: key for key in table.foreign_keys if len(key.columns) == 1}
+        return {**self.values.links.get(table.label, {}), **declared}
+
+    def name_of(self, table: Table) -> str:
+        """Return a table's name as a statement may write it. Where a policy holds, `table.sql` is the policy's own."""
+        return quoted_label(table.label, table.sql, self.dialect)
+
+    def _column(self, column: Column, table: Table, key: ForeignKey | None) -> str:
+        words = [quoted_if_needed(column.name, self.dialect), _type(column)]
+        words += ["PRIMARY KEY"] if table.primary_key == (column.name,) else []
+        words += [self._references(key)] if key is not None else []
+        labels = ", ".join(map(literal, column.labels[:_LABELS]))
+        comment = _short(column.comment) if self.comments and column.comment else ""
+        notes = [comment, labels or self.values.note_of(table.label, column.name)]
+        about = "; ".join(filter(None, notes)).replace("*/", "* /")
+        return " ".join(filter(None, [*words, f"/* {about} */" if about else ""]))
+
+    def _references(self, key: ForeignKey) -> str:
+        target = self.schema.tables.get(key.table)
+        name = quoted_label(key.table, "" if target is None else target.sql, self.dialect)
+        return f"REFERENCES {name} ({self._listed(key.references)})"
+
+    def _listed(self, names: Sequence[str]) -> str:
+        return ", ".join(quoted_if_needed(name, self.dialect) for name in names)
 
 
-def _column(column: Column, table: Table, key: ForeignKey | None, holds: str, dialect: str, comments: bool) -> str:
-    words = [_name(column.name, dialect), column.type[:_TYPE]]
-    words += ["PRIMARY KEY"] if table.primary_key == (column.name,) else []
-    words += [f"REFERENCES {key.table} ({_listed(key.references, dialect)})"] if key is not None else []
-    labels = ", ".join(f"'{label}'" for label in column.labels[:_LABELS])
-    notes = [_short(column.comment) if comments and column.comment else "", labels or holds]
-    about = "; ".join(filter(None, notes)).replace("*/", "* /")
-    return " ".join(filter(None, [*words, f"/* {about} */" if about else ""]))
-
-
-def _table_name(table: Table, dialect: str) -> str:
-    """Return a table's name as a statement may write it. Where a policy holds, `table.sql` is the policy's own."""
-    return ".".join(_name(part, dialect) for part in table.label.split("."))
-
-
-def _name(name: str, dialect: str) -> str:
-    return name if _PLAIN.fullmatch(name) else quoted(name, dialect)
-
-
-def _listed(names: Sequence[str], dialect: str) -> str:
-    return ", ".join(_name(name, dialect) for name in names)
+def _type(column: Column) -> str:
+    """Return a column's type; of a long one, such as an enumeration's, its first word."""
+    return column.type if len(column.type) <= _TYPE else column.type.partition("(")[0][:_TYPE].strip()
 
 
 def _short(text: str) -> str:
