@@ -10,6 +10,7 @@ from longthread.errors import ColumnNotFound, TableNotFound
 from longthread.tools.analysis.guard import Guard
 from longthread.tools.analysis.names.missing import apply_mends
 from longthread.tools.analysis.names.resolver import Resolver
+from longthread.tools.analysis.quoting import quoted
 from longthread.tools.analysis.schema import Column, ForeignKey, Schema, Table
 
 
@@ -127,6 +128,23 @@ def test_a_table_that_the_query_lacks_is_not_read_as_another(dialect: str, sql: 
     with pytest.raises(ColumnNotFound) as refused:
         mend(sql, dialect, SHOP)
     assert hint in str(refused.value)
+
+
+@pytest.mark.parametrize("dialect", ["sqlite", "postgresql", "duckdb", "mysql"])
+def test_a_hint_is_sql(dialect: str) -> None:
+    details = table("order details", "id Order price", Order=("orders", "id"))
+    schema = Schema([details, table("orders", "id total", "id")])
+    with pytest.raises(ColumnNotFound) as refused:
+        mend("SELECT price FROM orders", dialect, schema)
+    name, key = quoted("order details", dialect), quoted("Order", dialect)
+    assert f"price is in order details: JOIN {name} ON {name}.{key} = orders.id." in str(refused.value)
+    with pytest.raises(ColumnNotFound) as refused:
+        mend(
+            "SELECT o.ID FROM (SELECT total FROM orders) o JOIN orders a ON 1 = 1 JOIN orders b ON 1 = 1",
+            dialect,
+            schema,
+        )
+    assert "Write a.id or b.id." in str(refused.value)
 
 
 def test_the_only_table_with_a_column_is_certain() -> None:

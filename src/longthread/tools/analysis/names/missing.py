@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from sqlglot import exp
 
 from longthread.errors import ColumnNotFound, TableNotFound
+from longthread.tools.analysis.quoting import quoted_if_needed, quoted_label
 from longthread.tools.analysis.schema import Schema, Table, close_names
 
 Columns = Mapping[str, str] | None
@@ -143,25 +144,25 @@ def _joins(column: exp.Column, source: SightedSource) -> bool:
     return False
 
 
-def explain_columns(unknown: Sequence[UnknownColumn], schema: Schema) -> ColumnNotFound:
+def explain_columns(unknown: Sequence[UnknownColumn], schema: Schema, dialect: str) -> ColumnNotFound:
     """Return the error that names all unknown columns, each with the place where it is or the nearest names."""
     distinct: dict[str, UnknownColumn] = {}
     for each in sorted(unknown, key=lambda each: each.begin):
         distinct.setdefault(each.label, each)
-    first, *others = [(label, _explanation(each, schema)) for label, each in list(distinct.items())[:_TOLD]]
+    first, *others = [(label, _explanation(each, schema, dialect)) for label, each in list(distinct.items())[:_TOLD]]
     texts = [first[1], *(f"There is no column {label}. {text}" for label, text in others)]
     return ColumnNotFound(column=first[0], nearest=" ".join(texts))
 
 
-def _explanation(unknown: UnknownColumn, schema: Schema) -> str:
+def _explanation(unknown: UnknownColumn, schema: Schema, dialect: str) -> str:
     name, having, owner = unknown.column.name, unknown.having(), unknown.owner
     lacking = _lacking(unknown, schema)
     meant = [table for table in lacking if owner is None and _is_named(table, unknown)][:1]
-    places = _places(name, meant or lacking, unknown.sources)
+    places = _places(name, meant or lacking, unknown.sources, dialect)
     is_joined = any(joins for _, joins in places)
     texts = [] if unknown.qualifier is None or owner is not None else [_out_of_sight(unknown, meant)]
     if having and not (meant and is_joined):
-        texts.append(_written_as(unknown, having))
+        texts.append(_written_as(unknown, having, dialect))
     texts += [text for text, joins in places if joins or not having]
     if not having and (unknown.qualifier is None or owner is not None):
         texts.append(nearest_columns(name, [owner] if owner is not None else unknown.sources, only_close=is_joined))
@@ -177,15 +178,19 @@ def _out_of_sight(unknown: UnknownColumn, meant: Sequence[Table]) -> str:
     return f"No table or alias {unknown.column.parts[-2].name} is in sight. {where}"
 
 
-def _written_as(unknown: UnknownColumn, having: Sequence[SightedSource]) -> str:
+def _written_as(unknown: UnknownColumn, having: Sequence[SightedSource], dialect: str) -> str:
     """Return how to write a column that other sources in sight have: not where it would be joined with itself."""
     owner = unknown.owner
+    names = [
+        f"{source.written}.{quoted_if_needed((source.columns or {})[unknown.key], dialect)}"
+        for source in having[:_PLACES]
+    ]
     if all(source.is_outer for source in having):
-        return f"{having[0].written}.{unknown.column.name} is of the query around this one."
+        return f"{names[0]} is of the query around this one."
     if owner is None or not any(_joins(unknown.column, source) for source in having):
-        return f"Write {' or '.join(f'{source.written}.{unknown.column.name}' for source in having[:_PLACES])}."
+        return f"Write {' or '.join(names)}."
     others = [source for source in unknown.sources if source is not owner]
-    condition = _condition(owner.table, others, owner.written) if owner.table is not None else None
+    condition = _condition(owner.table, others, dialect, owner.written) if owner.table is not None else None
     return f"{_contents(owner)}." + (f" Its key is {condition}." if condition else "")
 
 
@@ -208,34 +213,38 @@ def _contents(source: SightedSource) -> str:
     return f"{source.key} has {', '.join(columns[:_LISTED])}{', …' if len(columns) > _LISTED else ''}"
 
 
-def _places(name: str, tables: Sequence[Table], sources: Sequence[SightedSource]) -> list[tuple[str, bool]]:
+def _places(
+    name: str, tables: Sequence[Table], sources: Sequence[SightedSource], dialect: str
+) -> list[tuple[str, bool]]:
     """Return tables that have a column, as sentences, and whether each can be joined: those that can come first, with
     their condition."""
-    conditions = sorted(((table, _condition(table, sources)) for table in tables), key=lambda each: not each[1])
+    conditions = sorted(
+        ((table, _condition(table, sources, dialect)) for table in tables), key=lambda each: not each[1]
+    )
     return [
-        (f"{name} is in {table.label}: JOIN {table.label} ON {condition}.", True)
+        (f"{name} is in {table.label}: JOIN {quoted_label(table.label, table.sql, dialect)} ON {condition}.", True)
         if condition
         else (f"{name} is in {table.label}.", False)
         for table, condition in conditions[:_PLACES]
     ]
 
 
-def _condition(table: Table, sources: Sequence[SightedSource], name: str = "") -> str | None:
+def _condition(table: Table, sources: Sequence[SightedSource], dialect: str, name: str = "") -> str | None:
     """Return the condition that joins a table, by its `name` here, to a source in sight: by a foreign key, else by a
     key's name in both."""
-    name = name or table.label
+    name = name or quoted_label(table.label, table.sql, dialect)
     for source in sources:
         if source.table is None:
             continue
         for key in table.foreign_keys:
             if key.table == source.table.label:
-                return _equal(name, key.columns, source.written, key.references)
+                return _equal(name, key.columns, source.written, key.references, dialect)
         for key in source.table.foreign_keys:
             if key.table == table.label:
-                return _equal(name, key.references, source.written, key.columns)
+                return _equal(name, key.references, source.written, key.columns, dialect)
     for source in sources:
         if source.table is not None and (shared := _shared_key(table, source.table)):
-            return _equal(name, (shared,), source.written, (shared,))
+            return _equal(name, (shared,), source.written, (shared,), dialect)
     return None
 
 
@@ -250,8 +259,11 @@ def _shared_key(one: Table, other: Table) -> str | None:
     return None
 
 
-def _equal(left: str, columns: Sequence[str], right: str, others: Sequence[str]) -> str:
-    return " AND ".join(f"{left}.{one} = {right}.{other}" for one, other in zip(columns, others, strict=False))
+def _equal(left: str, columns: Sequence[str], right: str, others: Sequence[str], dialect: str) -> str:
+    return " AND ".join(
+        f"{left}.{quoted_if_needed(one, dialect)} = {right}.{quoted_if_needed(other, dialect)}"
+        for one, other in zip(columns, others, strict=False)
+    )
 
 
 def explain_tables(missing: Sequence[exp.Table], statement: exp.Expr, schema: Schema) -> TableNotFound:

@@ -91,14 +91,14 @@ class Resolver:
         """
         self._find_unknown(statement)
         if self._unknown:
-            raise explain_columns(self._unknown, self._schema)
+            raise explain_columns(self._unknown, self._schema, self._dialect)
 
     def mends(self, statement: exp.Expr) -> list[Mend]:
         """Return what makes a statement's names right, if all of it is certain. Raises what `check` raises."""
         self._find_unknown(statement)
         mends = [mend for each in self._unknown if (mend := mend_column(each, self._schema)) is not None]
         if len(mends) < len(self._unknown):
-            raise explain_columns(self._unknown, self._schema)
+            raise explain_columns(self._unknown, self._schema, self._dialect)
         return mends
 
     def _find_unknown(self, statement: exp.Expr) -> None:
