@@ -104,6 +104,7 @@ async def test_a_statement_without_end_takes_no_turn_of_others(
         make_sqlite(f"CREATE VIEW a AS {ENDLESS}; CREATE TABLE b (c TEXT); INSERT INTO b VALUES ('told')")
     )
     monkeypatch.setattr(reading, "_VALUE_SECONDS", 20.0)
+    monkeypatch.setattr(reading, "_STATEMENT_SECONDS", 0.5)
     values = await read(source)
     assert (values.values, values.is_complete) == ({"b": {"c": ["told"]}}, False)
     assert not await is_whole(source, values)

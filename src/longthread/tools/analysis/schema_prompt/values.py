@@ -21,7 +21,7 @@ from longthread.tools.analysis.watch import Interrupted, Watch
 
 _VALUE_SECONDS = 3.0
 """Time for all columns of a source; those that have no turn are shown without values."""
-_STATEMENT_SECONDS = 0.5
+_STATEMENT_SECONDS = 1.0
 """Time for one question about a column, so that a large table does not take that of the others."""
 _SIZING = 0.3
 """Share of the time for counting the tables whose size the database does not estimate."""
