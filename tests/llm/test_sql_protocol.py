@@ -165,9 +165,18 @@ def test_a_history_is_shown_as_statements_tables_and_answers() -> None:
         Message("user", "and by city?", id="v"),
     ]
     shown = render_writing(history)
-    assert [message.role for message in shown] == ["user", "assistant", "user", "assistant", "user"]
-    assert shown[1].text == f"```sql\n{COUNT}\n```"
-    lines = shown[2].text.splitlines()
+    assert [message.role for message in shown] == [
+        "user",
+        "assistant",
+        "user",
+        "assistant",
+        "user",
+        "assistant",
+        "user",
+    ]
+    assert shown[1].text == "```sql\nSELECT count(*) FROM busines\n```"
+    assert shown[2].text == "That failed: There is no table busines. Send the corrected SQL."
+    lines = shown[4].text.splitlines()
     assert lines[:4] == ["Result [q1], 3 of 4 rows:", "city | n", "Rome | 3", "奥斯陆 | NULL"]
     assert len(lines[4]) < 120
     assert shown == render_writing(history)
@@ -204,26 +213,3 @@ def test_the_answering_sees_question_statement_and_rows_in_one_message() -> None
 )
 def test_the_day_is_told_where_a_question_depends_on_it(question: str, needs: bool) -> None:
     assert needs_today([Message("user", question), Message("assistant", "Yes, today.")]) is needs
-
-
-def test_of_statements_that_failed_the_last_one_stays() -> None:
-    def attempt(n: int, *, ok: bool = False) -> list[Message]:
-        call = tool_call("run_sql", {"sql": f"SELECT {n}"}, f"c{n}")
-        data = {"query": f"q{n}", "columns": ["n"], "rows": [[n]], "total": 1}
-        told = (
-            {"ok": True, "data": data} if ok else {"ok": False, "error": {"type": "sql_failed", "message": f"No {n}."}}
-        )
-        result = Message("tool", json.dumps(told), tool_call_id=f"c{n}", name="run_sql", id=f"r{n}")
-        return [Message("assistant", "", tool_calls=[call], id=f"a{n}"), result]
-
-    first = [Message("user", "How many?", id="u1"), *attempt(1), *attempt(2), *attempt(3, ok=True)]
-    later = [Message("assistant", "Three [q3].", id="e1"), Message("user", "And now?", id="u2"), *attempt(4)]
-    assert [message.text for message in render_writing([*first, *later, *attempt(5)])] == [
-        "How many?",
-        "```sql\nSELECT 3\n```",
-        "Result [q3], 1 of 1 rows:\nn\n3",
-        "Three [q3].",
-        "And now?",
-        "```sql\nSELECT 5\n```",
-        "That failed: No 5.",
-    ]

@@ -140,38 +140,22 @@ def _is_first_result(messages: Sequence[Message]) -> bool:
 
 
 def render_writing(messages: Sequence[Message]) -> list[Message]:
-    """Convert a history to the form of the writing: statements in fences, results as short tables. Of a question's
-    statements that failed the last one alone stays: a small model repeats what it sees."""
+    """Convert a history to the form of the writing: statements in fences, results as short tables."""
     shown: list[Message] = []
-    failure, given_up = "", _given_up(messages)
-    for place, message in enumerate(messages):
+    failure = ""
+    for message in messages:
         role, text = _written(message)
         if message.role == "tool":
             failure, before = failure_of(message), failure
             # Whom the hints have not helped is told the error alone.
             text = _FIRST_SENTENCE.match(text)[0] if failure and failure == before else text  # type: ignore[index]
-        if not text.strip() or place in given_up:
+        if not text.strip():
             continue
         if shown and shown[-1].role == role:  # some servers refuse two messages of one role in a row
             shown[-1] = Message(role, f"{shown[-1].text}\n\n{text}", id=shown[-1].id)
         else:
             shown.append(Message(role, text, id=message.id))
     return shown
-
-
-def _given_up(messages: Sequence[Message]) -> set[int]:
-    """Return the places of the calls that failed and of their results, where another call of the same question
-    follows."""
-    given_up: set[int] = set()
-    pair: list[int] = []
-    for place, message in enumerate(messages):
-        if message.role == "tool":
-            pair.append(place)
-        elif message.role == "user" or message.tool_calls:
-            if message.tool_calls and pair and failure_of(messages[pair[-1]]):
-                given_up.update(pair)
-            pair = [place] if message.tool_calls else []
-    return given_up
 
 
 def failure_of(message: Message) -> str:
