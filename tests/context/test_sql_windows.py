@@ -231,3 +231,12 @@ async def test_what_was_asked_of_answers_holds_for_those_that_follow(
     async with analyst.store.reading() as tx:
         step = [each for each in await runs.steps_from(tx, "t", 0) if each.kind == "model"][-1]
         assert [each.text for each in (await sent(tx, step)).messages][-1] == answerings[1]
+
+
+async def test_a_question_whose_run_failed_is_no_instruction(open_analyst: OpenAnalyst, shop: str) -> None:
+    failure = ProviderError("bad request", status_code=400)
+    model = ScriptedModel([failure, fence("SELECT COUNT(*) AS n FROM customers"), "3 [q1]."])
+    analyst = await open_analyst(model)
+    assert (await ask(analyst, "Which city is first?", shop))[-1].type == "failed"
+    assert (await ask(analyst, "How many customers?", shop))[-1].data["answer"] == "3 [q1]."
+    assert "Which city" not in model.calls[-1].messages[-1].text

@@ -118,6 +118,8 @@ def test_the_kernel_tells_the_user_of_a_socket() -> None:
         with socket.create_connection(own) as calling:
             assert peers._find_user(calling.getsockname(), own) == os.geteuid()
             assert peers._find_user(("127.0.0.1", 1), own) is None
+        with socket.create_server(("127.0.0.1", 0)) as another:  # no end of a connection, though it has the port
+            assert peers._find_user(another.getsockname(), own) is None
 
 
 def test_without_the_systems_table_the_headers_decide(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

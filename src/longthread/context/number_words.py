@@ -18,16 +18,17 @@ _WORDS = {
 }
 
 
-def _scaled(below: str, scale: str) -> str:
+def _add_scale(below: str, scale: str) -> str:
     """Return the pattern of numbers with one more scale than those of `below`."""
     comma = "" if scale == "hundred" else ",?"
     return rf"(?:(?:{below}|a)[-\s]+{scale}(?:{comma}\s+(?:and\s+)?{below})?|{below})"
 
 
 _BELOW_100 = rf"(?:(?:{'|'.join(_TENS)})(?:[-\s](?:{'|'.join(_UNITS)}))?|{'|'.join([*_TEENS, *_UNITS])})"
-_BELOW_1000 = _scaled(_BELOW_100, "hundred")
+_BELOW_1000 = _add_scale(_BELOW_100, "hundred")
 _ENGLISH = re.compile(
-    rf"(?<![\w-]){_scaled(_scaled(_BELOW_1000, 'thousand'), 'million')}(?![\w-]|\s+(?:{'|'.join(_SCALES)})\b)", re.I
+    rf"(?<![\w-]){_add_scale(_add_scale(_BELOW_1000, 'thousand'), 'million')}(?![\w-]|\s+(?:{'|'.join(_SCALES)})\b)",
+    re.I,
 )  # not in "twenty-first"
 
 _SIGNS = ("零〇", "一壹", "二两兩贰貳", "三叁參", "四肆", "五伍", "六陆陸", "七柒", "八捌", "九玖")

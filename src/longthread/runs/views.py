@@ -97,14 +97,15 @@ def _instructing(spots: Sequence[WindowMessage]) -> list[WindowMessage]:
     """Return the newest messages of the user that no query answered: "amounts in thousands of euros" holds for the
     answers that follow."""
     found: list[WindowMessage] = []
-    has_query = False
+    roles: set[str] = set()
     for spot in reversed(spots):
-        if spot.entry.role == "tool":
-            has_query = True
-        elif spot.entry.role == "user":
-            if not has_query and len(spot.entry.text) <= _INSTRUCTION:
-                found.insert(0, spot)
-            has_query = False
+        if spot.entry.role != "user":
+            roles.add(spot.entry.role)
+            continue
+        # Without any answer it is a question whose run failed.
+        if roles == {"assistant"} and len(spot.entry.text) <= _INSTRUCTION:
+            found.insert(0, spot)
+        roles = set()
     return found[-_INSTRUCTIONS:]
 
 

@@ -203,10 +203,10 @@ def analyst(
 
     async def work() -> dict[str, Any]:
         outcomes: list[AnalystOutcome] = []
-        taught = None if file is not None else await _taught(str(source))
-        questions = read_questions(file) if file is not None else taught.questions if taught else []
-        folder = databases or (file.parent if file is not None else Path())
-        address = taught.address if taught else source
+        taught = await _read_taught(source) if file is None and source is not None else None
+        questions = taught.questions if taught is not None else read_questions(file or Path())
+        folder = databases or (file or Path()).parent
+        address = taught.address if taught is not None else source
         asked = [
             [(question, address or str(find_database(folder, question.database))) for question in thread]
             for thread in sample(in_conversations(questions, follow_ups=follow_ups), count, seed)
@@ -247,7 +247,7 @@ class _Taught:
     questions: Sequence[SqlQuestion]
 
 
-async def _taught(name: str) -> _Taught:
+async def _read_taught(name: str) -> _Taught:
     """Read a source of the store and its examples with SQL. Raises DefinitionNotFound; InvalidInput: it has none."""
     from longthread.model.catalog import source_of
     from longthread.store import catalog

@@ -27,6 +27,9 @@ _NO_COOKIE = 0xFFFFFFFF
 _ANY_STATE = 0xFFFFFFFF
 _HEADER = struct.Struct("=IHHII")
 """Of a netlink message: length, type, flags, number, sender."""
+_PORTS = struct.Struct("!HH")
+"""Of the socket's two ends, its own first: 0 of a listener, which the kernel tells where no connection is."""
+_PORTS_AT = _HEADER.size + 4
 _OWNER = struct.Struct("=II")
 """User and inode: what ends an `inet_diag_msg`."""
 _OWNER_AT = _HEADER.size + 64
@@ -75,6 +78,8 @@ def _find_user(peer: tuple[str, int], own: tuple[str, int]) -> int | None:
             kernel.sendto(header + body, (0, 0))
             reply = kernel.recv(4096)
         if _HEADER.unpack_from(reply)[1] != _SOCK_DIAG_BY_FAMILY:
+            return None
+        if _PORTS.unpack_from(reply, _PORTS_AT) != (peer[1], own[1]):
             return None
         user, inode = _OWNER.unpack_from(reply, _OWNER_AT)
     except (OSError, struct.error):

@@ -24,7 +24,7 @@ _WORDS = """
 
 
 @cache
-def _reserved(dialect: str) -> frozenset[str]:
+def _read_reserved(dialect: str) -> frozenset[str]:
     words = frozenset(_WORDS.split())
     if dialect != "mysql":
         return words
@@ -37,7 +37,7 @@ def _reserved(dialect: str) -> frozenset[str]:
 def quoted_if_needed(name: str, dialect: str) -> str:
     """A name as SQL: an identifier that is quoted where its characters, its case or a reserved word ask for it."""
     plain = _FOLDED if dialect == "postgresql" else _PLAIN
-    return name if plain.fullmatch(name) and name.casefold() not in _reserved(dialect) else quoted(name, dialect)
+    return name if plain.fullmatch(name) and name.casefold() not in _read_reserved(dialect) else quoted(name, dialect)
 
 
 def quoted_label(label: str, sql: str, dialect: str) -> str:

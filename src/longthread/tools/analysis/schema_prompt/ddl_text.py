@@ -153,9 +153,9 @@ class _Form:
         keys = self.keys_of(table)
         parts = [self._column(column, table, keys.get(column.name)) for column in table.columns]
         if len(table.primary_key) > 1:
-            parts.append(f"PRIMARY KEY ({self._listed(table.primary_key)})")
+            parts.append(f"PRIMARY KEY ({self._join_names(table.primary_key)})")
         parts += [
-            f"FOREIGN KEY ({self._listed(key.columns)}) {self._references(key)}"
+            f"FOREIGN KEY ({self._join_names(key.columns)}) {self._references(key)}"
             for key in table.foreign_keys
             if len(key.columns) > 1
         ]
@@ -184,9 +184,9 @@ class _Form:
     def _references(self, key: ForeignKey) -> str:
         target = self.schema.tables.get(key.table)
         name = quoted_label(key.table, "" if target is None else target.sql, self.dialect)
-        return f"REFERENCES {name} ({self._listed(key.references)})"
+        return f"REFERENCES {name} ({self._join_names(key.references)})"
 
-    def _listed(self, names: Sequence[str]) -> str:
+    def _join_names(self, names: Sequence[str]) -> str:
         return ", ".join(quoted_if_needed(name, self.dialect) for name in names)
 
 
