@@ -10,6 +10,7 @@ import pytest
 
 from longthread.errors import QuestionsInvalid, SourceNotFound
 from longthread.testing.gold_questions import (
+    SqlQuestion,
     find_database,
     have_same_rows,
     in_conversations,
@@ -53,9 +54,12 @@ def test_conversations_are_asked_on_request_and_a_sample_is_the_same_for_a_seed(
     questions = read_questions(written(tmp_path, "\n".join(json.dumps(row) for row in OURS)))
     assert [len(thread) for thread in in_conversations(questions, follow_ups=False)] == [1]
     assert [len(thread) for thread in in_conversations(questions, follow_ups=True)] == [2]
-    many = [[each] for each in questions * 5]
-    assert sample(many, 4, 7) == sample(many, 4, 7) != sample(many, 4, 8)
-    assert sample(many, None, 7) == many
+    many = [[SqlQuestion(name, str(number), ("SELECT 1",))] for number in range(10) for name in ("shop", "bank")]
+    chosen = sample(many, 8, 7)
+    assert chosen == sample(many, 8, 7) != sample(many, 8, 8)
+    by_database = [*many[::2], *many[1::2]]
+    assert [thread for thread in by_database if thread in chosen] == chosen, "those of one database stand together"
+    assert sample(many, None, 7) == by_database
 
 
 def test_a_database_is_found_beside_or_in_a_folder_of_its_name(tmp_path: Path) -> None:
