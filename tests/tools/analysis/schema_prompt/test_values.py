@@ -51,7 +51,7 @@ async def test_values_and_ranges_are_those_of_all_rows(
     assert values.values == {
         "orders": {"status": ["closed", "open"], "mixed": ["2020-01-02", "2021-01-01", "unknown"], "late": ["only"]}
     }
-    assert values.ranges == {"orders": {"day": ["2020-01-02", "2025-06-22"], "due": ["2020-02-03", "2025-07-23"]}}
+    assert values.ranges == {"orders": {"day": ["2020-01-02", "2025-06-22"], "due": ["2020", "2025"]}}
     assert values.is_complete
 
 
@@ -59,6 +59,9 @@ async def test_values_and_ranges_are_those_of_all_rows(
     ("type_name", "held", "note"),
     [
         ("DATE", ["2020-01-02", "2020-01-02 10:00"], "2020-01-02"),
+        ("DATE", ["2020-01-02", "2020-01-04"], "2020-01-02 to 2020-01-04"),
+        ("DATE", ["2020-01-02", "2020-03-04"], "2020-01 to 2020-03"),
+        ("DATE", ["2020-01-02", "2024-01-02"], "2020 to 2024"),
         ("TIME", ["09:30:00.000", "17:00:00.000"], "09:30:00.000 to 17:00:00.000"),
         ("TIMESTAMP", ["1700000000123", "1800000000456"], "1700000000123 to 1800000000456"),
         ("DATE", ["2020-01-02", "soon"], ""),
@@ -74,6 +77,21 @@ async def test_a_range_is_told_if_its_ends_are_dates(
     source = await opened(make_sqlite(f"CREATE TABLE t (c {type_name})", t=[(each,) for each in held]))
     values = await read(source)
     assert (values.note_of("t", "c"), values.is_complete) == (note, True)
+
+
+async def test_a_range_stands_once_in_its_table(opened: Any, make_sqlite: Any) -> None:
+    source = await opened(
+        make_sqlite(
+            "CREATE TABLE t (made DATE, sent DATE, paid DATE); CREATE TABLE u (made DATE)",
+            t=[("2020-01-02", "2020-02-03", "2021-01-01"), ("2024-01-02", "2024-05-06", "2021-02-02")],
+            u=[("2020-01-02",), ("2024-01-02",)],
+        )
+    )
+    values = await read(source)
+    assert values.ranges == {
+        "t": {"made": ["2020", "2024"], "paid": ["2021-01", "2021-02"]},
+        "u": {"made": ["2020", "2024"]},
+    }
 
 
 async def test_a_column_without_its_turn_leaves_the_look_incomplete(

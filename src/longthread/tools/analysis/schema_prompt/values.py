@@ -115,7 +115,9 @@ class _Reader:
         if (is_date or (values and all(map(_DATE.fullmatch, values)))) and (
             bounds := self._bounds(table, name, is_date=is_date)
         ):
-            self._read.ranges.setdefault(table.label, {})[column.name] = bounds
+            ranges = self._read.ranges.setdefault(table.label, {})
+            if bounds not in ranges.values():  # the columns before tell it
+                ranges[column.name] = bounds
             return
         if is_date or (values and not _is_few(values)):
             return
@@ -134,12 +136,13 @@ class _Reader:
 
     def _bounds(self, table: Table, name: str, *, is_date: bool) -> list[str]:
         """Return the least and the greatest value of all rows, or the one day that both are; nothing, unless both are
-        dates or a short value of a date's type. An index answers each by itself."""
+        dates or a short value of a date's type. Of texts they show the format; of dates they are as short as tells
+        them apart, since each digit is a token. An index answers each by itself."""
         row = self._ask(f"SELECT (SELECT min({name}) FROM {table.sql}), (SELECT max({name}) FROM {table.sql})")[0]
         bounds = [] if row[0] is None else [str(bound) for bound in row]
         if all(map(_DATE.fullmatch, bounds)):
             bounds = list(dict.fromkeys(bound[:_DAY] for bound in bounds))
-            return bounds if is_date or len(bounds) > 1 else []
+            return _shorten(bounds) if is_date else bounds if len(bounds) > 1 else []
         return bounds if is_date and not any(map(_DATE.fullmatch, bounds)) and _is_few(set(bounds)) else []
 
     def _count(self, table: Table) -> int:
@@ -164,6 +167,14 @@ class _Reader:
                 raise _TooLong from None
         self._was_late = False
         return rows
+
+
+def _shorten(days: Sequence[str]) -> list[str]:
+    """Return the years of two days, or their months if they are of one year; days of one month as they are."""
+    for length in (len("2024"), len("2024-05")):
+        if len(shortened := list(dict.fromkeys(day[:length] for day in days))) > 1:
+            return shortened
+    return list(days)
 
 
 def _is_view(table: Table) -> bool:
