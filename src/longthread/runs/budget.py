@@ -71,8 +71,9 @@ class Budget:
         # Before the call: its text belongs to the summary, not to the last reply.
         context.message_id = new_id()
         started, clock = datetime.now(UTC), time.monotonic()
-        # The demo model only answers questions: the digest serves.
-        written = None if context.run.model == DEMO else await self._written(context, digest)
+        # The demo model only answers questions, and a model of the SQL protocol is for statements: the digest serves.
+        is_writer = context.run.model != DEMO and context.protocol != "sql"
+        written = await self._written(context, digest) if is_writer else None
         if written and (invented := {*_NUMBER.findall(written)} - {*_NUMBER.findall(digest)}):
             _log.warning("The progress summary had numbers that no query gave: %s", ", ".join(sorted(invented)[:5]))
             written = ""

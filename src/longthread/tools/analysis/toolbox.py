@@ -13,6 +13,7 @@ from longthread.errors import ColumnNotFound, InvalidInput, SqlFailed, SqlRefuse
 from longthread.model.statements import statement_form
 from longthread.tools.analysis.engine import SourceConnection
 from longthread.tools.analysis.likely_tables import Likely
+from longthread.tools.analysis.names.ambiguous import ways_to_write
 from longthread.tools.analysis.nearest import notes_of
 from longthread.tools.analysis.profile import count_rows, profile
 from longthread.tools.analysis.result import Result
@@ -277,7 +278,7 @@ async def run_query(source: Source, sql: str, *, mends: bool = False) -> dict[st
             lambda connection: connection.fetch(run, limits, keep=limits.rows, cell=limits.cell_characters)
         )
     except SqlFailed as error:
-        raise _hinted(error, schema, sql) from error
+        raise await asyncio.to_thread(_hinted, error, source, schema, sql) from error
     elapsed = round((time.monotonic() - started) * 1000)
     notes = [*mended, *_losses(source, schema, sql), *await notes_of(source, schema, sql)]
     observed = result.observed(limits, limits.rows, beside=len("".join([sql, *notes]).encode()))
@@ -290,16 +291,15 @@ def _losses(source: Source, schema: Schema, sql: str) -> list[str]:
     return [note for label, note in labelled if label in schema.tables and label.casefold() in sql.casefold()]
 
 
-def _hinted(error: SqlFailed, schema: Schema, sql: str) -> SqlFailed:
+def _hinted(error: SqlFailed, source: Source, schema: Schema, sql: str) -> SqlFailed:
     """Adds the nearest names to an error of the database."""
     reason = error.reason
     # Of the tables in the query, if there are any.
     asked = [table for table in schema.tables.values() if table.label.casefold() in sql.casefold()]
     if ambiguous := _AMBIGUOUS.search(reason):
         name = next(filter(None, ambiguous.groups()))
-        owners = [table.label for table in asked if name.casefold() in (each.name.casefold() for each in table.columns)]
-        where = f" {name} is in {' and in '.join(owners)}" if owners else ""
-        return SqlFailed(reason=f"{reason}{where}: write the table's name or alias before it.")
+        ways = " or ".join(ways_to_write(name, source.judge(sql, schema).tree, schema))
+        return SqlFailed(reason=f"{reason} Write {ways or 'the name of its table or its alias before it'}.")
     unknown = _UNKNOWN.search(reason)
     if unknown is None:
         return error

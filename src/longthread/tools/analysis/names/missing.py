@@ -71,17 +71,12 @@ class UnknownColumn:
 
 @dataclass(frozen=True, slots=True)
 class Mend:
-    """A replacement of the characters `begin` to `end` of a statement, and what it changes."""
+    """A replacement of the characters `begin` to `end` of a statement, and the note that tells of it."""
 
     begin: int
     end: int
     text: str
-    label: str
-    column: str
-
-    @property
-    def note(self) -> str:
-        return f"{self.label} was read as {self.text}.{self.column}, the only source here with that column."
+    note: str
 
 
 def mend_column(unknown: UnknownColumn, schema: Schema) -> Mend | None:
@@ -96,7 +91,9 @@ def mend_column(unknown: UnknownColumn, schema: Schema) -> Mend | None:
     begin, end = qualifier.meta.get("start"), qualifier.meta.get("end")
     if begin is None or end is None or len(unknown.column.parts) != 2 or _joins(unknown.column, having[0]):
         return None
-    return Mend(begin, end + 1, having[0].written, unknown.label, unknown.column.name)
+    written = having[0].written
+    note = f"{unknown.label} was read as {written}.{unknown.column.name}, the only source here with that column."
+    return Mend(begin, end + 1, written, note)
 
 
 def _may_lack_table(unknown: UnknownColumn, source: SightedSource, schema: Schema) -> bool:

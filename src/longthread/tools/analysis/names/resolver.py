@@ -15,6 +15,7 @@ from sqlglot import exp
 
 from longthread.errors import SqlRefused, TableNotFound
 from longthread.tools.analysis.guard import sqlglot_name
+from longthread.tools.analysis.names.ambiguous import mend_ambiguous
 from longthread.tools.analysis.names.missing import (
     Columns,
     Mend,
@@ -57,6 +58,7 @@ _BACKTICKS = "In double quotes or single ones it is a text in MySQL: write a nam
 class _Frame:
     """The scope of one SELECT: its sources by name, as they are written and with their tables; its own aliases."""
 
+    query: exp.Select
     sources: dict[str, Columns] = field(default_factory=dict)
     written: dict[str, str] = field(default_factory=dict)
     tables: dict[str, Table] = field(default_factory=dict)
@@ -80,6 +82,7 @@ class Resolver:
                 self._by_name.setdefault(name, []).append(table)
         self._mentioned: set[str] = set()
         self._unknown: list[UnknownColumn] = []
+        self._ambiguous: list[Mend] = []
         self._missing: list[exp.Table] = []
 
     def check(self, statement: exp.Expr) -> None:
@@ -99,10 +102,10 @@ class Resolver:
         mends = [mend for each in self._unknown if (mend := mend_column(each, self._schema)) is not None]
         if len(mends) < len(self._unknown):
             raise explain_columns(self._unknown, self._schema, self._dialect)
-        return mends
+        return [*mends, *self._ambiguous]
 
     def _find_unknown(self, statement: exp.Expr) -> None:
-        self._unknown, self._missing = [], []
+        self._unknown, self._ambiguous, self._missing = [], [], []
         try:
             self._check(statement)
         except (AttributeError, RecursionError) as error:
@@ -152,7 +155,7 @@ class Resolver:
         return seen
 
     def _select(self, query: exp.Select, tables: SchemaTables, outer: Sequence[_Frame]) -> Columns:
-        frame = _Frame()
+        frame = _Frame(query)
         frames = [*outer, frame]
         for item in _from_items(query):
             name = self._alias(item)
@@ -246,6 +249,15 @@ class Resolver:
         elif isinstance(name, exp.Identifier) and not self._is_known(name, frames):
             note = _TEXT if self._is_text(name) else ""
             self._unknown.append(UnknownColumn(column, self._compared(name), _sighted(frames), note=note))
+        elif isinstance(name, exp.Identifier) and (mend := self._mend_ambiguous(column, frames[-1])) is not None:
+            self._ambiguous.append(mend)
+
+    def _mend_ambiguous(self, column: exp.Column, frame: _Frame) -> Mend | None:
+        key = self._compared(column.this)
+        owners = {name: frame.written[name] for name, columns in frame.sources.items() if columns and key in columns}
+        if len(owners) < 2 or key in frame.given or None in frame.sources.values():
+            return None
+        return mend_ambiguous(column, frame.query, owners, self._compared)
 
     def _qualified(self, column: exp.Column, qualifier: exp.Expr, name: exp.Expr, frames: Sequence[_Frame]) -> None:
         owner = self._compared(qualifier)
