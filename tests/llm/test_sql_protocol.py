@@ -9,14 +9,17 @@ import pytest
 
 from longthread.llm.json_protocol import ActionCall, Finish, Malformed
 from longthread.llm.sql_protocol import (
+    OR_WORDS,
     find_statement,
     is_answering,
+    is_talk,
     needs_today,
     parse_answer,
     parse_written,
     place_of_answered,
     render_answering,
     render_writing,
+    sql_prompt,
 )
 from longthread.messages.message import Message, tool_call
 from longthread.model.statements import statement_form
@@ -213,3 +216,56 @@ def test_the_answering_sees_question_statement_and_rows_in_one_message() -> None
 )
 def test_the_day_is_told_where_a_question_depends_on_it(question: str, needs: bool) -> None:
     assert needs_today([Message("user", question), Message("assistant", "Yes, today.")]) is needs
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        "Hello!",
+        "thanks, that helps",
+        "ok",
+        "What can you do?",
+        "Who are you?",
+        "I want amounts in thousands of euros.",
+        "Remember that I work in sales",
+        "From now on answer in French, please.",
+        "你好",
+        "谢谢！",
+        "你是谁？",
+        "你能做什么？",
+        "请记住我只看德国的数据",
+        "以后金额都用万元",
+        "请用中文回答",
+        "我希望金额以万元显示",
+    ],
+)
+def test_a_message_that_may_ask_for_no_data_may_be_answered_in_words(message: str) -> None:
+    assert is_talk(message)
+    told = sql_prompt(dialect="sqlite", schema="CREATE TABLE t (a);", today=None, answering=False, talks=True)
+    assert told.endswith(OR_WORDS)
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        "What is the total population in cities by country?",
+        "top 5 customers by revenue",
+        "and by country?",
+        "only 2023",
+        "How many users have no address?",
+        "Great Britain: customers by city",
+        "Show all orders of Helpful Ltd",
+        "I want to know the revenue by year",
+        "We need the number of orders for each city",
+        "按城市统计订单数",
+        "有多少位男性患者？",
+        "好评最多的是哪些商品？",
+        "不同城市有几家店？",
+        "用户有多少？",
+        "那么2023年呢",
+        "我想知道每个城市的人口",
+    ],
+)
+def test_a_question_about_data_is_answered_with_sql_alone(message: str) -> None:
+    assert not is_talk(message)
+    assert OR_WORDS not in sql_prompt(dialect="sqlite", schema="", today=None, answering=False)

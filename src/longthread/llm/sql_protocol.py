@@ -27,8 +27,9 @@ from longthread.view.tier1 import digest_of
 from longthread.view.tokens import ANY
 
 WRITING = """\
-You write one {dialect} SELECT that answers the question. Reply with the SQL in a ```sql fence and nothing else. \
-If the question needs no data, answer it in words instead."""
+You write one {dialect} SELECT that answers the question. Reply with the SQL in a ```sql fence and nothing else."""
+OR_WORDS = "If the message asks for no data, answer it in words instead."
+"""Said of a message that may ask for none: elsewhere it makes a small model leave out what the question groups by."""
 ANSWERING = """\
 Answer the question in one or two sentences, in its language, from the rows of the query alone. \
 Behind each number write the query's label in brackets. If the rows do not answer the question, say so."""
@@ -63,6 +64,20 @@ _RELATIVE = re.compile(
     re.I,
 )
 """Words of a time that depends on the day on which they are said."""
+_TALK = re.compile(
+    r"^\W*(?:hi|hello|hey|good (?:morning|afternoon|evening|night|job|work)|thanks?|thank you|thx|cheers|ok|okay|great|"
+    r"nice|perfect|cool|well done|sorry|bye|goodbye|help|test|yes|no)\b(?:\W+\w+){0,3}\W*$"
+    r"|\b(?:who|what|how) are you\b|\bwhat can you\b|\bcan you (?:help|do|speak|read|see|remember)\b|\byour name\b"
+    r"|^\W*(?:please,? )?(?:remember|forget|note|always|never|from now on|call me|my name is|i am|i'm|i like|i prefer|"
+    r"(?:i|we) (?:want|need|would like)(?! to\b| a list\b| the\b| all\b)|we are|we prefer|use|speak|answer|reply|"
+    r"explain|translate)\b"
+    r"|^\W*(?:你好|您好|嗨|早上好|下午好|晚上好|谢谢|多谢|感谢|好的|好吧|不错|很好|太好了|辛苦了|对不起|再见|帮助|测试|是的|不是)"
+    r".{0,10}$|[你您]是[谁什]|[你您](?:能|可以|会)(?:做|干|帮|记)|[你您]叫什么"
+    r"|^\W*请?(?:记住|忘记|忘掉|以后|今后|从现在起|每次|总是|始终|一律|我叫|我是|我喜欢|我偏好|我们是|解释|翻译)"
+    r"|^\W*(?:请|请你)?(?:使?用).{1,8}(?:回答|回复|表示|显示|单位)|^\W*我(?:想|要|希望)(?!知道|看|查|了解|问|找|统计|分析)",
+    re.I,
+)
+"""What people say beside questions: thanks, questions about the analyst, wishes."""
 
 
 def sql_prompt(
@@ -71,19 +86,22 @@ def sql_prompt(
     schema: str,
     today: datetime | None,
     answering: bool,
+    talks: bool = False,
     continues: str | None = None,
     instructions: str | None = None,
     most: int | None = None,
 ) -> str:
     """Return the system prompt of the writing, with the schema, or of the answering.
 
-    `today` is None where no question needs it. `instructions` are an agent's own; `most` is the tokens of the whole,
+    `today` is None where no question needs it. `talks` says that the newest message may ask for no data. `instructions`
+    are an agent's own; `most` is the tokens of the whole,
     which is cut in its middle. None: no limit.
     """
     rules = ANSWERING if answering else WRITING.format(dialect=_ENGINES.get(dialect, dialect))
     parts = [*([instructions] if instructions else []), rules]
     if not answering:
         parts += [f"Schema:\n{schema}", *([f"Today is {today:%Y-%m-%d}."] if today is not None else [])]
+        parts += [OR_WORDS] if talks else []
     head = "\n\n".join(parts)
     if most is not None:
         head = digest_of(head, most, ANY).text
@@ -94,6 +112,11 @@ def needs_today(messages: Sequence[Message]) -> bool:
     """Return whether a question speaks of a time that depends on the day. Where none does, a small model that is told
     the day filters by it all the same."""
     return any(message.role == "user" and _RELATIVE.search(str(message.text)) for message in messages)
+
+
+def is_talk(message: str) -> bool:
+    """Return whether a user's message may ask for no data: thanks, a wish, a question about the analyst itself."""
+    return _TALK.search(message) is not None
 
 
 def is_answering(messages: Sequence[Message]) -> bool:

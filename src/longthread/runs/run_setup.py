@@ -10,7 +10,7 @@ from typing import Any
 from longthread.context.business_terms import questions_of, taught
 from longthread.context.system_prompt import system_prompt
 from longthread.llm.models import reply_limit
-from longthread.llm.sql_protocol import needs_today, sql_prompt
+from longthread.llm.sql_protocol import is_talk, needs_today, sql_prompt
 from longthread.model.semantics import SemanticLayer
 from longthread.runs.assignment import Assignment
 from longthread.runs.builtin_tools import fitting_memories, offered_when_needed, own_tools, tells_whole_schema
@@ -127,7 +127,10 @@ def _prompt(
         if context.protocol != "sql":
             is_whole = is_analyst and tells_whole_schema(context)
             return system_prompt(dialect=dialect, schema=schema, is_whole=is_whole, most=most, **shared)
-        told = shared | {"today": today if needs_today(context.window.messages) else None}
+        told = shared | {
+            "today": today if needs_today(context.window.messages) else None,
+            "talks": is_talk(run.question),
+        }
         return sql_prompt(dialect=dialect or "", schema=schema, answering=context.answering, most=most, **told)
 
     return make
