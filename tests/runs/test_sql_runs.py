@@ -210,12 +210,21 @@ async def test_a_model_that_repeats_a_failing_statement_pauses_with_what_was_don
     open_analyst: OpenAnalyst, shop: str
 ) -> None:
     wrong = fence("SELECT COUNT(*) FROM customer")
-    model = ScriptedModel([*[wrong] * 4, "There are 59 businesses [q3]."])
+    model = ScriptedModel([wrong] * 4)
     analyst = await open_analyst(model)
     events = await ask(analyst, "How many customers?", shop, protocol="sql", max_steps=12)
     assert (events[-1].type, events[-1].data["reason"]) == ("paused", "repeated")
-    summary = events[-1].data["summary"]
-    assert "59" not in summary and "customer" in summary, "no query gave that number"
+    assert "customer" in events[-1].data["summary"]
+    assert len(model.calls) == 4, "a model that writes SQL is not asked for a report"
+
+
+async def test_a_report_has_no_number_that_no_query_gave(open_analyst: OpenAnalyst, shop: str) -> None:
+    wrong = call("run_sql", sql="SELECT COUNT(*) FROM customer")
+    model = ScriptedModel([*[wrong] * 4, finish("There are 59 businesses [q3].")])
+    analyst = await open_analyst(model)
+    events = await ask(analyst, "How many customers?", shop, max_steps=12)
+    assert (events[-1].type, events[-1].data["reason"]) == ("paused", "repeated")
+    assert "59" not in events[-1].data["summary"] and "customer" in events[-1].data["summary"]
 
 
 async def test_after_two_failures_of_a_kind_the_error_stands_alone_and_another_reply_is_drawn(
