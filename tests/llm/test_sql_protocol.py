@@ -218,6 +218,16 @@ def test_the_day_is_told_where_a_question_depends_on_it(question: str, needs: bo
     assert needs_today([Message("user", question), Message("assistant", "Yes, today.")]) is needs
 
 
+def test_a_failed_statement_that_is_sent_again_stands_once() -> None:
+    again = error("You sent this statement before, and it failed.")
+    history = [ASKED, made(), error("one"), made("SELECT 2"), error("two"), made(f"{COUNT};"), again]
+    shown = [message.text for message in render_writing(history)]
+    assert len(shown) == 5 and shown[1] == "```sql\nSELECT 2\n```"
+    assert sum(COUNT in text for text in shown) == 1 and COUNT in shown[3]
+    later = [*history, Message("user", "And now?", id="u"), made(), error("one")]
+    assert sum(COUNT in message.text for message in render_writing(later)) == 2, "another question may fail alike"
+
+
 @pytest.mark.parametrize(
     "message",
     [

@@ -15,6 +15,7 @@ from datetime import datetime
 from typing import Any
 
 from longthread.context.system_prompt import continued_note
+from longthread.errors import SqlRepeated
 from longthread.llm.json_protocol import ActionCall, Finish, Malformed, ParsedReply, parse_reply
 from longthread.llm.sql_reply import WORDS_BESIDE, sql_of
 from longthread.messages.message import Message
@@ -166,7 +167,7 @@ def render_writing(messages: Sequence[Message]) -> list[Message]:
     """Convert a history to the form of the writing: statements in fences, results as short tables."""
     shown: list[Message] = []
     failure = ""
-    for message in messages:
+    for message in without_repeated(messages):
         role, text = _written(message)
         if message.role == "tool":
             failure, before = failure_of(message), failure
@@ -181,6 +182,26 @@ def render_writing(messages: Sequence[Message]) -> list[Message]:
     return shown
 
 
+def without_repeated(messages: Sequence[Message]) -> list[Message]:
+    """Return a history without the failed statements that were sent again, and their errors: the last one stands for
+    them. A model that sees a statement twice writes it a third time."""
+    kept: list[Message] = []
+    failed: set[str] = set()
+    for place in range(len(messages) - 1, -1, -1):
+        message = messages[place]
+        if message.role == "user":
+            failed.clear()
+        result = messages[place + 1] if place + 1 < len(messages) else None
+        if message.tool_calls and result is not None and failure_of(result):
+            form = statement_form(str(message.tool_calls[0]["args"].get("sql", "")))
+            if form and form in failed:
+                kept.pop()  # its error
+                continue
+            failed.add(form)
+        kept.append(message)
+    return kept[::-1]
+
+
 def failure_of(message: Message) -> str:
     """Return the type of a result's error; empty for another message."""
     error = observation_of(str(message.text)).get("error") if message.role == "tool" else None
@@ -188,9 +209,9 @@ def failure_of(message: Message) -> str:
 
 
 def is_stuck(messages: Sequence[Message]) -> bool:
-    """Return whether the last two results are errors of one type."""
+    """Return whether the last statement had failed before, or the last two results are errors of one type."""
     kinds = [failure_of(message) for message in messages if message.role == "tool"][-2:]
-    return len(kinds) == 2 and kinds[0] == kinds[1] != ""
+    return kinds[-1:] == [SqlRepeated.code] or (len(kinds) == 2 and kinds[0] == kinds[1] != "")
 
 
 def _written(message: Message) -> tuple[Any, str]:
