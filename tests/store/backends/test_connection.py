@@ -16,8 +16,9 @@ from longthread.store import log
 from longthread.store.backends import sqlite
 from longthread.store.backends.sqlite_connection import StoreConnection
 from longthread.store.backends.sqlite_off_loop import OffLoopTransaction
-from longthread.store.driver import one
+from longthread.store.driver import Transaction, one
 from longthread.store.open import open_store
+from longthread.store.queries import Sql
 from longthread.testing.contract.base import branch_ids, draft, extend, thread_with
 
 
@@ -47,6 +48,22 @@ async def test_nothing_runs_here_while_the_thread_may_be_at_work(tmp_path: Path)
         connection.database.execute("SELECT 1")
     with pytest.raises(sqlite3.ProgrammingError, match="closed"):
         await connection.execute("SELECT 1")
+
+
+async def test_who_reads_after_another_has_the_same_connection(tmp_path: Path) -> None:
+    async def cache_size(tx: Transaction) -> int:
+        [row] = await tx.fetch(Sql("PRAGMA cache_size"))
+        return int(row["cache_size"])
+
+    async with open_store(tmp_path / "c.db") as store:
+        async with store.reading() as tx:
+            await tx.fetch(Sql("PRAGMA cache_size = 1234"))
+        for _ in range(sqlite.READERS):
+            async with store.reading() as tx:
+                assert await cache_size(tx) == 1234
+        async with store.reading() as tx, store.reading() as at_once:
+            assert await cache_size(tx) == 1234
+            assert await cache_size(at_once) != 1234
 
 
 async def test_a_store_may_be_closed_while_others_read_and_write(tmp_path: Path) -> None:

@@ -60,7 +60,8 @@ class SqliteDriver:
         self._commit_seconds = QUICK_SECONDS
         self._users = 0
         self._off_loop = False
-        self._readers: asyncio.Queue[StoreConnection] = asyncio.Queue()
+        # The one that was used last comes first: another one would read the schema anew, for as long as many queries.
+        self._readers: asyncio.LifoQueue[StoreConnection] = asyncio.LifoQueue()
         self._all = [writer, *readers]
         for reader in readers:
             self._readers.put_nowait(reader)
