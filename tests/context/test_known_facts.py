@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import pytest
 from tests.analysts import OpenAnalyst
 from tests.context.test_window import spot
 from tests.runs.test_views import check
-from tests.script import call, finish
+from tests.script import call, events_of, finish
 
 from longthread.context.system_prompt import KNOWLEDGE
 from longthread.context.window import FittedView, PreviousCall, ViewRequest, WindowMessage, fit
@@ -18,6 +19,8 @@ from longthread.messages.message import Message, tool_call
 from longthread.model.facts import Facts
 from longthread.model.fold import facts_of
 from longthread.runs.inspect import calls_of, look
+from longthread.runs.views import sent
+from longthread.store import runs
 from longthread.testing import ScriptedChatModel
 
 pytestmark = pytest.mark.one_backend
@@ -117,3 +120,43 @@ async def test_a_view_with_facts_is_told_again_byte_for_byte(open_analyst: OpenA
     [facts] = [entry for entry in seen.entries if entry.how == "facts"]
     assert "rockets" in facts.text
     assert seen.tokens <= seen.step.usage["budget"]
+
+
+@pytest.mark.parametrize("protocol", ["native", "json"])
+async def test_tables_are_told_as_text_and_kept_as_data(open_analyst: OpenAnalyst, shop: str, protocol: Any) -> None:
+    look_around = [call("list_tables"), call("describe_table", table="customers"), finish("Looked.")]
+    model = ScriptedChatModel(look_around)
+    analyst = await open_analyst(model)
+    handle = await analyst.ask("What is there?", source=shop, protocol=protocol, user_id=analyst.settings.user)
+    events = await events_of(handle)
+    prefix = "Observation: " if protocol == "json" else ""
+    listing, description = (made.messages[-1].text for made in model.calls[1:])
+    assert listing == f"{prefix}2 of 2 tables, with their rows:\ncustomers: 3\norders: 3"
+    assert description.startswith(
+        f"{prefix}CREATE TABLE customers ( -- 3 rows.\nid INTEGER PRIMARY KEY,\nname TEXT, -- "
+    )
+    data = [event.data["observation"]["data"] for event in events if event.type == "step_finished"]
+    assert (data[0]["tables"], data[1]["columns"][2]["values"]) == (["customers", "orders"], ["UK", "China"])
+    async with analyst.store.reading() as tx:
+        steps = [step for step in await runs.steps_from(tx, handle.thread_id, 0) if step.kind == "model"]
+        again = await sent(tx, steps[-1])
+        # A call of an earlier version was sent the JSON, and is shown so.
+        earlier = replace(steps[-1], manifest=[segment[:4] for segment in steps[-1].manifest])
+        before = await sent(tx, earlier)
+    assert again.messages[-1].text == description
+    assert json.loads(before.messages[-1].text.removeprefix(prefix))["data"] == data[1]
+
+
+async def test_a_description_that_left_the_view_is_a_known_fact(open_analyst: OpenAnalyst, shop: str) -> None:
+    turns = [(call("run_sql", sql=f"SELECT {n}"), finish(f"{n} so. " * 250)) for n in range(8)]
+    described_once = [call("describe_table", table="customers"), finish("Looked.")]
+    model = ScriptedChatModel([*described_once, *(each for turn in turns for each in turn)])
+    analyst = await open_analyst(model, memory_context_window=6_000)
+    for n in range(1 + len(turns)):
+        handle = await analyst.ask(f"Question {n}?", source=shop, thread_id="t", user_id=analyst.settings.user)
+        assert (await handle.wait()).type == "finished"
+    first, last = ("\n".join(message.text for message in model.calls[n].messages) for n in (1, -1))
+    assert "CREATE TABLE customers ( -- 3 rows." in first and KNOWLEDGE not in first
+    assert "CREATE TABLE customers ( -- 3 rows." not in last
+    known = json.loads(last.split(f"{KNOWLEDGE}\n")[1].split("\n```")[0])
+    assert known["schemas"]["customers"]["columns"][2]["values"] == ["UK", "China"]

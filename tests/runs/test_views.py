@@ -82,7 +82,7 @@ async def test_every_call_is_told_again(open_analyst: OpenAnalyst, protocol: Any
             *(step for n in range(6) for step in (WIDE, finish(f"answer {n} " + "and more " * 40))),
         ]
     )
-    window = await window_for(open_analyst, messages=2_350, protocol=protocol)
+    window = await window_for(open_analyst, messages=2_600, protocol=protocol)
     analyst = await open_analyst(model, memory_context_window=window, memory_summary_threshold=1000)
     thread_id = None
     for n, steps in enumerate([None, None, 2, *[None] * 7]):

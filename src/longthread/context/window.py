@@ -25,6 +25,7 @@ from longthread.model.fold import observation_of
 from longthread.model.ids import new_id
 from longthread.model.interrupted import INTERRUPTED, with_mark
 from longthread.model.manifest import TEXTS, How, Segment, Why
+from longthread.tools.analysis.schema_prompt.observed_text import observed_text
 from longthread.view.attachments import attachment_tokens
 from longthread.view.compose import PreviousView, View, ViewConfig, compose
 from longthread.view.items import BARE_ARGS, FORM, ViewItem, ViewPart
@@ -65,6 +66,8 @@ class WindowMessage:
         """Return the composer's item, with the token estimate of a model family."""
         if family not in self._items:
             item = item_of(self.message, self.entry, family)
+            if self.told is not None:
+                item = replace(item, text=self.told, stored=item.text)
             # Messages of one view may have the same id.
             self._items[family] = item if item.key == self.entry.id else replace(item, key=self.entry.id)
         return self._items[family]
@@ -81,6 +84,11 @@ class WindowMessage:
         """Of a result that describes the source's tables: the observation."""
         is_told = self.message.role == "tool" and self.message.name in EXPLORING
         return observation_of(self.entry.text) if is_told else None
+
+    @cached_property
+    def told(self) -> str | None:
+        """Of such a result: the text that tells it in fewer tokens."""
+        return None if self.explored is None else observed_text(str(self.message.name), self.explored)
 
     @cached_property
     def query(self) -> CitedQuery | None:
@@ -459,6 +467,7 @@ def _json_tokens(value: list[Any], family: str) -> int:
 
 
 def shown_of(message: Message, part: ViewPart) -> Message:
+    """Return a message as a part of the view shows it."""
     seen = readable(message)
     if part.how != "whole" and seen.role == "assistant":
         seen = without_thinking(seen)
@@ -466,7 +475,10 @@ def shown_of(message: Message, part: ViewPart) -> Message:
             # Blocks of content may repeat the calls; only their text stays.
             calls = [{**call, "args": dict(BARE_ARGS)} for call in seen.tool_calls]
             seen = replace(seen, tool_calls=calls, content=str(seen.text))
-    return seen if part.text is None else replace(seen, content=part.text)
+    if part.text is not None:
+        return replace(seen, content=part.text)
+    # The data goes along for who reads no text; no provider is sent it.
+    return replace(seen, content=part.item.text, artifact=part.item.stored) if part.item.stored else seen
 
 
 def spots_of(entries: Iterable[Entry]) -> list[WindowMessage]:

@@ -94,14 +94,14 @@ def _as_json(decision: NextStep) -> str:
 
 
 def conversation_of(messages: Sequence[Message]) -> list[Utterance]:
-    """Messages as the demo model reads them, in both protocols."""
+    """Messages as the demo model reads them, in both protocols. Of a result that is told as text it reads the data."""
     result: list[Utterance] = []
     for number, message in enumerate(messages):
         text = message.text
         if message.role == "system":
             result.append(Utterance("system", text))
         elif message.role == "tool":
-            result.append(Utterance("tool", text, call_id=message.tool_call_id or ""))
+            result.append(Utterance("tool", message.artifact or text, call_id=message.tool_call_id or ""))
         elif message.role == "assistant":
             result.append(_assistant(message, text, number))
         else:
@@ -110,9 +110,8 @@ def conversation_of(messages: Sequence[Message]) -> list[Utterance]:
                 result += [Utterance("system", text)] if KNOWLEDGE in text else []
                 continue
             observed = kind == "observation" or text.startswith(_OBSERVATION)
-            result.append(
-                Utterance("tool", text.removeprefix(_OBSERVATION).strip()) if observed else Utterance("user", text)
-            )
+            data = message.artifact or text.removeprefix(_OBSERVATION).strip()
+            result.append(Utterance("tool", data) if observed else Utterance("user", text))
     return result
 
 

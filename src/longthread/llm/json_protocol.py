@@ -375,6 +375,7 @@ def _observe(shown: list[Message], results: Sequence[Message]) -> None:
     if not results:
         return
     text = "\n".join(f"{OBSERVATION}{result.text}" for result in results)
+    data = results[0].artifact if len(results) == 1 else None
     last = shown[-1] if shown else None
     marks = {"longthread": {"kind": "observation"}}
     if (
@@ -383,6 +384,6 @@ def _observe(shown: list[Message], results: Sequence[Message]) -> None:
         and last.additional_kwargs == marks
         and last.text.startswith(OBSERVATION)
     ):
-        text = f"{last.text}\n{text}"
+        text, data = f"{last.text}\n{text}", None
         shown.pop()
-    shown.append(Message("user", text, additional_kwargs=marks))
+    shown.append(Message("user", text, additional_kwargs=marks, artifact=data))

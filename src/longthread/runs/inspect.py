@@ -138,7 +138,7 @@ async def _entries(tx: Transaction, step: Step, segments: Sequence[Segment], pro
                     ViewEntry(spot.entry.seq, spot.entry.role, "left out", segment.why, None, 0, spot.item.text)
                 )
                 continue
-            text = spot.item.text if part.text is None else part.text
+            text = part.item.text if part.text is None else part.text
             tier = 2 if spot.entry.seq <= edge else 3
             found.append(ViewEntry(spot.entry.seq, spot.entry.role, part.how, None, tier, part.tokens, text))
     first, last, count = _several(earlier, mark + 1, _END)

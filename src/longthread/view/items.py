@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -18,8 +18,8 @@ BARE_CALL = 48
 BARE_ARGS: Mapping[str, Any] = {"left_out": "too long to show"}
 """Stands in place of a call's arguments."""
 
-FORM = 1
-"""How results are shortened now; a manifest names it."""
+FORM, TOLD = 2, 2
+"""How results are shown now, which a manifest names; and the first form that shows those that are told as text."""
 
 _MIDDLE = 80
 """Characters below which a cut text is only its beginning."""
@@ -33,7 +33,7 @@ class ViewItem:
 
     `beside` is the number of attachments. `calls` are the ids of its tool calls, `answers` the id of the call that it
     answers. `extra`, `thinking` and `other` are tokens of calls, thinking and attachments. A `silent` message has only
-    thinking.
+    thinking. `stored` is the JSON of a result whose `text` tells it in fewer tokens.
     """
 
     key: str
@@ -47,6 +47,7 @@ class ViewItem:
     beside: int = 0
     silent: bool = False
     family: str = ANY
+    stored: str = ""
     # Not copied by `replace`.
     _condensed: dict[tuple[int, int], ViewPart] = field(default_factory=dict, init=False, compare=False, repr=False)
     _cut: dict[tuple[int | None, bool, int], ViewPart] = field(
@@ -66,6 +67,11 @@ class ViewItem:
     @cached_property
     def whole(self) -> ViewPart:
         return ViewPart(self, "whole", tokens=self.tokens)
+
+    @cached_property
+    def as_stored(self) -> ViewItem:
+        """The item as forms before `TOLD` show it."""
+        return replace(self, text=self.stored, stored="") if self.stored else self
 
     def condensed(self, limit: int = TOOL_MAX, form: int = FORM) -> ViewPart:
         """Without thinking; a result has about `limit` characters. Silent messages are left out: providers refuse empty

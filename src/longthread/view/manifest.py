@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from longthread.model.manifest import How, Segment, Why
 from longthread.view.condense import TOOL_MAX
-from longthread.view.items import FORM, ViewItem, ViewPart
+from longthread.view.items import FORM, TOLD, ViewItem, ViewPart
 
 Way = tuple[How, Why | None]
 """The how and why of a segment."""
@@ -32,8 +32,10 @@ _ORDER: Sequence[Way] = (
 def segments(parts: Iterable[tuple[int, ViewPart, Why | None]], tool_max: int = TOOL_MAX) -> list[Segment]:
     """The manifest of parts, with seqs and reasons for omission. `tool_max` is the limit of condensed results."""
     found: list[Segment] = []
+    told: set[int] = set()
     first, last, tokens, ways = 0, -1, 0, _NONE
     for seq, part, why in parts:
+        told |= {seq} if part.item.stored else set()
         fitting = _ways(part, why, tool_max)
         common = ways & fitting
         if common and seq == last + 1:
@@ -47,8 +49,15 @@ def segments(parts: Iterable[tuple[int, ViewPart, Why | None]], tool_max: int = 
     if ways:
         found.append(_segment(first, last, tokens, ways))
     limit = None if tool_max == TOOL_MAX else tool_max
-    formed = (replace(each, form=FORM) if each.how in ("condensed", "cut") else each for each in found)
+    formed = (replace(each, form=FORM) if _has_form(each, told) else each for each in found)
     return [replace(each, limit=limit) if each.how == "condensed" else each for each in formed]
+
+
+def _has_form(segment: Segment, told: Iterable[int]) -> bool:
+    """Whether the form decides how a segment is shown; `told` are the seqs of results that are told as text."""
+    if segment.how == "whole":
+        return any(segment.first <= seq <= segment.last for seq in told)
+    return segment.how in ("condensed", "cut")
 
 
 def _segment(first: int, last: int, tokens: int, ways: frozenset[Way]) -> Segment:
@@ -60,6 +69,7 @@ def shown(segment: Segment, item: ViewItem) -> ViewPart | None:
     """The part of an entry in a segment; None if it was left out."""
     if segment.how == "left out" or (segment.why == "stale" and is_observed(item)):
         return None
+    item = item if segment.form >= TOLD else item.as_stored
     if segment.how == "cut":
         # Its present tokens: the entry or the model may have changed.
         return item.cut(segment.limit, bare=segment.bare, form=segment.form)

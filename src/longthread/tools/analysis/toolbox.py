@@ -217,7 +217,7 @@ class _Toolbox:
         found = await self._source.work(lambda connection: profile(connection, table, columns, limits, dialect))
         if name:
             return column_of(schema, table, columns[0], found, limits, comment_from or 0)
-        data = description(schema, table, columns, found, limits, begin)
+        data = {"dialect": dialect, **description(schema, table, columns, found, limits, begin)}
         notes = self._source.notes_on(table.label)
         notes = notes[: count_in(notes, limits.bytes - BESIDE - size_of(data))]
         return data | ({"notes": [*data.get("notes", ()), *notes]} if notes else {})
