@@ -17,7 +17,7 @@ from typing import Any
 from longthread.context.system_prompt import continued_note
 from longthread.errors import SqlRepeated
 from longthread.llm.json_protocol import ActionCall, Finish, Malformed, ParsedReply, parse_reply
-from longthread.llm.sql_reply import WORDS_BESIDE, sql_of
+from longthread.llm.sql_reply import WORDS_BESIDE, argument_of, sql_of
 from longthread.messages.message import Message
 from longthread.model.builtin import QUERIES, RUN_SQL
 from longthread.model.fold import PARSE_ERROR, observation_of
@@ -54,7 +54,6 @@ _BARE = re.compile(
 )
 """The beginning of a statement without a fence, which no sentence has: "With 3 customers, the UK leads"."""
 _FIRST_SENTENCE = re.compile(r".*?(?:\.(?=\s)|\Z)", re.S)
-_ARGUMENTS = ("sql", "query", "statement")
 _RELATIVE = re.compile(
     r"\b(?:today\w*|now|nowadays|current\w*|present\w*|this|these|last|latest|past|previous\w*|prior|recent\w*|next|"
     r"upcoming|coming|future|ago|yesterday\w*|tomorrow\w*|tonight|since|until|till|so far|to date|ytd|mtd|qtd|"
@@ -301,7 +300,7 @@ def find_lone_statement(body: str) -> str | None:
     text = body.strip()
     if "```" in text:
         return find_statement(text) if not _FENCE.sub("", text).strip() else None
-    return _argument(text) or (text if _BARE.match(text) and not WORDS_BESIDE.search(text) else None)
+    return argument_of(text) or (text if _BARE.match(text) and not WORDS_BESIDE.search(text) else None)
 
 
 def find_statement(body: str) -> str | None:
@@ -310,25 +309,9 @@ def find_statement(body: str) -> str | None:
         inside = fence["sql"].strip()
         if _BEGINS.match(inside):
             return inside
-        if sql := _argument(inside):
+        if sql := argument_of(inside):
             return sql
     text = body.strip()
     if _BEGINS.match(text) and not re.search(r"[.!。！]\s*\Z", text):
         return text
-    return _argument(text)
-
-
-def _argument(text: str) -> str | None:
-    """Return the statement of `{"sql": …}`, `{"query": …}` or a call with one of these."""
-    if not text.startswith("{"):
-        return None
-    try:
-        data = json.loads(text)
-    except ValueError:
-        return None
-    for inside in (data, data.get("arguments"), data.get("args"), data.get("parameters")):
-        if isinstance(inside, Mapping):
-            given = [str(inside[name]).strip() for name in _ARGUMENTS if isinstance(inside.get(name), str)]
-            if given and _BEGINS.match(given[0]):
-                return given[0]
-    return None
+    return argument_of(text)
