@@ -122,3 +122,14 @@ async def test_a_chart_of_a_query_that_failed_is_not_of_an_older_result(open_ana
     failed, older = await charted(handle)
     assert "query of this reply failed" in failed["error"]["message"]
     assert older["data"]["result"] == "q1"
+
+
+async def test_a_chart_has_several_measures(open_analyst: OpenAnalyst, shop: str) -> None:
+    sql = "SELECT country, COUNT(*) AS n, MIN(id) AS first FROM customers GROUP BY country"
+    script = [call("run_sql", sql=sql), call("chart", mark="bar", x="country", y="n, first"), finish("Here.")]
+    analyst = await open_analyst(script)
+    handle = await analyst.ask("Chart count and first id by country", source=shop, user_id=analyst.settings.user)
+    assert (await handle.wait()).type == "finished"
+    [made] = await charted(handle)
+    assert made["data"]["measures"] == {"country": "nominal", "n": "quantitative", "first": "quantitative"}
+    assert made["data"]["spec"]["transform"] == [{"fold": ["n", "first"], "as": ["measure", "value"]}]

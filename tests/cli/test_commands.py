@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.llm.servers import completion, serving
 
 from longthread.errors import LongthreadError, StoreReadOnly
 from longthread.model.entry import Draft
@@ -301,3 +302,13 @@ def test_a_foreign_sqlite_file_is_not_taken_for_the_store(run: Run, shop: str) -
     before = Path(shop).read_bytes()
     run("threads", "list", "--database", shop, code=5)
     assert Path(shop).read_bytes() == before
+
+
+def test_an_answer_that_no_query_gave_is_marked(run: Run, shop: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    with serving({"POST /v1/chat/completions": lambda request: completion("59 [q3]", 900)}) as server:
+        monkeypatch.setenv("LLM_BASE_URL", f"{server.url}/v1")
+        arguments = ["ask", "How many customers are there?", "--source", shop, "--model", "qwen2.5:7b"]
+        told = run(*arguments, "--protocol", "native")
+        assert "No query was run for this answer" in told.stderr and "59" in told.stdout
+        found = events(run(*arguments, "--protocol", "native", "--json"))
+    assert [each for each in found if each["type"] == "warning" and each["message"].startswith("No query was run")]
