@@ -218,12 +218,24 @@ def test_the_day_is_told_where_a_question_depends_on_it(question: str, needs: bo
     assert needs_today([Message("user", question), Message("assistant", "Yes, today.")]) is needs
 
 
-def test_a_failed_statement_that_is_sent_again_stands_once() -> None:
-    again = error("You sent this statement before, and it failed.")
-    history = [ASKED, made(), error("one"), made("SELECT 2"), error("two"), made(f"{COUNT};"), again]
+def test_a_model_that_repeats_a_failed_statement_begins_again_after_its_first_one() -> None:
+    again = json.dumps({"ok": False, "error": {"type": "sql_repeated", "message": "You sent this before."}})
+    repeated = Message("tool", again, tool_call_id="c", name="run_sql", id="r")
+    history = [
+        ASKED,
+        made(),
+        error("There is no n. The nearest is m."),
+        made("SELECT 2"),
+        error("two"),
+        made(),
+        repeated,
+    ]
     shown = [message.text for message in render_writing(history)]
-    assert len(shown) == 5 and shown[1] == "```sql\nSELECT 2\n```"
-    assert sum(COUNT in text for text in shown) == 1 and COUNT in shown[3]
+    assert shown == [ASKED.text, f"```sql\n{COUNT}\n```", "That failed: There is no n."]
+    goes_on = [message.text for message in render_writing([*history, made("SELECT 3"), error("three")])]
+    assert [text for text in goes_on if "```" in text] == [
+        f"```sql\n{sql}\n```" for sql in ("SELECT 2", COUNT, "SELECT 3")
+    ]
     later = [*history, Message("user", "And now?", id="u"), made(), error("one")]
     assert sum(COUNT in message.text for message in render_writing(later)) == 2, "another question may fail alike"
 

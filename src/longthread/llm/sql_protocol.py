@@ -166,12 +166,14 @@ def render_writing(messages: Sequence[Message]) -> list[Message]:
     """Convert a history to the form of the writing: statements in fences, results as short tables."""
     shown: list[Message] = []
     failure = ""
-    for message in without_repeated(messages):
+    is_repeated = bool(messages) and failure_of(messages[-1]) == SqlRepeated.code
+    for message in _until_first_failure(messages) if is_repeated else without_repeated(messages):
         role, text = _written(message)
         if message.role == "tool":
             failure, before = failure_of(message), failure
             # Whom the hints have not helped is told the error alone.
-            text = _FIRST_SENTENCE.match(text)[0] if failure and failure == before else text  # type: ignore[index]
+            is_bare = failure and (failure == before or is_repeated)
+            text = _FIRST_SENTENCE.match(text)[0] if is_bare else text  # type: ignore[index]
         if not text.strip():
             continue
         if shown and shown[-1].role == role:  # some servers refuse two messages of one role in a row
@@ -179,6 +181,13 @@ def render_writing(messages: Sequence[Message]) -> list[Message]:
         else:
             shown.append(Message(role, text, id=message.id))
     return shown
+
+
+def _until_first_failure(messages: Sequence[Message]) -> Sequence[Message]:
+    """Return a history up to the first failure of the newest question: a model that repeats itself begins there
+    again."""
+    asked = max((place for place, message in enumerate(messages) if message.role == "user"), default=0)
+    return messages[: next(place for place in range(asked, len(messages)) if failure_of(messages[place])) + 1]
 
 
 def without_repeated(messages: Sequence[Message]) -> list[Message]:

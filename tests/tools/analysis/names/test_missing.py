@@ -67,6 +67,7 @@ AMBIGUOUS = [
     (f"SELECT city_name, count(*) FROM {NEAR} GROUP BY city_name", "r.city_name, count(*)", "GROUP BY r.city_name"),
     (f"SELECT city_name, count(*) FROM {NEAR} GROUP BY g.city_name", "g.city_name, count(*)", "GROUP BY g.city_name"),
     (f"SELECT DISTINCT g.city_name FROM {NEAR} WHERE city_name > 'b'", "g.city_name", "WHERE g.city_name > 'b'"),
+    (f"SELECT DISTINCT g.city_name FROM {NEAR} ORDER BY city_name", "g.city_name", "ORDER BY g.city_name"),
     (
         "SELECT count(*) FROM restaurant r, location l, geographic g WHERE (g.city_name = l.city_name) "
         "AND r.id = l.restaurant_id AND l.city_name = r.city_name AND city_name = 'x'",
@@ -82,7 +83,6 @@ NOT_EQUAL = [
     "SELECT city_name FROM restaurant r JOIN geographic g USING (city_name)",
     "SELECT city_name FROM restaurant r JOIN location l ON r.id = l.restaurant_id "
     "JOIN geographic g ON g.city_name = l.city_name",
-    f"SELECT g.city_name FROM {NEAR} ORDER BY city_name",
     f"SELECT upper(g.city_name) AS city_name FROM {NEAR} GROUP BY city_name",
 ]
 """What a database refuses, or reads in its own way."""
@@ -93,6 +93,14 @@ UNCERTAIN = [
         "county is in geographic: JOIN geographic ON geographic.city_name = T1.city_name.",
     ),
     ("SELECT l.house FROM location l JOIN restaurant r ON l.id = r.id", "Its key is l.restaurant_id = r.id."),
+    (
+        "SELECT r.name FROM restaurant r JOIN location l ON r.id = l.id JOIN reps p ON p.id = r.id",
+        "no column l.id. l has restaurant_id, house, street_name, city_name. Its key is l.restaurant_id = r.id.",
+    ),
+    (
+        "SELECT 1 FROM restaurant r JOIN sales s ON s.id = r.id JOIN reps p ON p.rep_id = s.rep_id",
+        "no column s.id. s has sale_id, sale_price, rep_id. Its key is s.rep_id = p.rep_id.",
+    ),
     ("SELECT 1 FROM restaurant r, location l WHERE l.id = r.id", "l has restaurant_id, house, street_name, city_name."),
     ("SELECT street_name FROM restaurant", "JOIN location ON location.restaurant_id = restaurant.id."),
     ("SELECT first_name FROM sales", "first_name is in reps: JOIN reps ON reps.rep_id = sales.rep_id."),

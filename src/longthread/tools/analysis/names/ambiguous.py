@@ -23,7 +23,7 @@ def mend_ambiguous(
         owners: the sources that have the column, as `compare` folds their names, with their names as SQL.
     """
     key, begin = compare(column.this), column.this.meta.get("start")
-    if begin is None or _is_output(column, query, key, compare) or not _are_equal(query, key, set(owners), compare):
+    if begin is None or not _are_equal(query, key, set(owners), compare):
         return None
     grouped = query.args["group"].expressions if query.args.get("group") else []
     read = [
@@ -36,19 +36,6 @@ def mend_ambiguous(
     where = " and ".join(owners.values())
     note = f"{column.name} was read as {owner}.{column.name}: the joins make it equal in {where}."
     return Mend(begin, begin, f"{owner}.", note)
-
-
-def _is_output(column: exp.Column, query: exp.Select, key: str, compare: Callable[[exp.Expr], str]) -> bool:
-    """Return whether a column stands in ORDER BY and names a column of the result, which is not ambiguous."""
-    node: exp.Expr = column
-    while node.parent is not None and node.parent is not query:
-        node = node.parent
-    if node.arg_key != "order":
-        return False
-    names = (
-        item.args.get("alias") or item.this for item in query.expressions if isinstance(item, exp.Alias | exp.Column)
-    )
-    return key in {compare(name) for name in names if isinstance(name, exp.Identifier)}
 
 
 def _are_equal(query: exp.Select, key: str, owners: set[str], compare: Callable[[exp.Expr], str]) -> bool:

@@ -153,6 +153,8 @@ def explain_columns(unknown: Sequence[UnknownColumn], schema: Schema, dialect: s
 
 def _explanation(unknown: UnknownColumn, schema: Schema, dialect: str) -> str:
     name, having, owner = unknown.column.name, unknown.having(), unknown.owner
+    if owner is not None and any(_joins(unknown.column, source) for source in having):
+        return " ".join(filter(None, [_key_of(unknown, owner, dialect), unknown.note]))
     lacking = _lacking(unknown, schema)
     meant = [table for table in lacking if owner is None and _is_named(table, unknown)][:1]
     places = _places(name, meant or lacking, unknown.sources, dialect)
@@ -176,17 +178,19 @@ def _out_of_sight(unknown: UnknownColumn, meant: Sequence[Table]) -> str:
 
 
 def _written_as(unknown: UnknownColumn, having: Sequence[SightedSource], dialect: str) -> str:
-    """Return how to write a column that other sources in sight have: not where it would be joined with itself."""
-    owner = unknown.owner
+    """Return how to write a column that other sources in sight have."""
     names = [
         f"{source.written}.{quoted_if_needed((source.columns or {})[unknown.key], dialect)}"
         for source in having[:_PLACES]
     ]
     if all(source.is_outer for source in having):
         return f"{names[0]} is of the query around this one."
-    if owner is None or not any(_joins(unknown.column, source) for source in having):
-        return f"Write {' or '.join(names)}."
-    others = [source for source in unknown.sources if source is not owner]
+    return f"Write {' or '.join(names)}."
+
+
+def _key_of(unknown: UnknownColumn, owner: SightedSource, dialect: str) -> str:
+    """Return what a source has, and its key to another source, where its join names a column that the other has."""
+    others = [source for source in unknown.sources if source.key != owner.key]
     condition = _condition(owner.table, others, dialect, owner.written) if owner.table is not None else None
     return f"{_contents(owner)}." + (f" Its key is {condition}." if condition else "")
 
