@@ -6,14 +6,14 @@ from __future__ import annotations
 import logging
 import time
 from math import inf
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 from urllib.parse import urlsplit
 
 from longthread.errors import StoreError
 from longthread.llm.chat import ChatModel
 from longthread.llm.failures import ProviderError
 from longthread.llm.models import context_window
-from longthread.llm.providers import is_near
+from longthread.llm.providers import bare_name, is_near
 from longthread.model.run import Protocol
 from longthread.settings import Settings
 from longthread.store import windows
@@ -23,6 +23,8 @@ from longthread.store.windows import AssumedWindow
 if TYPE_CHECKING:
     from longthread.llm.server_facts import ServerWindow
 
+WindowOrigin = Literal["server", "known", "measured", "setting", "assumed"]
+"""Its server told the window, it is known by the model's name, a refused call told it, it is set, or nobody knows."""
 _READ_AGAIN = 3600.0
 """How often a process reads the learned windows again, in seconds."""
 _ASK_AGAIN = 300.0
@@ -99,6 +101,25 @@ class ContextWindows:
         """Store the window that a model's endpoint reports. If that fails, this process still knows it."""
         await self._learn(await self._assume_window(model), tokens)
 
+    async def find_out(self, model: ChatModel) -> tuple[int, WindowOrigin]:
+        """Return the window of a model that has just answered, and how it is known. One that neither its server nor its
+        name tells is measured. Raises StoreError."""
+        self._told.pop((model.address, model.name), None)
+        tokens, assumed = await self._of(model), await self._assume_window(model)
+        if self._told.get((model.address, model.name), (None, -inf))[0] is not None:
+            return tokens, "server"
+        if self._learned.get(assumed, (None, -inf))[0] is not None:
+            return tokens, "measured"
+        if self._settings.memory_context_window or model.window is not None:
+            return tokens, "setting" if self._settings.memory_context_window else "known"
+        from longthread.llm.model_check import measure_window
+
+        measured = await measure_window(model)
+        if measured is None:
+            return tokens, "assumed"
+        await self._learn(assumed, measured)
+        return measured, "measured"
+
     async def settle(self, model: ChatModel, tokens: int) -> int:
         """Return the window of a model that has just answered, in place of `tokens`, if its server could not tell it
         before: the model is in memory now. It is stored for the next time that it is not."""
@@ -116,7 +137,7 @@ class ContextWindows:
 
     def server_of(self, name: str) -> str:
         """Return the kind of the server that told the window of a model of this name; empty if none did."""
-        names = {name, name.partition(":")[2]}
+        names = {name, bare_name(name)}
         return next((told.server for (_, each), (told, _) in self._told.items() if told and each in names), "")
 
     async def _learn(self, assumed: AssumedWindow, tokens: int) -> None:

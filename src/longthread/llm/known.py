@@ -25,13 +25,14 @@ _WINDOWS = (
     ("o3", 200_000),
     ("o4", 200_000),
     ("claude", _CLAUDE),
+    ("gemini-", 1_048_576),
 )
 """Tokens of context of models whose names begin so; the first that fits is it. LangChain's profiles say the same."""
 _RESPONSES_ONLY = re.compile(r"codex|^(?:gpt-5(?:\.\d+)?-pro|o[13]-pro|computer-use|gpt-5\.6-sol|o\d.*-deep-research)")
 
 
 def window_of(model: str) -> int | None:
-    """Return the context window of a model of OpenAI or Anthropic, in tokens; None if its name is unknown."""
+    """Return the context window of a model of OpenAI, Anthropic or Google, in tokens; None if its name is unknown."""
     return next((tokens for name, tokens in _WINDOWS if model.startswith(name)), None)
 
 

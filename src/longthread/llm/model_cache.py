@@ -8,18 +8,16 @@ from contextlib import AsyncExitStack
 from types import MappingProxyType
 from typing import Any
 
-from pydantic import SecretStr
-
 from longthread.llm.chat import ChatModel
 from longthread.llm.models import RunModels, model_name
-from longthread.llm.provider_keys import with_key
+from longthread.llm.provider_keys import Connection, apply_connection
 from longthread.settings import Settings
 
 MODELS = 16
 """Cached models; the oldest is evicted first. A run may still use it; the server closes its idle connections."""
 ModelFactory = Callable[[str, Settings], Any]
 """Makes the model of a name: a `ChatModel`, or one of LangChain's."""
-NO_KEYS: Mapping[str, SecretStr] = MappingProxyType({})
+NO_CONNECTIONS: Mapping[str, Connection] = MappingProxyType({})
 _SETTINGS = {"temperature": "temperature", "max_tokens": "max_tokens", "timeout_seconds": "timeout"}
 """Keys of an agent's config, and the settings that they override."""
 
@@ -30,18 +28,20 @@ class ModelCache:
         self._factory = factory
         self._made: dict[tuple[str, Settings], ChatModel] = {}
 
-    def models(self, name: str | None, config: Mapping[str, Any], keys: Mapping[str, SecretStr] = NO_KEYS) -> RunModels:
-        """Return a run's models: as named, else the agent's config's, else the settings'. `keys` are its user's own, by
-        provider. Raises ModelUnavailable."""
+    def models(
+        self, name: str | None, config: Mapping[str, Any], connections: Mapping[str, Connection] = NO_CONNECTIONS
+    ) -> RunModels:
+        """Return a run's models: as named, else the agent's config's, else the settings'. `connections` are what its
+        user has connected, by provider. Raises ModelUnavailable."""
         chosen = model_name(name or config.get("model"), self._settings)
         fallback = config.get("fallback_model") or self._settings.fallback_model
         fallback = fallback if fallback != chosen else None
         return RunModels(
             name=chosen,
-            model=self._model(chosen, config, keys),
+            model=self._model(chosen, config, connections),
             settings=self._settings.model_copy(update=_own(config)),
             own={ours: theirs for theirs, ours in _SETTINGS.items() if theirs in config},
-            fallback=self._model(fallback, config, keys) if fallback else None,
+            fallback=self._model(fallback, config, connections) if fallback else None,
             fallback_name=fallback or "",
             retries=config.get("retry_attempts", self._settings.retry_attempts),
         )
@@ -51,14 +51,14 @@ class ModelCache:
             for model in self._made.values():
                 stack.push_async_callback(model.close)
 
-    def _model(self, name: str, config: Mapping[str, Any], keys: Mapping[str, SecretStr]) -> ChatModel:
+    def _model(self, name: str, config: Mapping[str, Any], connections: Mapping[str, Connection]) -> ChatModel:
         own = _own(config)
-        settings = with_key(name, self._settings, keys)
+        made_as, settings = apply_connection(name, self._settings, connections)
         key = json.dumps([name, own]), settings
         if key not in self._made:
             while len(self._made) >= MODELS:
                 del self._made[next(iter(self._made))]
-            self._made[key] = _as_ours(self._factory(name, settings.model_copy(update=own) if own else settings))
+            self._made[key] = _as_ours(self._factory(made_as, settings.model_copy(update=own) if own else settings))
         return self._made[key]
 
 

@@ -4,19 +4,18 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
+from urllib.parse import urlsplit, urlunsplit
 
 import httpx
 from pydantic import SecretStr
 
-from longthread.errors import KeyRefused, ProviderUnreachable
+from longthread.errors import InvalidInput, KeyRefused, ProviderUnreachable
 from longthread.llm import anthropic
-from longthread.llm.provider_keys import KeyProvider
-from longthread.llm.providers import LOCAL_SERVERS, address_of
+from longthread.llm.providers import ADDRESSES, LOCAL_SERVERS, OWN, ROWS, is_near, read_provider
 from longthread.llm.server_facts import ask_json
-from longthread.settings import Settings
 
 PROVIDER_SECONDS = 5.0
 LOCAL_SECONDS = 0.5
@@ -26,6 +25,10 @@ WHOLE_SECONDS = 15.0
 _MOST = 1000
 _LISTS: Mapping[str, str] = {"anthropic": "/v1/models?limit=1000", "google_genai": "/models?pageSize=1000"}
 """The paths of lists below the providers' addresses; those of others are `/models`."""
+_NO_LIST = frozenset({404, 405, 501})
+"""What an API without a list answers."""
+_ENDINGS = ("/v1", "/v2", "/v3", "/v4")
+_SILENT = "It does not answer."
 _NO_CHAT = re.compile(r"embed|whisper|tts|dall-e|image|moderation|transcribe|realtime|audio|sora|babbage|davinci|guard")
 
 
@@ -38,34 +41,110 @@ class LocalServer:
     models: tuple[str, ...]
 
 
-async def models_of(provider: KeyProvider, key: SecretStr, settings: Settings) -> list[str]:
-    """Return the chat models that a provider lists for a key, which was given for it, as they are asked; so it tells
-    whether the key is right. No token is used.
+async def models_of(provider: str, key: SecretStr | None, url: str) -> list[str]:
+    """Return the models that a provider or server lists for a key, which was given for its address, as they are asked;
+    so it tells whether the key is right. No token is used. Of a vendor's models, those that are for chat. An API
+    may have no list.
 
     Raises:
         KeyRefused: the provider does not take the key.
         ProviderUnreachable: it does not answer, or not with a list.
     """
-    url, secret = address_of(provider, settings) + _LISTS.get(provider, "/models"), key.get_secret_value()
+    listed = await _ask_list(provider, key, url)
+    if isinstance(listed, int):
+        if listed in _NO_LIST:
+            return []
+        raise ProviderUnreachable(provider=provider, reason=f"It answers {listed}.")
+    return listed
+
+
+async def find_models(provider: str, key: SecretStr | None, given: str) -> tuple[str, list[str] | None]:
+    """Return the base URL of an API at or below an address that a person gives, and its models; None: it answers, and
+    has no list. Raises InvalidInput, KeyRefused, ProviderUnreachable."""
+    url = read_address(given)
+    if urlsplit(url).path.endswith(_ENDINGS) or provider in ADDRESSES:
+        places = [url]
+    else:
+        places = [f"{url}/openai/v1"] if provider == "azure" else [url, f"{url}/v1"]
+    unlisted: ProviderUnreachable | None = None
+    for place in places:
+        try:
+            listed = await _ask_list(provider, key, place)
+        except ProviderUnreachable as error:
+            if error.reason == _SILENT:
+                raise
+            unlisted = error
+            continue
+        if isinstance(listed, list):
+            return place, listed
+        if listed not in _NO_LIST:
+            unlisted = ProviderUnreachable(provider=provider, reason=f"It answers {listed}.")
+    if unlisted is not None:
+        raise unlisted
+    return places[-1], None
+
+
+def read_address(text: str) -> str:
+    """Return the base URL in what a person gives: `gpu:8000`, `http://gpu:8000/v1/`, or the address of a list or of
+    questions. Raises InvalidInput."""
+    text = text.strip()
+    if "://" not in text:
+        text = f"http://{text}" if is_near(f"http://{text}") else f"https://{text}"
+    try:
+        parts = urlsplit(text)
+        wrong = parts.scheme not in {"http", "https"} or not parts.hostname or parts.port == 0
+    except ValueError:
+        wrong = True
+    if wrong or not text.isprintable() or " " in text:
+        raise InvalidInput(reason="This is no address of a server. Give one such as http://localhost:11434/v1.")
+    if parts.username is not None or parts.password is not None or parts.query or parts.fragment:
+        raise InvalidInput(
+            reason="The address has a user, a password or a query. Give it without, and the key in its own field."
+        )
+    path = parts.path.rstrip("/")
+    for ending in ("/chat/completions", "/models"):
+        path = path.removesuffix(ending)
+    return urlunsplit(parts._replace(path=path.rstrip("/")))
+
+
+async def _ask_list(provider: str, key: SecretStr | None, url: str) -> list[str] | int:
+    """Return the models that an address lists, or the status of its refusal. Raises as `models_of` does."""
+    url, secret = url + _LISTS.get(provider, "/models"), key.get_secret_value() if key is not None else ""
     if provider == "anthropic":
         headers = {"x-api-key": secret, "anthropic-version": anthropic.VERSION}
     else:
         headers = {"x-goog-api-key": secret} if provider == "google_genai" else {"authorization": f"Bearer {secret}"}
-    expect_key(provider, key)
+    if key is None:
+        headers = {}
+    else:
+        expect_key(provider, key)
     try:
-        # httpx's limit is of one read, and there may be many.
-        async with httpx.AsyncClient(timeout=PROVIDER_SECONDS) as client, asyncio.timeout(WHOLE_SECONDS):
+        # httpx's limit is of one read, and there may be many. No proxy reaches this machine or network.
+        async with (
+            httpx.AsyncClient(timeout=PROVIDER_SECONDS, trust_env=not is_near(url)) as client,
+            asyncio.timeout(WHOLE_SECONDS),
+        ):
             listed = await _listed(client, url, headers)
     except (httpx.HTTPError, ValueError, TimeoutError) as error:
         raise ProviderUnreachable(provider=provider, reason=_reason(error)) from error
     if isinstance(listed, int):
-        if listed in {400, 401, 403}:  # Google says 400 of a wrong key
+        if listed in {401, 403} or (listed == 400 and provider in ROWS):  # Google says 400 of a wrong key
             raise KeyRefused(provider=provider, reason=f"it answers {listed}.")
-        raise ProviderUnreachable(provider=provider, reason=f"It answers {listed}.")
-    return [f"{provider}:{name}" for name in listed if _NO_CHAT.search(name) is None]
+        return listed
+    return _asked_as(provider, listed)
 
 
-def expect_key(provider: KeyProvider, key: SecretStr) -> None:
+def _asked_as(provider: str, names: Sequence[str]) -> list[str]:
+    """Return the names by which models are asked. All models of a server of one's own are; `own` without a name is the
+    one of LLM_BASE_URL."""
+    if provider == OWN:
+        return [f"openai:{name}" if read_provider(name) else name for name in names]
+    if provider not in ROWS:
+        return [f"{provider}/{name}" for name in names]
+    return [f"{provider}:{name}" for name in names if _NO_CHAT.search(name) is None]
+
+
+def expect_key(provider: str, key: SecretStr) -> None:
     """Raise KeyRefused if no header can hold the key."""
     secret = key.get_secret_value()
     if not secret.isascii() or not secret.isprintable():
@@ -110,4 +189,4 @@ def _names(answer: Any) -> list[str]:
 
 def _reason(error: Exception) -> str:
     """What happened, without what the request held."""
-    return "It does not answer." if isinstance(error, httpx.HTTPError | TimeoutError) else "It answers something else."
+    return _SILENT if isinstance(error, httpx.HTTPError | TimeoutError) else "It answers something else."

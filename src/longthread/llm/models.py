@@ -18,7 +18,7 @@ from longthread.llm.chat import ChatModel
 from longthread.llm.credentials import key_for
 from longthread.llm.failures import BadRequest, ConnectionBroken, TimedOut, constructor_errors, first_line, status_of
 from longthread.llm.known import needs_responses, window_of
-from longthread.llm.providers import LOCAL_SERVERS, address_of, is_near, split_name
+from longthread.llm.providers import ADDRESSES, LOCAL_SERVERS, OWN, ROWS, address_of, is_near, split_name
 from longthread.settings import Settings
 
 DEMO = "demo"
@@ -26,8 +26,12 @@ DEMO = "demo"
 DEFAULT_WINDOW = 32_000
 """Tokens of context that are safe to assume for an unknown model."""
 
-_EXTRAS = {"google_genai": "google", "ollama": "ollama"}
 _KEYS = {"openai": "OPENAI_API_KEY", "anthropic": "ANTHROPIC_API_KEY", "google_genai": "GOOGLE_API_KEY"}
+_COMPATIBLE = {"google_genai": "/openai"}
+"""The paths of compatible APIs below the providers' addresses."""
+_NOT_CONNECTED = (
+    "Its server is not connected: connect it on the page (Connect a model, beside the question), or set LLM_BASE_URL."
+)
 _MAX_TOKENS = {"google_genai": "max_output_tokens", "ollama": "num_predict"}
 _HINTS = {
     401: "Check the key: LLM_API_KEY with a base URL, else the provider's own, such as OPENAI_API_KEY.",
@@ -73,8 +77,8 @@ def resolve_model(name: str | None, settings: Settings) -> ChatModel:
 
     `ollama:…`, `lmstudio:…`, `llamacpp:…` and `vllm:…` are models of a server on this machine, at its usual port.
     With a base URL configured, a name without a provider's prefix is a model of that OpenAI-compatible server, and so
-    is `openai:…`. These and `anthropic:…` are the core's own; other providers are LangChain's. The model does not
-    retry: the run does.
+    is `openai:…`. These and `anthropic:…` are the core's own, and so are the providers in `ROWS` for which LangChain
+    has no package here. Others are LangChain's. The model does not retry: the run does.
 
     Raises:
         ModelUnavailable: its package or its key is missing, or the name is incomplete.
@@ -86,19 +90,26 @@ def resolve_model(name: str | None, settings: Settings) -> ChatModel:
 
         return DemoModel()
     provider, model = split_name(name, settings)
-    if provider in LOCAL_SERVERS and not (provider == "ollama" and _installed(provider)):
+    if provider in LOCAL_SERVERS and not _installed(provider):
         return _openai_model(name, model, f"http://127.0.0.1:{LOCAL_SERVERS[provider]}/v1", None, settings)
     if provider == "openai" and settings.base_url:
         return _openai_model(name, model, settings.base_url, key_for(settings.base_url, settings), settings)
+    if provider == OWN or (provider in ROWS and provider not in ADDRESSES and provider not in LOCAL_SERVERS):
+        raise ModelUnavailable(model=name, reason=_NOT_CONNECTED)
     key = _key(name, provider, settings)
     if provider == "anthropic" and key is not None:
         return _anthropic_model(name, model, key, settings)
     if provider == "openai" and not needs_responses(model):
         return _openai_model(name, model, address_of(provider, settings), key, settings)
+    if provider in ROWS and provider != "openai" and not _installed(provider):
+        url = address_of(provider, settings) + _COMPATIBLE.get(provider, "")
+        return _openai_model(name, model, url, key, settings, reports_usage=ROWS[provider].reports_usage)
     return _langchain_model(name, provider, model, key, settings)
 
 
-def _openai_model(name: str, model: str, url: str, key: SecretStr | None, settings: Settings) -> ChatModel:
+def _openai_model(
+    name: str, model: str, url: str, key: SecretStr | None, settings: Settings, *, reports_usage: bool = True
+) -> ChatModel:
     """Return a model of OpenAI or a compatible server: several take only `max_tokens`, and silently ignore
     `max_completion_tokens`."""
     from longthread.llm import openai
@@ -112,7 +123,7 @@ def _openai_model(name: str, model: str, url: str, key: SecretStr | None, settin
         max_tokens=settings.max_tokens,
         temperature=settings.temperature,
         limit_name="max_completion_tokens" if is_openai else "max_tokens",
-        reports_usage=settings.stream_usage or is_openai,
+        reports_usage=reports_usage and (settings.stream_usage or is_openai),
         is_openai=is_openai,
         is_near=is_near(url),
         window=window_of(model),
@@ -131,7 +142,7 @@ def _anthropic_model(name: str, model: str, key: SecretStr, settings: Settings) 
 
 def _langchain_model(name: str, provider: str, model: str, key: SecretStr | None, settings: Settings) -> ChatModel:
     def refused(error: Exception) -> ModelUnavailable:
-        reason = _missing_package(provider, error) if isinstance(error, ImportError) else first_line(error)
+        reason = _missing_package(error) if isinstance(error, ImportError) else first_line(error)
         return ModelUnavailable(model=name, reason=reason)
 
     with constructor_errors(refused):
@@ -140,15 +151,15 @@ def _langchain_model(name: str, provider: str, model: str, key: SecretStr | None
         return langchain_model(model, provider, _options(provider, settings), key, settings)
 
 
-def _missing_package(provider: str, error: ImportError) -> str:
-    if _installed(provider):
-        return first_line(error)  # which names the package of a provider that has no extra
-    return f"Its package is not installed: `{install_command(_EXTRAS.get(provider, 'langchain'))}`."
+def _missing_package(error: ImportError) -> str:
+    if importlib.util.find_spec("langchain") is not None:
+        return first_line(error)  # which names the provider's own package
+    return f"Its package is not installed: `{install_command('langchain')}`."
 
 
 def _installed(provider: str) -> bool:
-    packages = ["langchain", *([f"langchain_{provider}"] if provider in _EXTRAS else [])]
-    return all(importlib.util.find_spec(package) is not None for package in packages)
+    """Return whether LangChain has its package for a provider. Without one, the core speaks to it."""
+    return all(importlib.util.find_spec(package) is not None for package in ("langchain", f"langchain_{provider}"))
 
 
 def context_window(model: ChatModel, settings: Settings | None = None) -> int:
@@ -242,8 +253,9 @@ def _key(name: str, provider: str, settings: Settings) -> SecretStr | None:
     """Return the key that was given for the provider's address. Raises ModelUnavailable: it needs one."""
     address = address_of(provider, settings)
     key = key_for(address, settings)
-    if key is None and provider in _KEYS and (provider != "google_genai" or _installed(provider)):
-        reason = f"It needs a key: set {_KEYS[provider]} in the environment or in .env."
+    if key is None and provider in ADDRESSES and (provider in _KEYS or not _installed(provider)):
+        variable = _KEYS.get(provider, "LLM_API_KEY, beside LONGTHREAD_MODEL,")
+        reason = f"It needs a key: enter it on the page, or set {variable} in the environment or in .env."
         if settings.api_key is not None:
             reason += " LLM_API_KEY only goes to LLM_BASE_URL, or else to the provider of LONGTHREAD_MODEL."
         raise ModelUnavailable(model=name, reason=reason)

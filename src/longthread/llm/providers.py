@@ -4,33 +4,88 @@ from __future__ import annotations
 
 import ipaddress
 from collections.abc import Mapping
+from dataclasses import dataclass
 from urllib.parse import urlsplit
 
 from longthread.errors import ModelUnavailable
 from longthread.settings import Settings
 
+OWN = "own"
+"""What the models of a user's own servers begin with: `own:NAME/model`."""
+
+
+@dataclass(frozen=True, slots=True)
+class ProviderRow:
+    """A provider that a person can connect, by the `id` that its models' names begin with.
+
+    `addresses` are its base URLs, the usual one first. A provider without one has an address for each customer, or is a
+    server that listens at `port` of this machine by default. `reports_usage`: it takes `stream_options`.
+    """
+
+    id: str
+    name: str
+    chinese_name: str = ""
+    addresses: tuple[str, ...] = ()
+    port: int | None = None
+    reports_usage: bool = True
+
+
+ROWS: Mapping[str, ProviderRow] = {
+    row.id: row
+    for row in (
+        ProviderRow("openai", "OpenAI", addresses=("https://api.openai.com/v1",)),
+        ProviderRow("anthropic", "Anthropic", addresses=("https://api.anthropic.com",)),
+        ProviderRow("google_genai", "Google Gemini", addresses=("https://generativelanguage.googleapis.com/v1beta",)),
+        ProviderRow("deepseek", "DeepSeek", "DeepSeek 深度求索", ("https://api.deepseek.com",)),
+        ProviderRow(
+            "dashscope",
+            "Qwen (DashScope)",
+            "通义千问（DashScope）",
+            (
+                "https://dashscope.aliyuncs.com/compatible-mode/v1",
+                "https://dashscope-intl.aliyuncs.com/compatible-mode/v1",
+            ),
+        ),
+        ProviderRow(
+            "zhipu", "Zhipu GLM", "智谱 GLM", ("https://open.bigmodel.cn/api/paas/v4", "https://api.z.ai/api/paas/v4")
+        ),
+        ProviderRow(
+            "moonshot", "Moonshot Kimi", "月之暗面 Kimi", ("https://api.moonshot.cn/v1", "https://api.moonshot.ai/v1")
+        ),
+        ProviderRow(
+            "siliconflow",
+            "SiliconFlow",
+            "硅基流动 SiliconFlow",
+            ("https://api.siliconflow.cn/v1", "https://api.siliconflow.com/v1"),
+        ),
+        ProviderRow("minimax", "MiniMax", addresses=("https://api.minimaxi.com/v1", "https://api.minimax.io/v1")),
+        ProviderRow("openrouter", "OpenRouter", addresses=("https://openrouter.ai/api/v1",)),
+        ProviderRow("azure", "Azure OpenAI"),
+        ProviderRow("groq", "Groq", addresses=("https://api.groq.com/openai/v1",)),
+        ProviderRow("mistralai", "Mistral AI", addresses=("https://api.mistral.ai/v1",), reports_usage=False),
+        ProviderRow("xai", "xAI", addresses=("https://api.x.ai/v1",)),
+        ProviderRow("ollama", "Ollama", port=11434),
+        ProviderRow("lmstudio", "LM Studio", port=1234),
+        ProviderRow("vllm", "vLLM", port=8000),
+        ProviderRow("llamacpp", "llama.cpp", port=8080),
+    )
+}
+"""The one list of providers, for the API and the page."""
+LOCAL_SERVERS: Mapping[str, int] = {row.id: row.port for row in ROWS.values() if row.port is not None}
+"""Servers with an OpenAI-compatible API, as providers, and the ports where they listen on this machine by default."""
+ADDRESSES: Mapping[str, str] = {row.id: row.addresses[0] for row in ROWS.values() if row.addresses}
+"""The usual base URLs of vendors."""
 PROVIDERS = frozenset(
     (
-        *("anthropic", "anthropic_bedrock", "azure_ai", "azure_openai", "baseten", "bedrock", "bedrock_converse"),
-        *("bedrock_mantle_anthropic", "bedrock_mantle_openai", "cohere", "deepseek", "fireworks"),
-        *("google_anthropic_vertex", "google_genai", "google_vertexai", "groq", "huggingface", "ibm", "langsmith"),
-        *("litellm", "meta", "mistralai", "nvidia", "ollama", "openai", "openrouter", "perplexity", "together"),
-        *("upstage", "xai", "lmstudio", "llamacpp", "vllm"),
+        *ROWS,
+        OWN,
+        *("anthropic_bedrock", "azure_ai", "azure_openai", "baseten", "bedrock", "bedrock_converse"),
+        *("bedrock_mantle_anthropic", "bedrock_mantle_openai", "cohere", "fireworks"),
+        *("google_anthropic_vertex", "google_vertexai", "huggingface", "ibm", "langsmith"),
+        *("litellm", "meta", "nvidia", "perplexity", "together", "upstage"),
     )
 )
-"""The providers of the core, those that LangChain knows, and servers on this machine."""
-LOCAL_SERVERS: Mapping[str, int] = {"ollama": 11434, "lmstudio": 1234, "llamacpp": 8080, "vllm": 8000}
-"""Servers with an OpenAI-compatible API, as providers, and the ports where they listen on this machine by default."""
-ADDRESSES: Mapping[str, str] = {
-    "anthropic": "https://api.anthropic.com",
-    "deepseek": "https://api.deepseek.com",
-    "google_genai": "https://generativelanguage.googleapis.com/v1beta",
-    "groq": "https://api.groq.com/openai/v1",
-    "mistralai": "https://api.mistral.ai/v1",
-    "openai": "https://api.openai.com/v1",
-    "xai": "https://api.x.ai/v1",
-}
-"""The base URLs of vendors."""
+"""Those that can be connected, users' own servers, and those that LangChain knows."""
 _WINDOW_SETTINGS = {
     "Ollama": "OLLAMA_CONTEXT_LENGTH, or `num_ctx` in the Modelfile",
     "llama.cpp": "its `--ctx-size`",
@@ -44,8 +99,7 @@ def split_name(name: str, settings: Settings) -> tuple[str, str]:
     """Split a name into provider and model. A colon may belong to the model: `qwen2.5:7b` names no provider. Raises
     ModelUnavailable: the name says no provider, or no model."""
     head, colon, tail = name.partition(":")
-    provider = head.replace("-", "_").lower()
-    if colon and provider in PROVIDERS:
+    if provider := read_provider(name):
         if not tail:
             raise ModelUnavailable(model=name, reason=f"After `{head}:` comes the name of a model.")
         return provider, tail
@@ -65,6 +119,19 @@ def split_name(name: str, settings: Settings) -> tuple[str, str]:
             f"for an OpenAI-compatible server (Ollama, vLLM, LM Studio) {server}."
         )
     raise ModelUnavailable(model=name, reason=reason)
+
+
+def read_provider(name: str) -> str:
+    """Return the provider that a name begins with; empty: it begins with none."""
+    head, colon, _ = name.partition(":")
+    provider = head.replace("-", "_").lower()
+    return provider if colon and provider in PROVIDERS else ""
+
+
+def bare_name(name: str) -> str:
+    """Return what a model with a provider's prefix, or an own server's, is called there."""
+    head, _, tail = name.partition(":")
+    return tail.partition("/")[2] if head == OWN else tail
 
 
 def provider_of(name: str, settings: Settings) -> str:

@@ -57,7 +57,8 @@ class Analyst:
         sources: opens the sources of threads.
         results: the results of queries, by pages and as files.
         recaller, memories: old messages and facts.
-        keys: the keys of providers that users have entered.
+        keys: the providers and servers that users have connected, with their keys.
+        windows: the context windows of models.
         claims: a server's claims of runs that nobody executes, and of jobs; `claims.start()` begins.
         pruner: writes summaries in the background.
         ask: the same as `runs.ask`.
@@ -88,7 +89,7 @@ class Analyst:
         )
         self.sources = Sources(store, settings)
         self.threads = Threads(services, self.sources)
-        self.keys = ProviderKeys(store, settings)
+        self.keys, self.windows = ProviderKeys(store, settings), windows
         self.runs = Runs(services, self.threads, self.sources, models, self.keys)
         self.deletions = ThreadDeletions(services, self.threads, self.runs)
         self.queue = Queue(services)

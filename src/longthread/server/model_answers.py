@@ -6,7 +6,7 @@ from typing import Literal
 
 from typing_extensions import TypedDict
 
-from longthread.llm.provider_keys import KeyProvider
+from longthread.llm.context_windows import WindowOrigin
 from longthread.model.run import Protocol
 from longthread.server.answers import Timestamp
 
@@ -25,10 +25,19 @@ class ModelInfo(TypedDict):
 
 
 class ModelProvider(TypedDict):
-    """A provider. `key` says where its key is from, and never what it is; `set_at` is when a stored one was entered.
-    `problem`: it refuses the key, does not answer, or the key was stored under another LONGTHREAD_SECRET_KEY."""
+    """A provider that can be connected, or a user's own server: `own:NAME`. `name` and `chinese_name` are what it calls
+    itself, `addresses` the base URLs among which one is chosen; none: its user gives one. `kind`: of a `local` server
+    `addresses` says where it listens by default, and `own` connects it. `url` is where it is asked once it is
+    `connected`. `key` says where its key is from, and never what it is; `set_at` is when it was stored. `problem`: it
+    refuses the key, does not answer, or was stored under another LONGTHREAD_SECRET_KEY."""
 
-    provider: KeyProvider
+    provider: str
+    kind: Literal["vendor", "local", "own"]
+    name: str
+    chinese_name: str
+    addresses: list[str]
+    connected: bool
+    url: str | None
     key: Literal["stored", "environment"] | None
     set_at: Timestamp | None
     problem: Literal["refused", "unreachable", "unreadable"] | None
@@ -52,7 +61,17 @@ class ModelList(TypedDict):
 
 
 class KeyChecked(TypedDict):
-    """The models that a provider lists for a key; null: it was not asked."""
+    """The models that a provider lists for a key, and where it was asked; null: it was not asked, or has no list."""
 
-    provider: KeyProvider
+    provider: str
+    url: str
     models: list[str] | None
+
+
+class ModelChecked(TypedDict):
+    """A model that has answered. `window` is in tokens. Its `origin`: the `server` told it, it is `known` by the
+    model's name, `measured` by a call that was refused, a `setting`, or `assumed`."""
+
+    model: str
+    window: int
+    origin: WindowOrigin

@@ -24,6 +24,7 @@ from longthread.llm.failures import ProviderError
 from longthread.llm.http import Endpoint
 from longthread.llm.openai import bearer
 from longthread.llm.provider_keys import PROVIDERS, environment_key
+from longthread.llm.providers import address_of
 from longthread.settings import Settings
 from longthread.store import windows
 from longthread.store.open import open_store
@@ -86,7 +87,8 @@ def test_a_key_is_checked_then_stored_sealed_and_told_to_nobody(serve: Any, tmp_
         missing = running.client.post(f"{path}/check")
         assert (missing.status_code, missing.json()["code"]) == (404, "key_not_found")
         stored = running.client.put(path, json={"key": KEY})
-        assert stored.json() == {"provider": "anthropic", "models": ["anthropic:claude-a"]}
+        url = emulator.anthropic_url
+        assert stored.json() == {"provider": "anthropic", "url": url, "models": ["anthropic:claude-a"]}
         assert running.client.post(f"{path}/check").json() == stored.json()
         listed = running.client.get("/api/models")
         assert KEY not in listed.text
@@ -203,7 +205,7 @@ async def test_providers_are_listed_with_the_keys_that_are_theirs(
     for provider in PROVIDERS:
         if (key := environment_key(provider, settings)) is not None:
             with pytest.raises(ProviderUnreachable):
-                await model_list.models_of(provider, key, settings)
+                await model_list.models_of(provider, key, address_of(provider, settings))
     assert sorted(asked) == sorted(sent)
 
 
@@ -225,7 +227,7 @@ async def test_a_list_that_never_ends_is_given_up(monkeypatch: pytest.MonkeyPatc
         url = f"http://127.0.0.1:{dripping.sockets[0].getsockname()[1]}/v1"
         async with asyncio.timeout(60):
             with pytest.raises(ProviderUnreachable, match="does not answer"):
-                await model_list.models_of("openai", SecretStr(KEY), Settings.of(openai_base_url=url))
+                await model_list.models_of("openai", SecretStr(KEY), url)
             await given_up.wait()
 
 
@@ -233,9 +235,8 @@ async def test_a_redirect_takes_no_key_to_another_server() -> None:
     with ProviderEmulator() as other:
         for status in (301, 302, 307, 308):
             with answers(b"", status, {"Location": f"{other.anthropic_url}/v1/models"}) as url:
-                settings = Settings.of(anthropic_base_url=url, base_url=f"{url}/v1")
                 with pytest.raises(ProviderUnreachable):
-                    await model_list.models_of("anthropic", SecretStr(KEY), settings)
+                    await model_list.models_of("anthropic", SecretStr(KEY), url)
                 for endpoint in (Endpoint(f"{url}/v1", {"x-api-key": KEY}), Endpoint(url, bearer("m", KEY))):
                     with pytest.raises(ProviderError):
                         await endpoint.answer({})

@@ -325,6 +325,10 @@ class Runs:
         models = self._models.models(run.model, role.agent.config, await self._keys.of(owner))
         return summarizer_of(models.name, models.model)
 
+    async def models_of(self, name: str, *, user_id: str) -> RunModels:
+        """Return the models of a run that names one. Raises ModelUnavailable, StoreError."""
+        return self._models.models(name, {}, await self._keys.of(user_id))
+
     def make_model(self) -> None:
         """Make the settings' model, which loads its modules. Raises ModelUnavailable."""
         self._models.models(None, {})

@@ -3,48 +3,70 @@
 from __future__ import annotations
 
 import asyncio
-from typing import Annotated
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Annotated, Literal
+from urllib.parse import unquote, urlsplit
 
 from fastapi import APIRouter, Path, Response
-from pydantic import BaseModel, ConfigDict, Field, SecretStr
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, SecretStr
 
 from longthread.errors import (
+    InvalidInput,
     KeyNotFound,
     KeyRefused,
+    ModelUnavailable,
     ProviderUnreachable,
     SecretKeyUnusable,
     SettingsNotAllowed,
     StoreReadOnly,
 )
-from longthread.llm.model_list import expect_key, local_servers, models_of
+from longthread.llm.credentials import Credential, key_for
+from longthread.llm.model_check import check_model
+from longthread.llm.model_list import expect_key, find_models, local_servers, models_of, read_address
 from longthread.llm.models import DEMO, model_name
-from longthread.llm.provider_keys import PROVIDERS, KeyProvider, StoredKey, environment_key
+from longthread.llm.provider_keys import CONNECTION, Connection, StoredConnection, environment_key
+from longthread.llm.providers import OWN, ROWS, ProviderRow, address_of, bare_name
 from longthread.server.fields import Flag, Name
-from longthread.server.model_answers import KeyChecked, ModelInfo, ModelList, ModelOrigin, ModelProvider
+from longthread.server.model_answers import KeyChecked, ModelChecked, ModelInfo, ModelList, ModelOrigin, ModelProvider
 from longthread.server.openapi import problems
 from longthread.server.state import OWNER_ONLY, Caller, Rights, Served, ServedDep
+from longthread.settings import Settings
 from longthread.store import windows
 
 router = APIRouter(prefix="/api/models", tags=["models"])
 
-Provider = Annotated[KeyProvider, Path()]
+Provider = Annotated[str, Path(pattern=CONNECTION), BeforeValidator(unquote)]
+KeyText = Annotated[Name, Field(max_length=500)]
+UrlText = Annotated[Name, Field(max_length=500)]
 
 
 class KeyBody(BaseModel):
-    """A key of a provider. With `check` it is stored only if the provider takes it."""
+    """A provider's key, and the address of a server of one's own or of one among a provider's. With `check` both are
+    stored only if the provider answers and takes the key."""
 
     model_config = ConfigDict(extra="forbid")
 
-    key: Annotated[Name, Field(max_length=500)]
+    key: KeyText | None = None
+    url: UrlText | None = None
     check: Flag = True
 
 
 class CheckBody(BaseModel):
-    """A key to check; without one, the key that runs use."""
+    """A key and an address to check; without them, those that runs use."""
 
     model_config = ConfigDict(extra="forbid")
 
-    key: Annotated[Name, Field(max_length=500)] | None = None
+    key: KeyText | None = None
+    url: UrlText | None = None
+
+
+class ModelBody(BaseModel):
+    """A model by its name in requests."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    model: Annotated[Name, Field(max_length=300)]
 
 
 @router.get("", responses=problems(reads=True))
@@ -52,27 +74,27 @@ async def models(served: ServedDep, user: Caller, rights: Rights) -> ModelList:
     """The models that can be asked: the configured one, the demo, those of servers that are found on this machine, and
     those that providers list for their keys. A provider that does not answer within seconds says so in `problem`."""
     settings, own = served.analyst.settings, rights.owner
-    stored = {each.provider: each for each in await served.analyst.keys.stored(user)}
+    rows = _rows(settings, await served.analyst.keys.stored(user)) if own else []
     servers = await local_servers() if own else []
-    providers = await asyncio.gather(*(_provider(served, each, stored.get(each), asks=own) for each in PROVIDERS))
+    lists = await asyncio.gather(*(_list(row) for row in rows))
     default = model_name(None, settings)
     async with served.analyst.store.reading() as tx:
         probed = await windows.protocols(tx)
 
     def info(name: str, origin: ModelOrigin, provider: str | None = None) -> ModelInfo:
-        protocol = probed.get(name) or probed.get(name.partition(":")[2])
+        protocol = probed.get(name) or probed.get(bare_name(name))
         return {"name": name, "origin": origin, "provider": provider, "protocol": protocol}
 
     found = [info(default, "demo" if default == DEMO else "configured")]
     found += [] if default == DEMO else [info(DEMO, "demo")]
     for server in servers:
         found += [info(name, "local", server.kind) for name in server.models]
-    for about, names in providers:
-        found += [info(name, "provider", about["provider"]) for name in names]
+    for row, names in zip(rows, lists, strict=True):
+        found += [info(name, "provider", row.about["provider"]) for name in names]
     return {
         "default": default,
         "models": list({each["name"]: each for each in reversed(found)}.values())[::-1],
-        "providers": [about for about, _ in providers],
+        "providers": [row.about for row in rows],
         "servers": [{"kind": server.kind, "url": server.url} for server in servers],
         "keys_allowed": own,
     }
@@ -82,16 +104,19 @@ async def models(served: ServedDep, user: Caller, rights: Rights) -> ModelList:
     "/keys/{provider}",
     dependencies=[OWNER_ONLY],
     responses=problems(
-        KeyRefused, ProviderUnreachable, SecretKeyUnusable, SettingsNotAllowed, StoreReadOnly, body=True
+        KeyNotFound, KeyRefused, ProviderUnreachable, SecretKeyUnusable, SettingsNotAllowed, StoreReadOnly, body=True
     ),
 )
 async def save_key(served: ServedDep, user: Caller, provider: Provider, body: KeyBody) -> KeyChecked:
-    """Store a key, sealed, for the user's next runs. It is given back to nobody."""
-    key = SecretStr(body.key)
-    expect_key(provider, key)
-    names = await models_of(provider, key, served.analyst.settings) if body.check else None
-    await served.analyst.keys.save(provider, body.key, user_id=user)
-    return {"provider": provider, "models": names}
+    """Store a key and its address, sealed, for the user's next runs. The key is given back to nobody."""
+    url, key = await _given(served, user, provider, body.url, body.key)
+    if key is None and not provider.startswith(f"{OWN}:"):
+        raise KeyNotFound(provider=provider)
+    if key is not None:
+        expect_key(provider, key)
+    url, names = await find_models(provider, key, url) if body.check else (read_address(url), None)
+    await served.analyst.keys.save(provider, Connection(url, key), user_id=user)
+    return {"provider": provider, "url": url, "models": names}
 
 
 @router.post(
@@ -101,12 +126,12 @@ async def save_key(served: ServedDep, user: Caller, provider: Provider, body: Ke
 )
 async def check_key(served: ServedDep, user: Caller, provider: Provider, body: CheckBody | None = None) -> KeyChecked:
     """Ask a provider for its models with a key: that uses no tokens, and tells whether the key is right."""
-    settings = served.analyst.settings
-    given = SecretStr(body.key) if body is not None and body.key is not None else None
-    key = given or (await served.analyst.keys.of(user)).get(provider) or environment_key(provider, settings)
-    if key is None:
+    given = body or CheckBody()
+    url, key = await _given(served, user, provider, given.url, given.key)
+    if key is None and not provider.startswith(f"{OWN}:"):
         raise KeyNotFound(provider=provider)
-    return {"provider": provider, "models": await models_of(provider, key, settings)}
+    url, names = await find_models(provider, key, url)
+    return {"provider": provider, "url": url, "models": names}
 
 
 @router.delete(
@@ -116,33 +141,120 @@ async def check_key(served: ServedDep, user: Caller, provider: Provider, body: C
     responses=problems(KeyNotFound, SettingsNotAllowed),
 )
 async def delete_key(served: ServedDep, user: Caller, provider: Provider) -> Response:
-    """Delete a stored key. Runs under way keep it."""
+    """Delete a stored key and its address. Runs under way keep it."""
     if not await served.analyst.keys.remove(provider, user_id=user):
         raise KeyNotFound(provider=provider)
     return Response(status_code=204)
 
 
-async def _provider(
-    served: Served, provider: KeyProvider, stored: StoredKey | None, *, asks: bool
-) -> tuple[ModelProvider, list[str]]:
-    settings = served.analyst.settings
-    key = stored.key if stored is not None else None
-    about: ModelProvider = {
+@router.post(
+    "/check",
+    dependencies=[OWNER_ONLY],
+    responses=problems(ModelUnavailable, SettingsNotAllowed, body=True),
+)
+async def check(served: ServedDep, user: Caller, body: ModelBody) -> ModelChecked:
+    """Ask a model a tiny question, and find out its context window."""
+    analyst = served.analyst
+    tokens, origin = await check_model(await analyst.runs.models_of(body.model, user_id=user), analyst.windows)
+    return {"model": body.model, "window": tokens, "origin": origin}
+
+
+async def _given(
+    served: Served, user: str, provider: str, url: str | None, key: str | None
+) -> tuple[str, SecretStr | None]:
+    """Return the address and the key of a request. Where it names none they are those that runs use; such a key only
+    goes to the address that it was given for. Raises InvalidInput."""
+    settings, known = served.analyst.settings, (await served.analyst.keys.of(user)).get(provider)
+    row = ROWS.get(provider)
+    usual = address_of(provider, settings) if row is not None and row.addresses else None
+    if url is None and (url := known.url if known is not None else usual) is None:
+        raise InvalidInput(reason="The server's address is missing. Give it as `url`, as in http://localhost:8000/v1.")
+    url = read_address(url)
+    if row is not None and row.addresses and url not in (*row.addresses, usual):
+        places = ", ".join(row.addresses)
+        raise InvalidInput(reason=f"{row.name} is at {places}. Connect another address as a server of your own.")
+    if key is not None:
+        return url, SecretStr(key)
+    if known is not None and known.key is not None and Credential(known.key, known.url).belongs_to(url):
+        return url, known.key
+    return url, key_for(url, settings)
+
+
+@dataclass(frozen=True, slots=True)
+class _Row:
+    """What is told of a provider, and its connection if it has one."""
+
+    about: ModelProvider
+    connection: Connection | None = None
+
+
+def _rows(settings: Settings, stored: Sequence[StoredConnection]) -> list[_Row]:
+    """Return all providers, those of the settings with their keys, and the servers of a user's own."""
+    by_id = {each.provider: each for each in stored}
+    rows = [_row_of(row, by_id.pop(row.id, None), settings) for row in ROWS.values()]
+    own = [_own_row(each) for each in by_id.values()]
+    if settings.base_url is not None:
+        key = key_for(settings.base_url, settings)
+        about = _about(OWN, "own", urlsplit(settings.base_url).netloc.rpartition("@")[2])
+        about |= {"connected": True, "url": settings.base_url, "key": None if key is None else "environment"}
+        own.append(_Row(about, Connection(settings.base_url, key)))
+    return [*rows, *own]
+
+
+def _row_of(row: ProviderRow, stored: StoredConnection | None, settings: Settings) -> _Row:
+    kind: Literal["vendor", "local"] = "vendor" if row.port is None else "local"
+    about = _about(row.id, kind, row.name, row.chinese_name)
+    if row.port is not None:
+        about["addresses"] = [f"http://localhost:{row.port}/v1"]
+    elif row.addresses:
+        usual = address_of(row.id, settings)
+        about["addresses"] = list(row.addresses) if usual == row.addresses[0] else [usual]
+    if stored is not None:
+        return _with_stored(about, stored)
+    key = environment_key(row.id, settings) if row.addresses else None
+    if key is None:
+        return _Row(about)
+    about |= {"connected": True, "url": address_of(row.id, settings), "key": "environment"}
+    return _Row(about, Connection(address_of(row.id, settings), key))
+
+
+def _own_row(stored: StoredConnection) -> _Row:
+    return _with_stored(_about(stored.provider, "own", stored.provider.removeprefix(f"{OWN}:")), stored)
+
+
+def _with_stored(about: ModelProvider, stored: StoredConnection) -> _Row:
+    found = stored.connection
+    about |= {"connected": True, "set_at": stored.set_at.isoformat()}
+    if found is None:
+        about |= {"key": "stored", "problem": "unreadable"}
+    else:
+        about |= {"key": None if found.key is None else "stored", "url": found.url}
+    return _Row(about, found)
+
+
+def _about(provider: str, kind: Literal["vendor", "local", "own"], name: str, chinese: str = "") -> ModelProvider:
+    return {
         "provider": provider,
-        "key": "stored" if key is not None else None,
-        "set_at": stored.set_at.isoformat() if stored is not None else None,
+        "kind": kind,
+        "name": name,
+        "chinese_name": chinese or name,
+        "addresses": [],
+        "connected": False,
+        "url": None,
+        "key": None,
+        "set_at": None,
         "problem": None,
     }
-    if key is None and (key := environment_key(provider, settings)) is not None:
-        about["key"] = "environment"
-    if key is None and stored is not None:
-        about["key"], about["problem"] = "stored", "unreadable"
-    names: list[str] = []
-    if key is not None and asks:
-        try:
-            names = await models_of(provider, key, settings)
-        except KeyRefused:
-            about["problem"] = "refused"
-        except ProviderUnreachable:
-            about["problem"] = "unreachable"
-    return about, names
+
+
+async def _list(row: _Row) -> list[str]:
+    """Return the models of a provider that is connected; why it has none becomes its `problem`."""
+    if row.connection is None:
+        return []
+    try:
+        return await models_of(row.about["provider"], row.connection.key, row.connection.url)
+    except KeyRefused:
+        row.about["problem"] = "refused"
+    except ProviderUnreachable:
+        row.about["problem"] = "unreachable"
+    return []
