@@ -6,10 +6,12 @@ import react from "@vitejs/plugin-react";
 import { type Plugin, defineConfig } from "vite";
 import { messages as en } from "./src/i18n/en";
 import { catalog as enCatalog } from "./src/i18n/en/catalog";
+import { connect as enConnect } from "./src/i18n/en/connect";
 import { settings as enSettings } from "./src/i18n/en/settings";
 import { share as enShare } from "./src/i18n/en/share";
 import { messages as zh } from "./src/i18n/zh";
 import { catalog as zhCatalog } from "./src/i18n/zh/catalog";
+import { connect as zhConnect } from "./src/i18n/zh/connect";
 import { settings as zhSettings } from "./src/i18n/zh/settings";
 import { share as zhShare } from "./src/i18n/zh/share";
 
@@ -57,6 +59,8 @@ const MESSAGES: Record<string, { name: string; messages: Record<string, string> 
   "zh/index": { name: "messages", messages: zh },
   "en/catalog": { name: "catalog", messages: enCatalog },
   "zh/catalog": { name: "catalog", messages: zhCatalog },
+  "en/connect": { name: "connect", messages: enConnect },
+  "zh/connect": { name: "connect", messages: zhConnect },
   "en/settings": { name: "settings", messages: enSettings },
   "zh/settings": { name: "settings", messages: zhSettings },
   "en/share": { name: "share", messages: enShare },
@@ -98,7 +102,7 @@ function compiled(): Plugin {
   return {
     name: "messages",
     load(id) {
-      const file = /\/src\/i18n\/((?:en|zh)\/(?:index|catalog|settings|share))\.ts$/.exec(id)?.[1];
+      const file = /\/src\/i18n\/((?:en|zh)\/(?:index|catalog|connect|settings|share))\.ts$/.exec(id)?.[1];
       const found = file === undefined ? undefined : MESSAGES[file];
       if (!found) return null;
       const entries = Object.entries(found.messages).map(([name, message]) => [name, compileMessage(message)]);

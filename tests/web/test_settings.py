@@ -245,32 +245,6 @@ def test_an_upload_is_cancelled_and_tried_again_when_the_server_was_away(serve: 
     assert [each["name"] for each in running.client.get("/api/sources").json()["sources"]] == ["demo"]
 
 
-def test_a_wrong_key_is_told_and_a_right_one_is_stored_and_deleted(
-    serve: Any, open_page: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    for name in ("OPENAI_API_KEY", "ANTHROPIC_API_KEY", "GOOGLE_API_KEY", "GEMINI_API_KEY"):
-        monkeypatch.delenv(name, raising=False)
-    with ProviderEmulator(api_key="sk-right", models=["claude-a"]) as emulator:
-        page = open_page(serve(SCRIPT, anthropic_base_url=emulator.anthropic_url), "/settings/models", quiet=False)
-        page.get_by_role("heading", name="demo", exact=True).wait_for()
-        page.get_by_text("Rule-based: no language model is at work", exact=True).wait_for()
-        card = page.get_by_role("listitem").filter(has=page.get_by_role("heading", name="Anthropic", exact=True))
-        field = card.get_by_label("Key of Anthropic")
-        assert field.get_attribute("type") == "password"
-        card.get_by_text("No key").wait_for()
-        field.fill("sk-wrong")
-        field.press("Enter")
-        page.get_by_text("The key of anthropic").wait_for()
-        assert card.get_by_text("No key").is_visible()
-        field.fill("sk-right")
-        field.press("Enter")
-        card.get_by_text("A key is stored").wait_for()
-        page.get_by_role("heading", name="anthropic:claude-a").wait_for()
-        assert field.input_value() == "" and "sk-right" not in page.content()
-        card.get_by_role("button", name="Delete").click()
-        card.get_by_text("No key").wait_for()
-
-
 def test_the_model_is_chosen_beside_the_question_and_stays_with_the_conversation(
     serve: Any, open_page: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:

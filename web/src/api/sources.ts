@@ -1,4 +1,4 @@
-// Sources, files that become one, models and the keys of providers.
+// Sources, and files that become one.
 
 import { get, post, query, request } from "./client";
 import { Offline, Problem } from "./problem";
@@ -67,25 +67,3 @@ export function upload(
   sending.send(file);
   return { answer, cancel: () => sending.abort() };
 }
-
-export interface ModelProvider {
-  provider: string;
-  key: "stored" | "environment" | null;
-  set_at: string | null;
-  problem: "refused" | "unreachable" | "unreadable" | null;
-}
-
-export interface ModelList {
-  default: string;
-  models: { name: string; origin: "configured" | "demo" | "local" | "provider"; provider: string | null; protocol: "native" | "json" | "sql" | null }[];
-  providers: ModelProvider[];
-  servers: { kind: string; url: string }[];
-  keys_allowed: boolean;
-}
-
-const keyPath = (provider: string) => `/api/models/keys/${encodeURIComponent(provider)}`;
-
-export const models = (signal?: AbortSignal) => get<ModelList>("/api/models", signal);
-/** Checks a key with its provider, and stores it. */
-export const storeKey = (provider: string, key: string) => request<void>("PUT", keyPath(provider), { body: { key } });
-export const deleteKey = (provider: string) => request<void>("DELETE", keyPath(provider));

@@ -1,6 +1,6 @@
 import { useQuery } from "@tanstack/react-query";
 import * as catalog from "../api/catalog";
-import { models } from "../api/sources";
+import { models } from "../api/models";
 import { useT } from "../i18n";
 import styles from "./Catalog.module.css";
 import { textAt, textsAt, useForm } from "./draft";

@@ -7,17 +7,16 @@ import { say } from "../ui";
 
 const keyOf = (threadId: string) => `longthread.model.${threadId}`;
 
-/** That of the next new conversation. */
-const first = createStore<string | null>(null);
+/** Where that of new conversations is kept. */
+const FIRST = "longthread.model";
 /** Counts choices, for those who show one. */
 const choices = createStore(0);
 
 /** Null: the one of the agent, or of the server. */
-export const modelOf = (threadId: string | null): string | null => (threadId === null ? first.get() : keptAt(keyOf(threadId)));
+export const modelOf = (threadId: string | null): string | null => keptAt(threadId === null ? FIRST : keyOf(threadId));
 
 export function chooseModel(threadId: string | null, model: string | null): void {
-  if (threadId === null) first.set(model);
-  else keepAt(keyOf(threadId), model);
+  keepAt(threadId === null ? FIRST : keyOf(threadId), model);
   choices.set(choices.get() + 1);
 }
 

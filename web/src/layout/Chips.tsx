@@ -44,8 +44,8 @@ export const sourceName = (source: string) => (source === "demo" ? t("shell.demo
 /** A file or folder by its name; the URL of a database has more to say. */
 export const named = (source: string) => (/^(\/|[A-Za-z]:\\)/.test(source) ? source.split(/[\\/]/).findLast(Boolean) : undefined) ?? source;
 
-/** A model as it is called. */
-export const modelName = (model: string) => (model === "demo" ? t("shell.demo") : model);
+/** A model as it is called; one of an own server as it is called there. */
+export const modelName = (model: string) => (model === "demo" ? t("shell.demo") : model.replace(/^own:[^/]*\//, ""));
 
 function SourceChip({ choice: { source, sources } }: { choice: Choice }) {
   const t = useT();

@@ -4,6 +4,7 @@ import { usage } from "../api/conversations";
 import { useInfo } from "../api/server";
 import type { ConversationView, UsageView } from "../api/types";
 import { printAll } from "../chat/printing";
+import { useModel } from "../chat/model";
 import { useT } from "../i18n";
 import { brief, number } from "../i18n/format";
 import { toggleInspector, useSelection } from "../inspector/selection";
@@ -30,7 +31,7 @@ export const Header = memo(function Header({ threadId }: { threadId: string | nu
       {threadId === null ? (
         <>
           <NewTitle />
-          <Demo />
+          <Demo threadId={threadId} />
         </>
       ) : (
         <OpenConversation key={threadId} threadId={threadId} />
@@ -58,7 +59,7 @@ function OpenConversation({ threadId }: { threadId: string }) {
       ) : (
         <Title threadId={threadId} />
       )}
-      <Demo />
+      <Demo threadId={threadId} />
       <Tools threadId={threadId} item={item} onDo={setDoing} />
       {item && <TagsDialog item={item} open={doing === "tags"} onClose={done} />}
     </>
@@ -109,10 +110,11 @@ function Fact({ label, value, short = value }: { label: string; value: string; s
 }
 
 /** The demo model is marked wherever it answers. */
-function Demo() {
+function Demo({ threadId }: { threadId: string | null }) {
   const t = useT();
   const { data: info } = useInfo();
-  if (!info?.demo) return null;
+  const chosen = useModel(threadId);
+  if (!info?.demo || (chosen ?? "demo") !== "demo") return null;
   return (
     <span className={styles["demo"]} title={t("shell.demoHint")}>
       {t("shell.demo")}

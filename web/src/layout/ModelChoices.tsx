@@ -1,9 +1,9 @@
 import { useQuery } from "@tanstack/react-query";
-import { models } from "../api/sources";
+import { models, providerName } from "../api/models";
 import { chooseModel } from "../chat/model";
 import { useT } from "../i18n";
-import { providerName } from "../settings/providers";
-import { MenuChoices } from "../ui";
+import { openConnect } from "../palette/open";
+import { MenuChoices, MenuItem, MenuSeparator } from "../ui";
 import { modelName } from "./Chips";
 import styles from "./Chips.module.css";
 
@@ -16,12 +16,20 @@ export function ModelChoices({ threadId, chosen, own }: { threadId: string | nul
   const options = [
     { value: "", label: modelName(own), note: t(own === "demo" ? "settings.model.demo" : "shell.modelOwn") },
     ...(known ? [] : [{ value: chosen, label: modelName(chosen) }]),
-    ...found.map(({ name, origin, provider }) => ({ value: name, label: modelName(name), note: t(`settings.model.${origin}`, { provider: providerName(provider) }) })),
+    ...found.map(({ name, origin, provider }) => ({ value: name, label: modelName(name), note: t(`settings.model.${origin}`, { provider: data ? providerName(data, provider) : "" }) })),
   ];
   return (
     <>
       <MenuChoices value={chosen === own ? "" : (chosen ?? "")} options={options} onChoose={(model) => chooseModel(threadId, model || null)} />
       {isPending && <p className={styles["note"]} role="status">{t("list.loading")}</p>}
+      {data?.keys_allowed && (
+        <>
+          <MenuSeparator />
+          <MenuItem icon="plus" onClick={() => openConnect(threadId)}>
+            {t("shell.connect")}
+          </MenuItem>
+        </>
+      )}
     </>
   );
 }

@@ -1,6 +1,8 @@
 import { useInfo } from "../api/server";
+import { useModel } from "../chat/model";
 import { useT } from "../i18n";
-import { Icon } from "../ui";
+import { openConnect } from "../palette/open";
+import { Button, Icon } from "../ui";
 import { useAbout } from "./Chips";
 import styles from "./Welcome.module.css";
 import type { Choice } from "./choice";
@@ -12,6 +14,7 @@ export function Welcome({ choice, onAsk }: { choice: Choice; onAsk: (question: s
   const t = useT();
   const about = useAbout();
   const { data: info } = useInfo();
+  const chosen = useModel(null);
   const { agent, agents, source } = choice;
   const isDefault = agent === agents[0] || agents.length === 0;
   if (!isDefault) {
@@ -43,7 +46,17 @@ export function Welcome({ choice, onAsk }: { choice: Choice; onAsk: (question: s
           ))}
         </ul>
       )}
-      {info?.demo && <p className={styles["note"]}>{t("shell.demoHint")}</p>}
+      {info?.demo && (chosen ?? "demo") === "demo" && (
+        <div className={styles["connect"]}>
+          <p className={styles["note"]}>{t("shell.demoHint")}</p>
+          {info.sources === "any" && (
+            <Button onClick={() => openConnect(null)}>
+              <Icon name="model" size={16} />
+              {t("shell.connect")}
+            </Button>
+          )}
+        </div>
+      )}
     </section>
   );
 }

@@ -13,6 +13,7 @@ const dialogs = async () => {
   await bringMessages();
   return found;
 };
+const Connect = lazy(async () => (await import("../connect/load")).load());
 const AppsDialog = lazy(() => dialogs().then(({ AppsDialog }) => ({ default: AppsDialog })));
 const ShareDialog = lazy(() => dialogs().then(({ ShareDialog }) => ({ default: ShareDialog })));
 
@@ -37,6 +38,9 @@ export function Overlays() {
       </Dialog>
       <Dialog open={open?.name === "apps"} onClose={closeOverlay} title={t("apps.open")} place="broad">
         <Suspense>{open?.name === "apps" && <AppsDialog thread={open.thread} />}</Suspense>
+      </Dialog>
+      <Dialog open={open?.name === "connect"} onClose={closeOverlay} title={t("shell.connect")} place="broad">
+        <Suspense>{open?.name === "connect" && <Connect thread={open.thread} provider={open.provider} onClose={closeOverlay} />}</Suspense>
       </Dialog>
       <Dialog open={open?.name === "delete"} onClose={closeOverlay} title={t("list.delete.title")}>
         {open?.name === "delete" && <DeleteDialog id={open.thread} label={open.label} memories={open.memories} onDone={closeOverlay} />}

@@ -4,7 +4,7 @@ import { type SettingsPage, currentRoute, navigate, toNew, toSettings } from "..
 import { BUILT } from "../settings/pages";
 import { THEMES, theme } from "../theme";
 import type { IconName } from "../ui";
-import { openApps, openKeys, openShare } from "./open";
+import { openApps, openConnect, openKeys, openShare } from "./open";
 
 export interface Command {
   id: string;
@@ -22,6 +22,7 @@ export function commands(): Command[] {
   return [
     { id: "new", label: t("shell.new"), icon: "plus", keys: "Mod+Shift+O", act: () => navigate(toNew) },
     ...(route.page === "conversation" ? [inspector(), share(route.id), apps(route.id)] : []),
+    { id: "connect", label: t("shell.connect"), icon: "model", act: () => openConnect(route.page === "conversation" ? route.id : null) },
     ...BUILT.map(settings),
     ...THEMES.map((each) => ({
       id: `theme-${each}`,

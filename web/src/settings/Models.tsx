@@ -1,64 +1,72 @@
 import { useQuery } from "@tanstack/react-query";
-import { type FormEvent, useState } from "react";
+import { useState } from "react";
 import { queryClient } from "../api/cache";
-import { type ModelList, type ModelProvider, deleteKey, models, storeKey } from "../api/sources";
+import { type ModelList, type ModelProvider, deleteConnection, models, nameOf, providerName } from "../api/models";
 import { type MessageId, useT } from "../i18n";
 import { sentence } from "../i18n/sentence";
+import { openConnect } from "../palette/open";
 import { Button, say } from "../ui";
 import styles from "./Cards.module.css";
 import { Note, Part, Told } from "./parts";
-import { providerName } from "./providers";
 
-/** The models that can be asked, and the keys of their providers. */
+/** The models that can be asked, and what is connected. */
 export function Models() {
   const answer = useQuery({ queryKey: ["models"], queryFn: ({ signal }) => models(signal), staleTime: 30_000 });
-  return <Told answer={answer}>{(found) => <Found {...found} />}</Told>;
+  return <Told answer={answer}>{(found) => <Found list={found} />}</Told>;
 }
 
-function Found({ default: first, models, providers, keys_allowed }: ModelList) {
+function Found({ list }: { list: ModelList }) {
   const t = useT();
   return (
     <>
-      <Part title={t("settings.models")} about={t("settings.modelsAbout", { model: first })}>
+      {list.keys_allowed ? <Connected list={list} /> : <Note>{t("settings.keysElsewhere")}</Note>}
+      <Part title={t("settings.models")} about={t("settings.modelsAbout", { model: list.default })}>
         <ul className={styles["cards"]}>
-          {models.map(({ name, origin, provider, protocol }) => (
+          {list.models.map(({ name, origin, provider, protocol }) => (
             <li key={name} className={styles["card"]}>
               <div className={styles["text"]}>
                 <h3 className={styles["name"]}>{name}</h3>
-                <p className={styles["fact"]}>{t(`settings.model.${origin}`, { provider: providerName(provider) })}</p>
+                <p className={styles["fact"]}>{t(`settings.model.${origin}`, { provider: providerName(list, provider) })}</p>
                 {protocol && <p className={styles["fact"]}>{t(`settings.protocol.${protocol}`)}</p>}
               </div>
             </li>
           ))}
         </ul>
       </Part>
-      {keys_allowed ? (
-        <Part title={t("settings.keys")} about={t("settings.keysAbout")}>
-          <ul className={styles["cards"]}>
-            {providers.map((each) => (
-              <Provider key={each.provider} of={each} />
-            ))}
-          </ul>
-        </Part>
-      ) : (
-        <Note>{t("settings.keysElsewhere")}</Note>
-      )}
     </>
+  );
+}
+
+function Connected({ list: { providers } }: { list: ModelList }) {
+  const t = useT();
+  const connected = providers.filter((each) => each.connected);
+  return (
+    <Part title={t("settings.keys")} about={connected.length ? t("settings.keysAbout") : t("settings.unconnected")}>
+      <ul className={styles["cards"]}>
+        {connected.map((each) => (
+          <Connection key={each.provider} of={each} />
+        ))}
+      </ul>
+      <div>
+        <Button kind="primary" onClick={() => openConnect(null)}>
+          {t("shell.connect")}
+        </Button>
+      </div>
+    </Part>
   );
 }
 
 const STATE: Record<"stored" | "environment", MessageId> = { stored: "settings.key.stored", environment: "settings.key.environment" };
 
-function Provider({ of: { provider, key, problem } }: { of: ModelProvider }) {
+function Connection({ of }: { of: ModelProvider }) {
   const t = useT();
-  const name = providerName(provider);
-  const [text, setText] = useState("");
+  const { provider, key, url, set_at, problem } = of;
+  const name = nameOf(of);
   const [busy, setBusy] = useState(false);
-  const done = async (request: Promise<void>) => {
+  const disconnect = async () => {
     setBusy(true);
     try {
-      await request;
-      setText("");
+      await deleteConnection(provider);
       await queryClient.invalidateQueries({ queryKey: ["models"] });
     } catch (error) {
       say({ text: sentence(error), kind: "bad" });
@@ -66,35 +74,26 @@ function Provider({ of: { provider, key, problem } }: { of: ModelProvider }) {
       setBusy(false);
     }
   };
-  const store = (event: FormEvent) => {
-    event.preventDefault();
-    void done(storeKey(provider, text.trim()));
-  };
   return (
     <li className={styles["card"]}>
       <div className={styles["text"]}>
         <h3 className={styles["name"]}>{name}</h3>
+        {url && <p className={styles["fact"]}>{url}</p>}
         <p className={problem ? styles["wrong"] : styles["fact"]}>{t(problem ? `settings.key.${problem}` : key ? STATE[key] : "settings.key.none")}</p>
       </div>
-      <form className={styles["form"]} onSubmit={store}>
-        <input
-          type="password"
-          className={styles["input"]}
-          autoComplete="off"
-          aria-label={t("settings.keyOf", { provider: name })}
-          placeholder={t("settings.key")}
-          value={text}
-          onChange={(event) => setText(event.target.value)}
-        />
-        <Button type="submit" disabled={busy || !text.trim()}>
-          {t("settings.keyStore")}
-        </Button>
-        {key === "stored" && (
-          <Button kind="quiet" disabled={busy} onClick={() => void done(deleteKey(provider))}>
-            {t("settings.keyDelete")}
+      <div className={styles["actions"]}>
+        {/* The server of the settings has no name, and is changed there. */}
+        {provider !== "own" && (
+          <Button aria-label={t("settings.changeOf", { provider: name })} onClick={() => openConnect(null, provider)}>
+            {t("settings.change")}
           </Button>
         )}
-      </form>
+        {set_at !== null && (
+          <Button kind="quiet" disabled={busy} aria-label={t("settings.disconnectOf", { provider: name })} onClick={() => void disconnect()}>
+            {t("settings.disconnect")}
+          </Button>
+        )}
+      </div>
     </li>
   );
 }

@@ -91,7 +91,7 @@ export const chat = {
   "chat.editedBy": "Query edited by {user}",
   "chat.editedByYou": "Query edited by you",
   "chat.demo": "demo model",
-  "chat.demoHint": "Rule-based: no language model is at work. Start it with “longthread serve --model NAME” for a real one.",
+  "chat.demoHint": "Rule-based: no language model is at work.",
   "chat.tokens": "{input} tokens in, {output} out",
   "chat.agentWaits": "{agent} waits for approval: {label}",
   "chat.decideThere": "Go there to decide",

@@ -91,7 +91,7 @@ export const chat: Record<keyof typeof en, string> = {
   "chat.editedBy": "查询由 {user} 修改",
   "chat.editedByYou": "查询由你修改",
   "chat.demo": "演示模型",
-  "chat.demoHint": "基于规则，没有使用语言模型。用“longthread serve --model 名称”启动，就会使用真实模型。",
+  "chat.demoHint": "基于规则，没有使用语言模型。",
   "chat.tokens": "输入 {input} 个 token，输出 {output} 个",
   "chat.agentWaits": "{agent} 正在等待批准：{label}",
   "chat.decideThere": "前往批准",
