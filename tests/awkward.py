@@ -18,7 +18,7 @@ SQLITE = [
     Awkward("-9007199254740993", "-9007199254740993"),
     Awkward("1e999", "Infinity", "Infinity"),
     Awkward("-1e999", "-Infinity", "-Infinity"),
-    Awkward("0.1 + 0.2", 0.30000000000000004, "0.30000000000000004"),
+    Awkward("0.1 + 0.2", 0.30000000000000004, "0.3"),
     Awkward("x'00ff'", "x'00ff'", "x'00ff'"),
     Awkward("'a' || char(0) || 'b'", "a\0b", "a\0b"),
     Awkward("NULL", None, ""),

@@ -165,7 +165,7 @@ def test_a_receipt_leads_to_its_row_and_the_focus_comes_back(serve: Any, open_pa
     number.click()
     inspector = tab.get_by_role("complementary", name="Inspector")
     inspector.locator("tr[aria-current=true]").wait_for()
-    assert cells(inspector.locator("table:has(tr[aria-current])"), 1) == ["2024", "143", "0.965"]
+    assert cells(inspector.locator("table:has(tr[aria-current])"), 1) == ["2024", "143", "96.5%"]
     assert inspector.locator("tr[aria-current=true]").inner_text().startswith("2024")
     tab.keyboard.press("Escape")
     inspector.wait_for(state="detached")

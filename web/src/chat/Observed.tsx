@@ -1,3 +1,4 @@
+import { formatsOfJson } from "../formats/chosen";
 import { useT } from "../i18n";
 import { told } from "../i18n/sentence";
 import type { JsonObject } from "../api/types";
@@ -65,7 +66,7 @@ function Result({ step, decided }: ObservedProps) {
   if (step.chart) return null;
   if (step.action === "list_tables" && Array.isArray(data.tables)) return <Tables names={data.tables} about={data["about"]} />;
   if (step.action === "describe_table" && Array.isArray(data.columns)) return <Columns columns={data.columns as Column[]} />;
-  if (step.columns && step.rows) return <RowsTable columns={step.columns} rows={step.rows} />;
+  if (step.columns && step.rows) return <RowsTable columns={step.columns} rows={step.rows} formats={formatsOfJson(data["formats"])} />;
   if (Array.isArray(data.rows) && Array.isArray(data.columns)) return <RowsTable columns={data.columns.map(String)} rows={data.rows as unknown[][]} />;
   if (step.asked && typeof data.answer === "string") return <Markdown text={data.answer} />;
   const { edited: _, ...rest } = observation;

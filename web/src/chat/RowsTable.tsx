@@ -1,16 +1,25 @@
-import { useT } from "../i18n";
+import { type ColumnFormat, isNumeric } from "../formats/columnFormat";
+import { TEXT, formatsOf } from "../formats/guess";
+import { written } from "../formats/written";
+import { locale, useT } from "../i18n";
+import type { Cell, Row } from "../results/result";
 import styles from "./Observed.module.css";
 
 interface RowsTableProps {
   columns: readonly string[];
   rows: readonly (readonly unknown[])[];
+  /** How columns are written, by name; the others are guessed. */
+  formats?: Readonly<Record<string, ColumnFormat>>;
 }
+
+const NONE = {};
 
 /** Rows that came with a step. The card of the result pages and sorts them. */
 const SHOWN = 20;
 
-export function RowsTable({ columns, rows }: RowsTableProps) {
+export function RowsTable({ columns, rows, formats = NONE }: RowsTableProps) {
   const t = useT();
+  const known = formatsOf(columns, rows as readonly Row[], formats);
   return (
     <div className={styles["tableBox"]} tabIndex={0} role="group" aria-label={t("chat.result")}>
       <table>
@@ -25,7 +34,7 @@ export function RowsTable({ columns, rows }: RowsTableProps) {
           {rows.slice(0, SHOWN).map((row, index) => (
             <tr key={index}>
               {columns.map((_, place) => (
-                <Cell key={place} value={row[place]} />
+                <Value key={place} cell={row[place] as Cell | undefined} format={known[place] ?? TEXT} />
               ))}
             </tr>
           ))}
@@ -35,9 +44,8 @@ export function RowsTable({ columns, rows }: RowsTableProps) {
   );
 }
 
-function Cell({ value }: { value: unknown }) {
+function Value({ cell, format }: { cell: Cell | undefined; format: ColumnFormat }) {
   const t = useT();
-  if (value === null || value === undefined) return <td className={styles["null"]}>{t("chat.null")}</td>;
-  const isNumber = typeof value === "number";
-  return <td className={isNumber ? styles["number"] : undefined}>{typeof value === "object" ? JSON.stringify(value) : String(value)}</td>;
+  if (cell === null || cell === undefined) return <td className={styles["null"]}>{t("chat.null")}</td>;
+  return <td className={isNumeric(format) && format.kind !== "plain" ? styles["number"] : undefined}>{written(cell, format, locale())}</td>;
 }

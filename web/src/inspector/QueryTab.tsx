@@ -1,6 +1,7 @@
 import { useQuery } from "@tanstack/react-query";
 import * as api from "../api/results";
 import type { StepView } from "../api/types";
+import { formatsOfJson } from "../formats/chosen";
 import { useT } from "../i18n";
 import { type Told, told } from "../i18n/sentence";
 import { ResultTable } from "../results/ResultTable";
@@ -91,5 +92,6 @@ function resultIn({ step, observation }: StepView): QueryResult | null {
     columns: data["columns"] as string[],
     rows: data["rows"] as Row[],
     total: typeof data["total"] === "number" ? data["total"] : null,
+    formats: formatsOfJson(data["formats"]),
   };
 }

@@ -1,5 +1,7 @@
 import { useQueryClient } from "@tanstack/react-query";
 import * as api from "../api/results";
+import { formattedSpec } from "../formats/chart";
+import { useChosen, useGiven } from "../formats/chosen";
 import { useT } from "../i18n";
 import { number } from "../i18n/format";
 import { sentence } from "../i18n/sentence";
@@ -7,7 +9,7 @@ import { openInspector } from "../inspector/selection";
 import { IconButton, Menu, MenuItem, MenuLink, MenuSeparator, say } from "../ui";
 import { useWords } from "./ChartView";
 import type { ChartChoice } from "./choices";
-import { asTsv } from "./format";
+import { asTsv } from "./copied";
 import type { QueryResult, Row } from "./result";
 import { saveChart } from "./saveChart";
 import { specQuery } from "./useSpec";
@@ -28,11 +30,13 @@ export function CardMenu({ threadId, result, chart }: CardMenuProps) {
   const t = useT();
   const words = useWords();
   const client = useQueryClient();
+  const given = useGiven(threadId, result);
+  const chosen = useChosen(threadId);
   const step = result?.step ?? null;
   const save = async (shown: ChartChoice, format: "png" | "svg") => {
     try {
       const spec = await client.ensureQueryData(specQuery(threadId, result, shown));
-      await saveChart(spec, shown.title || (result?.label ?? "chart"), words, format);
+      await saveChart(formattedSpec(spec, given, words), shown.title || (result?.label ?? "chart"), words, format);
     } catch (error) {
       say({ text: t("results.chartFailed", { reason: sentence(error) }), kind: "bad" });
     }
@@ -46,10 +50,15 @@ export function CardMenu({ threadId, result, chart }: CardMenuProps) {
       )}
       {step !== null &&
         FORMATS.map((format) => (
-          <MenuLink key={format} icon="download" href={api.filePath(threadId, step, format)} download>
+          <MenuLink key={format} icon="download" href={api.filePath(threadId, step, format, chosen)} download>
             {t("results.file", { format: { csv: "CSV", xlsx: "Excel", parquet: "Parquet" }[format] })}
           </MenuLink>
         ))}
+      {step !== null && (
+        <MenuLink icon="download" href={api.filePath(threadId, step, "csv", chosen, true)} download>
+          {t("results.fileShown")}
+        </MenuLink>
+      )}
       {chart && (
         <>
           {result && <MenuSeparator />}

@@ -1,8 +1,11 @@
+import { useMemo } from "react";
+import { formattedSpec } from "../formats/chart";
+import { useGiven } from "../formats/chosen";
 import { useT } from "../i18n";
 import { sentence } from "../i18n/sentence";
 import { Button, Skeleton } from "../ui";
 import styles from "./ChartPanel.module.css";
-import { ChartView } from "./ChartView";
+import { ChartView, useWords } from "./ChartView";
 import type { ChartChoice } from "./choices";
 import type { QueryResult } from "./result";
 import { useSpec } from "./useSpec";
@@ -18,7 +21,10 @@ interface ChartPanelProps {
 /** The chart of a result, and the other forms that it may have. */
 export function ChartPanel({ threadId, result, choices, chosen, onChoose }: ChartPanelProps) {
   const t = useT();
-  const { data: spec, error, refetch } = useSpec(threadId, result, chosen);
+  const { data, error, refetch } = useSpec(threadId, result, chosen);
+  const given = useGiven(threadId, result);
+  const words = useWords();
+  const spec = useMemo(() => data && formattedSpec(data, given, words), [data, given, words]);
   return (
     <>
       {choices.length > 1 && (

@@ -1,15 +1,20 @@
 /* oxlint-disable react/no-array-index-key -- rows and columns are known by their places alone: columns may share a name */
 import { useEffect, useRef } from "react";
 import { printing } from "../chat/printing";
+import { useGiven } from "../formats/chosen";
+import { type ColumnFormat, isNumeric } from "../formats/columnFormat";
+import { TEXT, formatsOf } from "../formats/guess";
+import { headingOf } from "../formats/heading";
+import { isMoment, written } from "../formats/written";
 import { locale, useT } from "../i18n";
 import { number } from "../i18n/format";
 import { sentence } from "../i18n/sentence";
 import { useStore } from "../store";
 import { Button, classes } from "../ui";
+import { useWords } from "./ChartView";
+import { ColumnMenu } from "./ColumnMenu";
 import { Pager } from "./Pager";
 import styles from "./ResultTable.module.css";
-import { type Kind, kindsOf } from "./columns";
-import { shownCell } from "./format";
 import type { Cell, QueryResult } from "./result";
 import { type Rows, useRows } from "./useRows";
 
@@ -34,7 +39,7 @@ export function ResultTable({ threadId, result, size = 20, marked = NONE }: Resu
   if (rows.total === 0) return <p className={styles["empty"]}>{t("results.noRows")}</p>;
   return (
     <>
-      <Box result={result} rows={prints ? { ...rows, rows: result.rows.slice(0, MOST_PRINTED), offset: 0 } : rows} marked={rows.sort.column === null ? marked : []} />
+      <Box threadId={threadId} result={result} rows={prints ? { ...rows, rows: result.rows.slice(0, MOST_PRINTED), offset: 0 } : rows} marked={rows.sort.column === null ? marked : []} />
       <Notes rows={rows} />
       {prints ? <Printed rows={Math.min(result.rows.length, MOST_PRINTED)} total={rows.total} /> : <Pager rows={rows} size={size} />}
     </>
@@ -48,9 +53,9 @@ function Printed({ rows, total }: { rows: number; total: number | null }) {
   return <p className={styles["note"]}>{total === null ? t("results.printedOfMany", { n: number(rows) }) : t("results.printed", { n: number(rows), total: number(total) })}</p>;
 }
 
-function Box({ result, rows, marked }: { result: QueryResult; rows: Rows; marked: readonly number[] }) {
+function Box({ threadId, result, rows, marked }: { threadId: string; result: QueryResult; rows: Rows; marked: readonly number[] }) {
   const t = useT();
-  const kinds = kindsOf(result.columns, [...result.rows.slice(0, 100), ...rows.rows]);
+  const formats = formatsOf(result.columns, [...result.rows.slice(0, 100), ...rows.rows], useGiven(threadId, result));
   return (
     <div
       className={classes(styles["box"], rows.loading && styles["loading"])}
@@ -62,10 +67,10 @@ function Box({ result, rows, marked }: { result: QueryResult; rows: Rows; marked
       aria-busy={rows.loading}
     >
       <table className={styles["table"]}>
-        <Head columns={result.columns} kinds={kinds} rows={rows} sorts={result.step !== null} />
+        <Head threadId={threadId} columns={result.columns} formats={formats} rows={rows} sorts={result.step !== null} />
         <tbody>
           {rows.rows.map((row, at) => (
-            <Line key={rows.offset + at} cells={row} kinds={kinds} mark={marked.includes(rows.offset + at)} first={rows.offset + at === marked[0]} />
+            <Line key={rows.offset + at} cells={row} formats={formats} mark={marked.includes(rows.offset + at)} first={rows.offset + at === marked[0]} />
           ))}
         </tbody>
       </table>
@@ -73,25 +78,40 @@ function Box({ result, rows, marked }: { result: QueryResult; rows: Rows; marked
   );
 }
 
-function Head({ columns, kinds, rows, sorts }: { columns: readonly string[]; kinds: readonly Kind[]; rows: Rows; sorts: boolean }) {
+interface HeadProps {
+  threadId: string;
+  columns: readonly string[];
+  formats: readonly ColumnFormat[];
+  rows: Rows;
+  sorts: boolean;
+}
+
+function Head({ threadId, columns, formats, rows, sorts }: HeadProps) {
+  const words = useWords();
   const { sort } = rows;
   return (
     <thead>
       <tr>
         {columns.map((name, at) => {
+          const heading = headingOf(name, words);
+          const format = formats[at] ?? TEXT;
+          const cell = rows.rows.map((row) => row[at] ?? null).find((each) => each !== null) ?? null;
           const order = sort.column === name ? (sort.descending ? "descending" : "ascending") : "none";
           return (
-            <th key={at} scope="col" className={side(kinds[at])} {...(sorts ? { "aria-sort": order } : {})}>
-              {sorts ? (
-                <button type="button" className={styles["sort"]} onClick={() => rows.sortBy(name)}>
-                  {name}
-                  <span aria-hidden="true" className={styles["order"]}>
-                    {order === "none" ? "" : order === "ascending" ? "↑" : "↓"}
-                  </span>
-                </button>
-              ) : (
-                name
-              )}
+            <th key={at} scope="col" className={side(format, cell)} title={heading === name ? undefined : name} {...(sorts ? { "aria-sort": order } : {})}>
+              <div className={styles["heading"]}>
+                {sorts ? (
+                  <button type="button" className={styles["sort"]} onClick={() => rows.sortBy(name)}>
+                    {heading}
+                    <span aria-hidden="true" className={styles["order"]}>
+                      {order === "none" ? "" : order === "ascending" ? "↑" : "↓"}
+                    </span>
+                  </button>
+                ) : (
+                  heading
+                )}
+                {(isNumeric(format) || typeof cell === "number" || isMoment(cell)) && <ColumnMenu threadId={threadId} column={name} heading={heading} format={format} cell={cell} />}
+              </div>
             </th>
           );
         })}
@@ -100,7 +120,7 @@ function Head({ columns, kinds, rows, sorts }: { columns: readonly string[]; kin
   );
 }
 
-function Line({ cells, kinds, mark, first }: { cells: readonly Cell[]; kinds: readonly Kind[]; mark: boolean; first: boolean }) {
+function Line({ cells, formats, mark, first }: { cells: readonly Cell[]; formats: readonly ColumnFormat[]; mark: boolean; first: boolean }) {
   const line = useRef<HTMLTableRowElement>(null);
   useEffect(() => {
     if (first) line.current?.scrollIntoView({ block: "nearest" });
@@ -108,15 +128,26 @@ function Line({ cells, kinds, mark, first }: { cells: readonly Cell[]; kinds: re
   return (
     <tr ref={line} className={mark ? styles["mark"] : undefined} aria-current={mark || undefined}>
       {cells.map((cell, at) => (
-        <td key={at} className={side(kinds[at])}>
-          {cell === null ? <span className={styles["null"]}>NULL</span> : shownCell(cell, kinds[at] ?? "text", locale())}
-        </td>
+        <Value key={at} cell={cell} format={formats[at] ?? TEXT} />
       ))}
     </tr>
   );
 }
 
-const side = (kind: Kind | undefined) => (kind === "number" ? styles["number"] : kind === "time" ? styles["time"] : undefined);
+/** A cell by its column's format. All of its digits are told where somebody points at it. */
+function Value({ cell, format }: { cell: Cell; format: ColumnFormat }) {
+  if (cell === null) return <td className={side(format, cell)}><span className={styles["null"]}>NULL</span></td>;
+  const text = written(cell, format, locale());
+  const whole = typeof cell === "number" && written(cell, { kind: "plain" }, locale());
+  const isCut = whole && whole.length > text.replace(/[^\d.-]/g, "").length;
+  return (
+    <td className={side(format, cell)} title={isCut ? whole : undefined}>
+      {text}
+    </td>
+  );
+}
+
+const side = (format: ColumnFormat, cell: Cell) => (isNumeric(format) && format.kind !== "plain" ? styles["number"] : isMoment(cell) ? styles["time"] : undefined);
 
 function Notes({ rows }: { rows: Rows }) {
   const t = useT();

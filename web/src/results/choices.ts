@@ -23,7 +23,7 @@ export function choicesOf(result: QueryResult | null, charts: readonly Step[]): 
   const made = charts.map(({ chart, index }, at) => ({ key: `made${at}`, mark: markOf(chart), title: titleOf(chart), step: index, spec: chart && hasRows(chart) ? chart : null, form: null }));
   const drawn = made.filter(({ step, spec }) => step !== null || spec !== null);
   const taken = new Set(drawn.map(({ mark }) => mark));
-  const fitting = isSmall(result) ? formsOf(result.columns, result.rows).filter(({ mark }) => !taken.has(mark)) : [];
+  const fitting = isSmall(result) ? formsOf(result.columns, result.rows, result.formats).filter(({ mark }) => !taken.has(mark)) : [];
   return [...drawn, ...fitting.map((form) => ({ key: form.mark, mark: form.mark, title: "", step: null, spec: null, form }))];
 }
 

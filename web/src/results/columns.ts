@@ -9,7 +9,9 @@ const NUMERIC_TEXT = /^-?(?:0|[1-9]\d*)(?:\.\d+)?$/;
 const NO_NUMBERS = new Set(["NaN", "Infinity", "-Infinity"]);
 const YEAR_TEXT = /^(?:19\d\d|20\d\d)$/;
 const MOMENT = /^\d{4,}-\d{2}(?:-\d{2}(?:[T ]\d{2}:\d{2}(?::\d{2}(?:\.\d+)?)?(?:Z|[+-]\d{2}(?::?\d{2})?)?)?)?$/;
-const ID = /(?:^|[_ .-])(?:ids?|uuid|key|code|zip|phone|no|number)$|[a-z](?:Id|ID)$|编号$|编码$|代码$|电话$|号码$/i;
+const ID = /(?:^|[_ .-])(?:ids?|uuid|key|code|zip|phone|no|number)$|编号$|编码$|代码$|电话$|号码$/i;
+/** `customerId`, and not `paid`. */
+const CAMEL_ID = /[a-z](?:Id|ID)$/;
 const YEAR = /(?:^|[_ .-])(?:year|yr)s?(?:[_ .-]|$)|年份?$/i;
 
 export function kindOf(name: string, cells: readonly Cell[]): Kind {
@@ -20,10 +22,12 @@ export function kindOf(name: string, cells: readonly Cell[]): Kind {
   if (numbers.length && numbers.every((cell) => typeof cell === "number")) return ofNumbers(name, numbers);
   if (!values.every((cell) => typeof cell === "string")) return "text";
   // What SQLite's strftime('%Y') gives.
-  if (values.every((cell) => YEAR_TEXT.test(cell as string)) && !ID.test(name)) return "year";
-  if (numbers.length && areExact(numbers as string[])) return ID.test(name) ? "id" : "number";
+  if (values.every((cell) => YEAR_TEXT.test(cell as string)) && !isId(name)) return "year";
+  if (numbers.length && areExact(numbers as string[])) return isId(name) ? "id" : "number";
   return values.every((cell) => MOMENT.test(cell as string)) ? "time" : "text";
 }
+
+const isId = (name: string) => ID.test(name) || CAMEL_ID.test(name);
 
 export function kindsOf(columns: readonly string[], rows: readonly Row[]): Kind[] {
   return columns.map((name, at) => kindOf(name, rows.map((row) => row[at] ?? null)));
@@ -33,7 +37,7 @@ function ofNumbers(name: string, values: readonly Cell[]): Kind {
   const whole = values.every((value) => Number.isInteger(value));
   const years = whole && values.every((value) => (value as number) >= 1000 && (value as number) <= 2999);
   if (YEAR.test(name) && years) return "year";
-  return whole && ID.test(name) && name.toLowerCase() !== "number" ? "id" : "number";
+  return whole && isId(name) && name.toLowerCase() !== "number" ? "id" : "number";
 }
 
 /** Whether texts are exact numbers: with a point, or so large that JSON cannot hold one of them. Else they may be codes. */

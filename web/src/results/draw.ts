@@ -3,11 +3,14 @@
 // Expressions of a specification are interpreted and never made into code, which the page's policy would refuse. Nothing
 // is loaded, whatever a specification names: a conversation may have been imported.
 
-import { type TooltipHandler, View, parse } from "vega";
+import { type TooltipHandler, View, expressionFunction, parse } from "vega";
 import { expressionInterpreter } from "vega-interpreter";
 import { type Config, type TopLevelSpec, compile } from "vega-lite";
+import { functions } from "../formats/chart";
 import type { Spec } from "./forms";
 import { type Paint, configOf, fitted, vegaLocale } from "./look";
+
+for (const [name, write] of Object.entries(functions)) expressionFunction(name, write);
 
 export interface Words {
   /** Why a chart that would load something is not drawn. */

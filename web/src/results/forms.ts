@@ -1,5 +1,8 @@
 // Which charts fit a result, by the kinds of its columns, and their Vega-Lite specifications.
 
+import type { Formats } from "../formats/chosen";
+import type { ColumnFormat } from "../formats/columnFormat";
+import { formatsOf } from "../formats/guess";
 import { type Kind, kindsOf, momentOf } from "./columns";
 import type { Cell, Row } from "./result";
 
@@ -25,14 +28,14 @@ const MOST_BESIDE = 4;
 /** A measure this many times larger than another would hide it on the same axis. */
 const ALIKE = 20;
 
-/** The forms that fit, the best one first; none where the rows are no chart. */
-export function formsOf(columns: readonly string[], rows: readonly Row[]): Form[] {
+/** The forms that fit, the best one first; none where the rows are no chart. `given` are formats of columns that are not guessed. */
+export function formsOf(columns: readonly string[], rows: readonly Row[], given: Formats = {}): Form[] {
   if (rows.length < 2) return [];
   const kinds = kindsOf(columns, rows);
   const at = (...wanted: Kind[]) => kinds.flatMap((kind, place) => (wanted.includes(kind) ? [place] : []));
   const [number, other, ...others] = at("number");
   if (number === undefined) return [];
-  const beside = other === undefined ? [] : alikeOf(number, [other, ...others], rows);
+  const beside = other === undefined ? [] : alikeOf(number, [other, ...others], rows, formatsOf(columns, rows, given));
   const [time] = at("time", "year");
   const names = at("text", "boolean");
   const values = (place: number) => rows.map((row) => String(row[place]));
@@ -42,11 +45,12 @@ export function formsOf(columns: readonly string[], rows: readonly Row[]): Form[
   return other === undefined ? [] : [{ mark: "point", x: number, y: other, color: null, beside: [] }];
 }
 
-/** Measures that can share an axis with the first one. */
-function alikeOf(first: number, others: readonly number[], rows: readonly Row[]): number[] {
+/** Measures that can share an axis with the first one: they have its unit, and sizes like it. */
+function alikeOf(first: number, others: readonly number[], rows: readonly Row[], formats: readonly ColumnFormat[]): number[] {
   const largest = (place: number) => Math.max(...rows.map((row) => Math.abs(Number(row[place])) || 0));
   const size = largest(first);
-  return others.filter((other) => Math.max(size, largest(other)) <= ALIKE * Math.min(size, largest(other))).slice(0, MOST_BESIDE);
+  const isAlike = (other: number) => formats[other]?.kind === formats[first]?.kind && formats[other]?.unit === formats[first]?.unit;
+  return others.filter((other) => isAlike(other) && Math.max(size, largest(other)) <= ALIKE * Math.min(size, largest(other))).slice(0, MOST_BESIDE);
 }
 
 /** Lines where each moment has one value, or one for each series. */

@@ -1,5 +1,7 @@
 // A result of a query, as this folder's parts see it.
 
+import type { ColumnFormat } from "../formats/columnFormat";
+
 /** A cell as the API gives it. Whole numbers beyond 2^53 are texts; lists and objects are values of nested columns. */
 export type Cell = string | number | boolean | null | readonly unknown[] | { readonly [key: string]: unknown };
 export type Row = readonly Cell[];
@@ -15,6 +17,8 @@ export interface QueryResult {
   readonly rows: readonly Row[];
   /** Null: nobody counted. */
   readonly total: number | null;
+  /** How columns are written, by name, as far as their source says so. */
+  readonly formats?: Readonly<Record<string, ColumnFormat>>;
 }
 
 /** A cell as text, exact, as it is copied. NULL is empty. */

@@ -27,8 +27,9 @@ function isTableOf(table: Element, { columns, rows }: QueryResult): boolean {
 /** Whether a text is a cell as an answer writes it: a mark for NULL, on one line, a number with fewer digits. */
 const isCell = (text: string, cell: string) => words(text) === words(cell) || (cell === "" && /^(?:null|-|–|—)$/i.test(text)) || isNumberOf(text, cell);
 
-/** Whether a text is a number, rounded to the decimals that the text has. */
-function isNumberOf(text: string, cell: string): boolean {
+/** Whether a text is a number, with separators and a unit, rounded to the decimals that the text has. */
+function isNumberOf(written: string, cell: string): boolean {
+  const text = written.replace(/^(-?)[^\d-]{1,3}(?=\d)|(?<=\d)[^\d.,]{1,20}$/g, "$1").replace(/,(?=\d{3})/g, "");
   if (!/^-?\d+(?:\.\d+)?$/.test(text) || cell === "") return false;
   const [shown, whole] = [Number(text), Number(cell)];
   const decimals = text.split(".")[1]?.length ?? 0;

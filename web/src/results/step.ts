@@ -1,5 +1,6 @@
 // Results in the steps of a turn.
 
+import { formatsOfJson } from "../formats/chosen";
 import type { Step, Turn } from "../stream/types";
 import type { QueryResult, Row } from "./result";
 
@@ -7,7 +8,8 @@ import type { QueryResult, Row } from "./result";
 export function resultOf(step: Step): QueryResult | null {
   const { sql, columns, rows, query, total, index } = step;
   if (step.status !== "ok" || sql === undefined || !columns || !rows) return null;
-  return { step: index, label: query ?? null, sql, columns, rows: rows as readonly Row[], total: total ?? null };
+  const formats = formatsOfJson(step.observation?.data?.["formats"]);
+  return { step: index, label: query ?? null, sql, columns, rows: rows as readonly Row[], total: total ?? null, formats };
 }
 
 /**

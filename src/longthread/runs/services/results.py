@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any, BinaryIO
 
 from longthread.errors import EntryNotFound, RunNotFound
@@ -14,9 +14,11 @@ from longthread.model.thread import Thread
 from longthread.runs.services.sources import Sources
 from longthread.store import log, runs
 from longthread.store.driver import Driver
+from longthread.tools.analysis.cell import Binary, hexadecimal
 from longthread.tools.analysis.engine import SourceConnection
 from longthread.tools.analysis.export.page import PageRequest, page_of, read_page
 from longthread.tools.analysis.export.table import TableFormat, write
+from longthread.tools.analysis.formats.column_format import ColumnFormat, format_of_json
 from longthread.tools.analysis.result import Result, is_whole
 from longthread.tools.analysis.source import Source
 
@@ -61,9 +63,24 @@ class KeptResult:
         return is_whole(self.data)
 
     @property
+    def formats(self) -> dict[str, ColumnFormat]:
+        """The formats of columns that the source told."""
+        return {name: format_of_json(each) for name, each in (self.data.get("formats") or {}).items()}
+
+    @property
     def can_run(self) -> bool:
         """Whether the query can be run again: that of a tool in the catalog has values of its own."""
         return self.step.action in QUERIES and bool(self.sql)
+
+
+@dataclass(frozen=True, slots=True)
+class FileRequest:
+    """A file of a result. `formats` are those of columns by name, instead of the source's. `shown`: in a CSV file cells
+    are as the page shows them."""
+
+    format: TableFormat
+    formats: Mapping[str, ColumnFormat] = field(default_factory=dict)
+    shown: bool = False
 
 
 class Results:
@@ -94,7 +111,7 @@ class Results:
             result = await source.work(lambda connection: read_page(connection, sql, limits, wanted))
         return ResultPage(kept.step, kept.sql, result, result.total, whole=True, rerun=True)
 
-    async def write(self, thread_id: str, index: int, format_: TableFormat, to: BinaryIO, *, user_id: str) -> bool:
+    async def write(self, thread_id: str, index: int, to: BinaryIO, wanted: FileRequest, *, user_id: str) -> bool:
         """Write all rows of the result of a step to a file. Return whether the query was run again.
 
         Raises:
@@ -103,7 +120,7 @@ class Results:
         """
         kept = await self.kept(thread_id, index, user_id)
         if kept.whole or not kept.can_run:
-            await asyncio.to_thread(write, format_, kept.columns, kept.rows, to, marked=True)
+            await asyncio.to_thread(_write_file, wanted, kept, kept.columns, kept.rows, to)
             return False
         async with await self.open_source(kept, user_id) as source:
             _, sql = await asyncio.to_thread(source.prepare, kept.sql, await source.schema())
@@ -111,7 +128,7 @@ class Results:
             def work(connection: SourceConnection) -> None:
                 rows = connection.query(sql)
                 try:
-                    write(format_, rows.columns, rows, to, binary=rows.binary, marked=True)
+                    _write_file(wanted, kept, rows.columns, rows, to, rows.binary)
                 finally:
                     rows.close()
 
@@ -134,3 +151,15 @@ class Results:
     async def open_source(self, kept: KeptResult, user_id: str) -> Source:
         """Open the source that the run asked, for the caller to close: the thread may ask another one now."""
         return await self._sources.open(None, replace(kept.thread, source=kept.run.source), user_id=user_id)
+
+
+def _write_file(
+    wanted: FileRequest,
+    kept: KeptResult,
+    columns: Sequence[str],
+    rows: Iterable[Sequence[Any]],
+    to: BinaryIO,
+    binary: Binary = hexadecimal,
+) -> None:
+    formats = kept.formats | dict(wanted.formats)
+    write(wanted.format, columns, rows, to, binary=binary, marked=True, formats=formats, shown=wanted.shown)

@@ -11,7 +11,16 @@ from typing import Annotated, Any, BinaryIO
 from fastapi import APIRouter, Query, Response
 from fastapi.responses import StreamingResponse
 
-from longthread.errors import EntryNotFound, ResultTooLong, RunNotFound, SourceError, SourceMissing, ThreadNotFound
+from longthread.errors import (
+    EntryNotFound,
+    InvalidInput,
+    ResultTooLong,
+    RunNotFound,
+    SourceError,
+    SourceMissing,
+    ThreadNotFound,
+)
+from longthread.runs.services.results import FileRequest
 from longthread.server.answers import ResultRows
 from longthread.server.fields import PlainText
 from longthread.server.openapi import problems
@@ -21,12 +30,15 @@ from longthread.server.routes.chat import StepIndex
 from longthread.server.state import Caller, ServedDep
 from longthread.tools.analysis.export.page import PageRequest
 from longthread.tools.analysis.export.table import TableFormat
+from longthread.tools.analysis.formats.column_format import formats_of_json
 
 router = APIRouter(prefix="/api", tags=["results"])
 
 _MOST_ROWS = 1_000
 """Rows of a page."""
 _CHUNK = 2**16
+_MOST_FORMATS = 20_000
+"""Characters of the formats of columns."""
 _TYPES = {
     TableFormat.CSV: "text/csv",
     TableFormat.PARQUET: "application/vnd.apache.parquet",
@@ -75,7 +87,7 @@ async def result(
 
 @router.get(
     "/conversations/{thread_id}/steps/{index}/result/file",
-    responses=problems(*_MAY_BE_WRONG, ResultTooLong, reads=True) | _FILES,
+    responses=problems(*_MAY_BE_WRONG, InvalidInput, ResultTooLong, reads=True) | _FILES,
     response_class=StreamingResponse,
 )
 async def file(
@@ -84,11 +96,15 @@ async def file(
     thread_id: PathSegment,
     index: StepIndex,
     format_: Annotated[TableFormat, Query(alias="format")] = TableFormat.CSV,
+    formats: Annotated[str, Query(max_length=_MOST_FORMATS)] = "{}",
+    shown: bool = False,
 ) -> Response:
-    """All rows of a step's result, as a file."""
+    """All rows of a step's result, as a file. `formats` is a JSON object with the formats of columns. A sheet has them,
+    and a CSV file whose cells are `shown` as on the page. Else the source tells them, or they are guessed."""
+    wanted = FileRequest(format_, formats_of_json(formats), shown)
     with ExitStack() as stack:
         made = stack.enter_context(tempfile.TemporaryFile())
-        rerun = await served.analyst.results.write(thread_id, index, format_, made, user_id=user)
+        rerun = await served.analyst.results.write(thread_id, index, made, wanted, user_id=user)
         made.seek(0)
         stack.pop_all()  # the answer closes it
     headers = {

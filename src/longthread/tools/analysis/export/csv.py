@@ -9,6 +9,7 @@ from typing import BinaryIO
 
 from longthread.tools.analysis.cell import number_text
 from longthread.tools.analysis.export.table import ExportCell, harmless
+from longthread.tools.analysis.formats.written import without_tail
 
 _MARK = "\ufeff"
 _SPECIAL = re.compile(r'[,"\r\n]')
@@ -46,4 +47,4 @@ def _field(value: ExportCell) -> str | None:
         return "true" if value else "false"
     if value is None or isinstance(value, str):
         return value and harmless(value)
-    return number_text(value)
+    return number_text(without_tail(value) if isinstance(value, float) else value)

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from decimal import Decimal
 from enum import StrEnum
 from typing import Any, BinaryIO
 
 from longthread.tools.analysis.cell import Binary, hexadecimal, plain
+from longthread.tools.analysis.formats.column_format import ColumnFormat
 
 ExportCell = str | int | float | Decimal | bool | None
 
@@ -30,19 +31,26 @@ def write(
     *,
     binary: Binary = hexadecimal,
     marked: bool = False,
+    formats: Mapping[str, ColumnFormat] | None = None,
+    shown: bool = False,
 ) -> int:
-    """Writes a result; returns the number of rows. `marked` adds a UTF-8 mark to a CSV file, for Excel. Raises
-    ResultTooLong: a sheet cannot hold the rows."""
+    """Writes a result; returns the number of rows. `marked` adds a UTF-8 mark to a CSV file, for Excel. `formats` are
+    those of columns by name, for a sheet, and for a CSV file whose cells are `shown` as on the page; others are
+    guessed. Raises ResultTooLong: a sheet cannot hold the rows."""
     plain_ = plain_rows(rows, binary)
     # Imported here: each format needs other libraries.
     if format_ is TableFormat.CSV:
         from longthread.tools.analysis.export.csv import write_csv
 
+        if shown:
+            from longthread.tools.analysis.export.formatted import shown_rows
+
+            return write_csv(columns, shown_rows(columns, plain_, formats or {}), to, marked=marked)
         return write_csv(columns, plain_, to, marked=marked)
     if format_ is TableFormat.XLSX:
         from longthread.tools.analysis.export.xlsx import write_xlsx
 
-        return write_xlsx(columns, plain_, to)
+        return write_xlsx(columns, plain_, to, formats or {})
     from longthread.tools.analysis.export.parquet import write_parquet
 
     return write_parquet(columns, plain_, to)
