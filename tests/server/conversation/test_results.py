@@ -33,8 +33,9 @@ def page(running: Any, thread: str, step: int, **query: Any) -> Any:
     return running.client.get(f"/api/conversations/{thread}/steps/{step}/result", params=query)
 
 
-def file(running: Any, thread: str, step: int, format_: str) -> Any:
-    return running.client.get(f"/api/conversations/{thread}/steps/{step}/result/file", params={"format": format_})
+def file(running: Any, thread: str, step: int, format_: str, **query: Any) -> Any:
+    given = {"format": format_, **query}
+    return running.client.get(f"/api/conversations/{thread}/steps/{step}/result/file", params=given)
 
 
 def test_a_result_that_is_kept_whole_is_not_asked_again(serve: Any) -> None:
@@ -122,3 +123,28 @@ def test_a_step_without_rows_has_no_result(serve: Any, path: str) -> None:
     for place in (step, step - 1, 99):
         answer = running.client.get(f"/api/conversations/{thread}/steps/{place}/{path}")
         assert (answer.status_code, answer.json()["code"]) == (404, "entry_not_found")
+
+
+SALES = "city;day;price;tax\nBonn;05.01.2024;1.234,50 €;19 %\nBonn;29.02.2024;0,10 €;7 %\nKöln;01.03.2024;0,20 €;7 %\n"
+TOTALS = "SELECT city, MAX(day) AS day, SUM(price) + 0.0::DOUBLE AS total, AVG(tax) AS tax FROM sales GROUP BY city"
+
+
+def test_a_file_tells_its_formats_to_the_files_of_its_results(serve: Any, tmp_path: Path) -> None:
+    (tmp_path / "sales.csv").write_text(SALES, "utf-8")
+    running = serve(script(f"{TOTALS} ORDER BY city"), source=str(tmp_path / "sales.csv"))
+    thread, step = asked(running)
+    [told] = [one for each in running.history(thread)["steps"].values() for one in each if one["step"] == step]
+    euro, percent = {"kind": "currency", "unit": "€"}, {"kind": "percent"}
+    assert told["observation"]["data"]["formats"] == {"total": euro, "tax": percent}
+    shown = list(csv.reader(io.StringIO(file(running, thread, step, "csv", shown=True).text)))
+    assert shown[1:] == [["Bonn", "2024-02-29", "€1,234.60", "13%"], ["Köln", "2024-03-01", "€0.20", "7%"]]
+    sheet = openpyxl.load_workbook(io.BytesIO(file(running, thread, step, "xlsx").content)).active
+    assert sheet is not None
+    assert [cell.number_format for cell in sheet[2]] == ["General", "yyyy-mm-dd", '"€"#,##0.00', '0"%"']
+    assert (str(sheet["B2"].value), sheet["C2"].value, sheet["D2"].value) == ("2024-02-29 00:00:00", 1234.6, 13)
+    chosen = '{"total": {"kind": "unit", "unit": "km", "places": 1}}'
+    changed = list(csv.reader(io.StringIO(file(running, thread, step, "csv", shown=True, formats=chosen).text)))
+    assert [row[2] for row in changed[1:]] == ["1,234.6 km", "0.2 km"]
+    for wrong in ("{", "[]", '{"total": {"kind": "money"}}', '{"total": {"kind": "number", "places": 99}}'):
+        refused = file(running, thread, step, "csv", formats=wrong)
+        assert (refused.status_code, refused.json()["code"]) == (422, "invalid_input"), wrong

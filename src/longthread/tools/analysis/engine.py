@@ -17,6 +17,9 @@ if TYPE_CHECKING:  # the process of an engine needs no settings
 
 NO_DATABASE = "The database is not there, or this account may not use it. Check its name and what is granted."
 
+FormatsInFiles = Mapping[str, Mapping[str, Mapping[str, Any]]]
+"""How files write their numbers: formats as JSON, by the table's label and the column."""
+
 
 def place(number: int, dialect: str) -> str:
     """How a statement writes the place of parameter `number`, from 1."""
@@ -72,6 +75,7 @@ class Engine(ABC):
     """Files that could not be read."""
     table_notes: Mapping[str, Sequence[str]] = MappingProxyType({})
     """Guesses about a table, by its label."""
+    formats: FormatsInFiles = MappingProxyType({})
 
     @abstractmethod
     def connect(self) -> SourceConnection:

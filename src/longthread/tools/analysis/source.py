@@ -20,7 +20,7 @@ from longthread.errors import (
     SqlTimeout,
 )
 from longthread.store.completion import to_the_end
-from longthread.tools.analysis.engine import Engine, SourceConnection
+from longthread.tools.analysis.engine import Engine, FormatsInFiles, SourceConnection
 from longthread.tools.analysis.guard import Guard, Judged
 from longthread.tools.analysis.limits import Limits
 from longthread.tools.analysis.names.missing import apply_mends
@@ -106,6 +106,11 @@ class Source:
     def notes_on(self, label: str) -> list[str]:
         """Guesses about a table. None under a policy: they could reveal hidden values."""
         return [] if self._policy is not None else list(self._engine.table_notes.get(label, ()))
+
+    @property
+    def formats(self) -> FormatsInFiles:
+        """How files write numbers, by table and column. None under a policy, as of notes."""
+        return self._engine.formats if self._policy is None else {}
 
     def notes_about(self, labels: Iterable[str]) -> list[str]:
         """Notes on skipped files, then on these tables, each behind the table's name."""

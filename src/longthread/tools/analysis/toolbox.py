@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import fnmatch
+import json
 import re
 import time
 from collections.abc import Awaitable, Callable, Mapping
@@ -12,6 +13,8 @@ from typing import Any
 from longthread.errors import ColumnNotFound, InvalidInput, SqlFailed, SqlRefused, SqlRepeated, TableNotFound
 from longthread.model.statements import statement_form
 from longthread.tools.analysis.engine import SourceConnection
+from longthread.tools.analysis.formats.column_format import format_of_json
+from longthread.tools.analysis.formats.lineage import formats_of_query
 from longthread.tools.analysis.likely_tables import Likely
 from longthread.tools.analysis.names.ambiguous import ways_to_write
 from longthread.tools.analysis.nearest import notes_of
@@ -281,8 +284,20 @@ async def run_query(source: Source, sql: str, *, mends: bool = False) -> dict[st
         raise await asyncio.to_thread(_hinted, error, source, schema, sql) from error
     elapsed = round((time.monotonic() - started) * 1000)
     notes = [*mended, *_losses(source, schema, sql), *await notes_of(source, schema, sql)]
-    observed = result.observed(limits, limits.rows, beside=len("".join([sql, *notes]).encode()))
-    return {"sql": sql, **observed, "notes": [*observed["notes"], *notes], "elapsed_ms": elapsed}
+    formats = await asyncio.to_thread(_formats, source, schema, sql)
+    beside = len("".join([sql, *notes, json.dumps(formats)]).encode())
+    observed = result.observed(limits, limits.rows, beside=beside)
+    found = {"sql": sql, **observed, "notes": [*observed["notes"], *notes], "elapsed_ms": elapsed}
+    return found | ({"formats": formats} if formats else {})
+
+
+def _formats(source: Source, schema: Schema, sql: str) -> dict[str, dict[str, Any]]:
+    """Return how the columns of a statement that has run are written, as JSON by column."""
+    known = {label: {name: format_of_json(one) for name, one in each.items()} for label, each in source.formats.items()}
+    if not known:
+        return {}
+    found = formats_of_query(source.judge(sql, schema).tree, known)
+    return {name: each.to_json() for name, each in found.items()}
 
 
 def _losses(source: Source, schema: Schema, sql: str) -> list[str]:

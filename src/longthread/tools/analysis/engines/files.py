@@ -44,6 +44,7 @@ class FilesEngine(DuckdbEngine):
         super().__init__(path, source, limits)
         self.notes = []
         self.table_notes = {}
+        self.formats = {}
         self._state = self._look()
         self._scratch: Path | None = None
         self._own: OwnFiles | None = None
@@ -94,7 +95,7 @@ class FilesEngine(DuckdbEngine):
     def _load(self, root: duckdb.DuckDBPyConnection) -> list[Path]:
         """Creates the tables. Unreadable files of a folder are left out and noted; a single one raises."""
         files = self._files()
-        self.notes, self.table_notes = [], {}
+        self.notes, self.table_notes, self.formats = [], {}, {}
         failed: list[str] = []
         in_place: list[Path] = []
         names = UniqueNames()
@@ -203,6 +204,9 @@ class FilesEngine(DuckdbEngine):
         if own_notes:
             self.table_notes = {**self.table_notes, label: own_notes}
         self.notes = [*self.notes, *(f"{label}: {note}" for note in written.losses)]
+        if written.formats:
+            own_formats = {name: each.to_json() for name, each in written.formats.items()}
+            self.formats = {**self.formats, label: own_formats}
 
     def _unpacked(self, root: duckdb.DuckDBPyConnection, path: Path) -> Path:
         """The file itself, or its unpacked copy."""

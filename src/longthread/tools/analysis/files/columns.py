@@ -20,6 +20,7 @@ from longthread.tools.analysis.files.readings import (
     unit_of,
     units_of,
 )
+from longthread.tools.analysis.formats.column_format import ColumnFormat
 from longthread.tools.analysis.quoting import literal, quoted
 
 _SAMPLED = 1_000
@@ -43,10 +44,11 @@ _DIGITS_OF_A_CODE = 11
 
 @dataclass
 class Typed:
-    """A column's SQL expression over the raw column, and notes for people."""
+    """A column's SQL expression over the raw column, notes for people, and how the file writes its numbers."""
 
     expression: str
     notes: list[str] = field(default_factory=list)
+    format: ColumnFormat | None = None
 
 
 @dataclass
@@ -292,10 +294,12 @@ def _typed(one: _Column, reading: ColumnReading | None, notes: list[str]) -> Typ
         return Typed(f"nullif({raw}, '')", notes)
     if one.simple:
         return Typed(f"CAST({raw} AS {one.simple})", notes)
-    counted, all_notes = one.counted, list(notes)
+    counted, all_notes, format_ = one.counted, list(notes), None
     if reading.family == "number":
         kind = _number_type(counted, reading)
         unit = unit_of(one.sample)
+        if unit:
+            format_ = ColumnFormat("percent") if unit in PERCENT else ColumnFormat("currency", unit)
         if kind == "DOUBLE" and not counted.exponents and _is_rounded(counted):
             all_notes.append(
                 f"its numbers are rounded to {_EXACT_DIGITS} digits, for some have more than {_DIGITS_OF_A_DECIMAL}"
@@ -317,7 +321,7 @@ def _typed(one: _Column, reading: ColumnReading | None, notes: list[str]) -> Typ
         are = "is" if counted.missing == 1 else "are"
         all_notes.append(f'{counted.missing:,} {values} "{counted.mark}" {are} read as missing')
     value = f"CAST({reading.value} AS TIMESTAMP)" if kind == "DATE" else reading.value
-    return Typed(f"CAST({value} AS {kind})", all_notes)
+    return Typed(f"CAST({value} AS {kind})", all_notes, format_)
 
 
 def _number_type(counted: _Counted, reading: ColumnReading) -> str:

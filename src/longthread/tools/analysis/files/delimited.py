@@ -5,8 +5,8 @@ from __future__ import annotations
 import csv
 import re
 from collections import deque
-from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from unicodedata import normalize
 
@@ -17,6 +17,7 @@ from longthread.tools.analysis.files.columns import typed
 from longthread.tools.analysis.files.form import RowForm, form_of, sampled
 from longthread.tools.analysis.files.layout import footer, layout_of
 from longthread.tools.analysis.files.openquotes import open_quotes
+from longthread.tools.analysis.formats.column_format import ColumnFormat
 from longthread.tools.analysis.limits import Limits
 from longthread.tools.analysis.quoting import literal, quoted
 
@@ -54,6 +55,8 @@ class DelimitedTable:
     """Tables of the lists in its rows, by the list's name."""
     losses: tuple[str, ...] = ()
     """Those of the notes that tell of rows that are none."""
+    formats: Mapping[str, ColumnFormat] = field(default_factory=dict)
+    """How the file writes the numbers of columns, by name."""
 
 
 @dataclass(frozen=True)
@@ -164,7 +167,8 @@ def _as_typed(
     filled = "" if len(raw) < 2 else f" WHERE coalesce({', '.join(raw)}) IS NOT NULL"
     if reads is None and (last := _sum_row(root, relation)):
         notes.append((None, f'Its last row begins with "{last}": it may be a sum of the others.'))
-    return DelimitedTable(f"(SELECT {selected} FROM {relation}{filled})", notes, reads)
+    formats = {name: column.format for name, column in shown_columns if column.format is not None}
+    return DelimitedTable(f"(SELECT {selected} FROM {relation}{filled})", notes, reads, formats=formats)
 
 
 def _sum_row(root: duckdb.DuckDBPyConnection, relation: str) -> str | None:

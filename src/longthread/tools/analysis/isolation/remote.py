@@ -185,7 +185,7 @@ class WorkerEngine(Engine):
                 if worker in self._opening:
                     self._opening.remove(worker)
         worker.is_open = True
-        self.notes, self.table_notes = connection.notes, connection.table_notes
+        self.notes, self.table_notes, self.formats = connection.notes, connection.table_notes, connection.formats
         return connection
 
     def stop_opening(self) -> None:
@@ -255,6 +255,7 @@ class RemoteConnection(SourceConnection):
             reply = self._answer()
             self.notes: list[str] = reply["notes"]
             self.table_notes: dict[str, list[str]] = reply["table_notes"]
+            self.formats: dict[str, dict[str, dict[str, Any]]] = reply["formats"]
             undoing.pop_all()
 
     def execute(self, sql: str) -> Rows:

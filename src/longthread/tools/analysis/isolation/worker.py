@@ -108,7 +108,8 @@ class ServedConnection:
                 return
             try:
                 tables = {label: list(notes) for label, notes in self._engine.table_notes.items()}
-                send(self._to, {"notes": list(self._engine.notes), "table_notes": tables})
+                told = {"notes": list(self._engine.notes), "table_notes": tables, "formats": dict(self._engine.formats)}
+                send(self._to, told)
                 self._answer_all(connection)
             except OSError:
                 pass  # the other side has ended
