@@ -63,6 +63,7 @@ OPERATIONS = {
     ("PUT", "/api/models/keys/{provider}"): OWNER,
     ("DELETE", "/api/models/keys/{provider}"): OWNER,
     ("POST", "/api/models/keys/{provider}/check"): OWNER,
+    ("POST", "/api/models/check"): OWNER,
     ("GET", "/api/memories"): OPEN,
     ("POST", "/api/memories"): OPEN,
     ("GET", "/api/memories/{memory_id}"): OPEN,
