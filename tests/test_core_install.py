@@ -57,7 +57,7 @@ def test_a_question_is_answered_and_threads_are_listed_without_them(tmp_path: Pa
     [
         ("from longthread import LongthreadSaver", "langgraph"),
         ("import longthread.langgraph", "langgraph"),
-        ("from longthread.llm.models import resolve_model; resolve_model('groq:llama3', Settings())", "langchain"),
+        ("from longthread.llm.models import resolve_model; resolve_model('cohere:command', Settings())", "langchain"),
     ],
 )
 def test_what_needs_them_says_how_to_install_them(code: str, extra: str, tmp_path: Path) -> None:
