@@ -218,7 +218,7 @@ def test_the_day_is_told_where_a_question_depends_on_it(question: str, needs: bo
     assert needs_today([Message("user", question), Message("assistant", "Yes, today.")]) is needs
 
 
-def test_a_model_that_repeats_a_failed_statement_begins_again_after_its_first_one() -> None:
+def test_a_model_that_repeats_a_failed_statement_begins_again_at_its_question() -> None:
     again = json.dumps({"ok": False, "error": {"type": "sql_repeated", "message": "You sent this before."}})
     repeated = Message("tool", again, tool_call_id="c", name="run_sql", id="r")
     history = [
@@ -231,7 +231,7 @@ def test_a_model_that_repeats_a_failed_statement_begins_again_after_its_first_on
         repeated,
     ]
     shown = [message.text for message in render_writing(history)]
-    assert shown == [ASKED.text, f"```sql\n{COUNT}\n```", "That failed: There is no n."]
+    assert shown == [ASKED.text]
     goes_on = [message.text for message in render_writing([*history, made("SELECT 3"), error("three")])]
     assert [text for text in goes_on if "```" in text] == [
         f"```sql\n{sql}\n```" for sql in ("SELECT 2", COUNT, "SELECT 3")

@@ -167,13 +167,12 @@ def render_writing(messages: Sequence[Message]) -> list[Message]:
     shown: list[Message] = []
     failure = ""
     is_repeated = bool(messages) and failure_of(messages[-1]) == SqlRepeated.code
-    for message in _until_first_failure(messages) if is_repeated else without_repeated(messages):
+    for message in _until_question(messages) if is_repeated else without_repeated(messages):
         role, text = _written(message)
         if message.role == "tool":
             failure, before = failure_of(message), failure
             # Whom the hints have not helped is told the error alone.
-            is_bare = failure and (failure == before or is_repeated)
-            text = _FIRST_SENTENCE.match(text)[0] if is_bare else text  # type: ignore[index]
+            text = _FIRST_SENTENCE.match(text)[0] if failure and failure == before else text  # type: ignore[index]
         if not text.strip():
             continue
         if shown and shown[-1].role == role:  # some servers refuse two messages of one role in a row
@@ -183,11 +182,10 @@ def render_writing(messages: Sequence[Message]) -> list[Message]:
     return shown
 
 
-def _until_first_failure(messages: Sequence[Message]) -> Sequence[Message]:
-    """Return a history up to the first failure of the newest question: a model that repeats itself begins there
-    again."""
-    asked = max((place for place, message in enumerate(messages) if message.role == "user"), default=0)
-    return messages[: next(place for place in range(asked, len(messages)) if failure_of(messages[place])) + 1]
+def _until_question(messages: Sequence[Message]) -> Sequence[Message]:
+    """Return a history up to its newest question: a small model that sees its failed statement writes it again, also
+    at another temperature."""
+    return messages[: max((place for place, message in enumerate(messages) if message.role == "user"), default=0) + 1]
 
 
 def without_repeated(messages: Sequence[Message]) -> list[Message]:
