@@ -10,6 +10,8 @@ from tests.analysts import OpenAnalyst
 from tests.script import call, finish
 
 from longthread import Catalog
+from longthread.errors import ModelNotUsable
+from longthread.llm.failures import AuthenticationFailed, ServerFailed
 from longthread.testing import ScriptedModel
 from longthread.testing.analyst_eval import AnalystEval, AnalystOutcome, read_outcomes
 from longthread.testing.gold_questions import SqlQuestion
@@ -64,3 +66,17 @@ async def test_an_outcome_without_a_baseline_is_not_taken_where_one_is_asked(ope
     bare, with_one = AnalystOutcome(**told), AnalystOutcome(**told, baseline="wrong")
     assert AnalystEval(analyst, "a", plain, seen={("x",): bare}).taken == {}
     assert AnalystEval(analyst, "a", plain, seen={("x",): with_one}).taken == {("shop", "How many?"): with_one}
+
+
+@pytest.mark.parametrize("is_baseline", [False, True])
+async def test_a_server_that_fails_ends_the_eval_and_is_no_verdict(
+    open_analyst: OpenAnalyst, shop: str, is_baseline: bool
+) -> None:
+    down = AuthenticationFailed("The key is wrong.")
+    replies = [finish("Nothing.")] if is_baseline else [down]
+    plain = ScriptedModel([ServerFailed("It is loading the model.")]) if is_baseline else None
+    evaluation = AnalystEval(await open_analyst(ScriptedModel(replies)), "test:scripted", plain)
+    question = SqlQuestion("shop", "How many?", ("SELECT 1",))
+    with pytest.raises(ModelNotUsable, match="give the command again to go on") as stopped:
+        [each async for each in evaluation.outcomes([[(question, shop)]])]
+    assert "resume" not in str(stopped.value)

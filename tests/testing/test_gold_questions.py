@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from longthread.errors import QuestionsInvalid, SourceNotFound
+from longthread.errors import InvalidInput, QuestionsInvalid
 from longthread.testing.gold_questions import (
     SqlQuestion,
     find_database,
@@ -69,7 +69,7 @@ def test_a_database_is_found_beside_or_in_a_folder_of_its_name(tmp_path: Path) -
     assert find_database(tmp_path, "shop") == nested
     (tmp_path / "shop.sqlite").touch()
     assert find_database(tmp_path, "shop") == tmp_path / "shop.sqlite"
-    with pytest.raises(SourceNotFound):
+    with pytest.raises(InvalidInput, match="--databases, or one with --source"):
         find_database(tmp_path, "other")
 
 

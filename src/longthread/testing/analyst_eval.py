@@ -17,9 +17,20 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, Literal
 
-from longthread.errors import LongthreadError
+from longthread.errors import LongthreadError, ModelNotUsable
 from longthread.llm.chat import CallOptions, ChatModel, reply_of
-from longthread.llm.failures import ProviderError
+from longthread.llm.failures import (
+    AuthenticationFailed,
+    BadRequest,
+    ConnectionBroken,
+    Overloaded,
+    ProviderError,
+    RateLimited,
+    ServerFailed,
+    StreamTruncated,
+    TimedOut,
+)
+from longthread.llm.models import failure_reason
 from longthread.messages.message import Message
 from longthread.model.builtin import QUERIES
 from longthread.model.run import Protocol, Step
@@ -42,6 +53,20 @@ Schema:
 {schema}"""
 _RETRY = "That failed: {reason} Send the corrected SQL."
 _REPLY_TOKENS = 400
+_OUTAGES = frozenset(
+    each.__name__
+    for each in (
+        RateLimited,
+        ServerFailed,
+        Overloaded,
+        ConnectionBroken,
+        TimedOut,
+        StreamTruncated,
+        AuthenticationFailed,
+    )
+)
+"""Causes of a failed run that say nothing of the model's replies."""
+_GOES_ON = "What --results wrote is kept: give the command again to go on."
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +114,7 @@ class AnalystEval:
 
     async def outcomes(self, threads: Sequence[Sequence[tuple[SqlQuestion, str]]]) -> AsyncIterator[AnalystOutcome]:
         """Ask each thread's questions, given with their sources, and yield an outcome each. A thread that was asked
-        whole before is not asked again."""
+        whole before is not asked again. Raises ModelNotUsable: the model's server failed, which no verdict tells."""
         for thread in threads:
             earlier = [self.taken.get((question.database, question.text)) for question, _ in thread]
             if all(earlier):
@@ -108,7 +133,11 @@ class AnalystEval:
                 gold = [rows for sql in question.gold if (rows := await _rows(source, sql)) is not None]
                 thread_id, outcome = await self._ask(question, spec, source, gold, thread_id)
                 if self.plain is not None:
-                    plain = await _ask_plainly(self.plain, source, question, gold, said)
+                    try:
+                        plain = await _ask_plainly(self.plain, source, question, gold, said)
+                    except ProviderError as error:
+                        reason = f"{failure_reason(error, self.analyst.settings)} {_GOES_ON}"
+                        raise ModelNotUsable(model=self.model, reason=reason) from error
                     outcome = AnalystOutcome(**{**outcome.to_json(), **plain})
             yield replace(outcome, model=self.model, protocol=self.protocol)
 
@@ -143,8 +172,12 @@ class AnalystEval:
         queries = [step for step in steps if step.action in QUERIES and step.kind == "tool"]
         results = [step.observation for step in queries if step.observation is not None and step.observation.get("ok")]
         sql = str(results[-1]["data"]["sql"]) if results else ""
+        failure = final.data.get("error") or {}
+        if failure.get("cause") in _OUTAGES:
+            reason = str(failure.get("message")).partition(" The conversation is kept")[0]
+            raise ModelNotUsable(model=self.model, reason=f"{reason} {_GOES_ON}")
         verdict = await _verdict(source, gold, sql, ended=final.type == "finished", asked=bool(queries))
-        answer = str(final.data.get("answer") or final.data.get("summary") or final.data.get("error") or "")
+        answer = str(final.data.get("answer") or final.data.get("summary") or failure.get("message") or "")
         calls = [step for step in steps if step.kind == "model"]
         return handle.thread_id, AnalystOutcome(
             question.database,
@@ -186,7 +219,7 @@ async def _ask_plainly(
     model: ChatModel, source: Source, question: SqlQuestion, gold: Sequence[Sequence[Cells]], said: list[Message]
 ) -> dict[str, Any]:
     """Ask the plain prompt: the schema and the question give one SQL, with one retry. `said` is the conversation so
-    far, which this adds to."""
+    far, which this adds to. Raises ProviderError: the server failed."""
     system = _PLAIN.format(dialect=source.dialect, schema=plain_schema(await source.schema()))
     said.append(Message("user", question.asked))
     verdict, tokens, sql = "broken", 0, ""
@@ -194,7 +227,7 @@ async def _ask_plainly(
         options = CallOptions(max_tokens=_REPLY_TOKENS)
         try:
             reply = await reply_of(model, [Message("system", system), *said], options=options)
-        except ProviderError:
+        except BadRequest:
             break
         tokens += (reply.usage_metadata or {}).get("input_tokens", 0)
         text = str(reply.text)

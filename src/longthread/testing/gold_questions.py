@@ -16,9 +16,10 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any
 
-from longthread.errors import QuestionsInvalid, SourceNotFound
+from longthread.errors import InvalidInput, QuestionsInvalid
 
 Cells = Sequence[Any]
+_SUFFIXES = (".sqlite", ".db", ".duckdb")
 _DECIMALS = 3
 _COMPARED = 2_000
 """Rows of a result up to which columns may stand in another order."""
@@ -109,13 +110,14 @@ def sample(threads: Sequence[list[SqlQuestion]], count: int | None, seed: int) -
 
 
 def find_database(folder: Path, name: str) -> Path:
-    """Return the SQLite file of a database: `NAME.sqlite` in the folder, or in a folder NAME at any depth. Raises
-    SourceNotFound."""
-    direct = folder / f"{name}.sqlite"
-    nested = () if direct.is_file() else folder.rglob(f"{name}/{name}.sqlite")
-    file = direct if direct.is_file() else next(iter(sorted(nested)), None)
+    """Return the file of a database: `NAME.sqlite`, `NAME.db` or `NAME.duckdb` in the folder, or in a folder NAME at
+    any depth. Raises InvalidInput: there is none."""
+    names = [f"{name}{suffix}" for suffix in _SUFFIXES]
+    direct = next((folder / each for each in names if (folder / each).is_file()), None)
+    file = direct or next((path for each in names for path in sorted(folder.rglob(f"{name}/{each}"))), None)
     if file is None:
-        raise SourceNotFound(source=str(direct))
+        reason = f"There is no {', '.join(names[:-1])} or {names[-1]} in {folder}, nor in a folder {name} below it."
+        raise InvalidInput(reason=f"{reason} Give the folder of the databases with --databases, or one with --source.")
     return file
 
 
