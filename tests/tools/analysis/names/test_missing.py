@@ -62,6 +62,11 @@ MENDED = [
         "WITH best AS (SELECT id, rating AS score FROM restaurant) SELECT b.score FROM best b, location l",
     ),
 ]
+GLUED = [
+    ("SELECT SUM(客户编号) FROM 客户", "SELECT SUM(客户.编号) FROM 客户"),
+    ("SELECT SUM(c编号) FROM 客户 c WHERE 客户姓名 = 'x'", "SELECT SUM(c.编号) FROM 客户 c WHERE c.姓名 = 'x'"),
+    ("SELECT repsfirst_name FROM reps", "SELECT reps.first_name FROM reps"),
+]
 NEAR = "restaurant r JOIN geographic g ON r.city_name = g.city_name"
 AMBIGUOUS = [
     (f"SELECT city_name, count(*) FROM {NEAR} GROUP BY city_name", "r.city_name, count(*)", "GROUP BY r.city_name"),
@@ -143,6 +148,12 @@ def test_a_qualifier_is_mended_where_one_source_has_the_column(dialect: str, sql
         return  # DuckDB may take an unknown qualifier for a struct: the database decides
     assert mend(sql, dialect) == mended
     assert mend(mended, dialect) == mended
+
+
+@pytest.mark.parametrize("dialect", ["sqlite", "postgresql", "duckdb", "mysql"])
+@pytest.mark.parametrize(("sql", "mended"), GLUED)
+def test_a_source_and_its_column_without_a_dot_get_one(dialect: str, sql: str, mended: str) -> None:
+    assert mend(sql, dialect) == mended
 
 
 @pytest.mark.parametrize("dialect", ["sqlite", "postgresql", "duckdb", "mysql"])

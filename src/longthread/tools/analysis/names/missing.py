@@ -84,7 +84,9 @@ def mend_column(unknown: UnknownColumn, schema: Schema) -> Mend | None:
     SELECT, all columns in sight are known, no comparison would then hold two columns of one source, and no table that
     the query lacks may be meant instead."""
     qualifier, having = unknown.qualifier, unknown.having()
-    if qualifier is None or len(having) != 1 or any(source.columns is None for source in unknown.sources):
+    if qualifier is None:
+        return _part(unknown)
+    if len(having) != 1 or any(source.columns is None for source in unknown.sources):
         return None
     if having[0].is_outer or _may_lack_table(unknown, having[0], schema):
         return None
@@ -94,6 +96,21 @@ def mend_column(unknown: UnknownColumn, schema: Schema) -> Mend | None:
     written = having[0].written
     note = f"{unknown.label} was read as {written}.{unknown.column.name}, the only source here with that column."
     return Mend(begin, end + 1, written, note)
+
+
+def _part(unknown: UnknownColumn) -> Mend | None:
+    """Return the mending of a name that is a source's name and its column's without a dot: 库存数量 for 库存.数量."""
+    begin, end = (unknown.column.this.meta.get(key) for key in ("start", "end"))
+    parts = [
+        (source.written, column)
+        for source in unknown.sources
+        for key, column in (source.columns or {}).items()
+        if unknown.key in {f"{source.key}{key}", f"{source.table.label}{key}".casefold() if source.table else ""}
+    ]
+    if begin is None or len(parts) != 1:
+        return None
+    written = ".".join(parts[0])
+    return Mend(begin, end + 1, written, f"{unknown.label} was read as {written}.")
 
 
 def _may_lack_table(unknown: UnknownColumn, source: SightedSource, schema: Schema) -> bool:
