@@ -21,7 +21,7 @@ from longthread.llm.sql_reply import WORDS_BESIDE, argument_of, sql_of
 from longthread.messages.message import Message
 from longthread.model.builtin import QUERIES, RUN_SQL
 from longthread.model.fold import PARSE_ERROR, observation_of
-from longthread.model.statements import statement_form
+from longthread.model.statements import CORRECT, statement_form
 from longthread.model.thinking import split_thinking
 from longthread.tools.tool import Tool
 from longthread.view.tier1 import digest_of
@@ -38,7 +38,7 @@ _ENGINES = {"sqlite": "SQLite", "postgresql": "PostgreSQL", "mysql": "MySQL", "d
 RETRY = "That failed: {reason}"
 IN_WORDS = "Answer in words, from the rows."
 """Said to a model that repeats its statement instead of an answer."""
-_EMPTY = "That gave no rows. {notes} Send the corrected SQL."
+_EMPTY = f"That gave no rows. {{notes}} {CORRECT}"
 _EARLIER_ROWS = 3
 """Rows of a result that later questions see."""
 _ROWS = 30

@@ -9,6 +9,7 @@ from longthread.memory.summary.findings import findings, short
 from longthread.messages.message import Message
 from longthread.model.fold import observation_of
 from longthread.model.language import is_chinese
+from longthread.model.statements import CORRECT
 from longthread.runs.run_context import pairs
 
 _WORDS = {
@@ -70,12 +71,12 @@ def progress_digest(question: str, messages: Sequence[Message]) -> str:
         if observation.get("ok"):
             found += findings(observation.get("data"), words["rows"])
         else:
-            problems.append(str(error.get("message", "")))
+            problems.append(str(error.get("message", "")).removesuffix(f" {CORRECT}"))
     sections = {
         "question": [question[:500]],
-        "done": done,
+        "done": list(dict.fromkeys(done)),
         "found": found,
-        "problems": problems,
+        "problems": list(dict.fromkeys(problems)),
         "left": [words["left_text"]],
     }
     return "\n".join(f"**{words[name]}**: {_listed(items, words['none'])}" for name, items in sections.items())

@@ -11,7 +11,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
 from longthread.errors import ColumnNotFound, InvalidInput, SqlFailed, SqlRefused, SqlRepeated, TableNotFound
-from longthread.model.statements import statement_form
+from longthread.model.statements import CORRECT, statement_form
 from longthread.tools.analysis.engine import SourceConnection
 from longthread.tools.analysis.formats.column_format import format_of_json
 from longthread.tools.analysis.formats.lineage import formats_of_query
@@ -94,7 +94,7 @@ def _asking_for_sql(work: Work) -> Callable[[_Arguments], Awaitable[Observation]
         error = observation.get("error")
         if not isinstance(error, Mapping) or error["type"] not in _CORRECTABLE:
             return observation
-        return {**observation, "error": {**error, "message": f"{error['message']} Send the corrected SQL."}}
+        return {**observation, "error": {**error, "message": f"{error['message']} {CORRECT}"}}
 
     return ask
 
