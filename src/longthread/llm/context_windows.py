@@ -85,7 +85,11 @@ class ContextWindows:
                 async with self._store.writing() as tx:
                     await windows.put_protocol(tx, model.name, model.address, protocol)
         except (ProviderError, StoreError) as error:
-            _logger.warning("How %s speaks could not be found out: %s", model.name, error)
+            _logger.warning(
+                "How %s speaks could not be found out: %s. It is asked with tool calls; --protocol chooses.",
+                model.name,
+                error,
+            )
             protocol = None
         if protocol is None:
             self._unclear.add(key)

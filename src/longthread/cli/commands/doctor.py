@@ -97,7 +97,7 @@ def _count(number: int, noun: str) -> str:
 async def _model(settings: Settings) -> Finding:
     # Here and not above: LangChain takes seconds to load, and most commands need none of it.
     from longthread.llm.models import context_window, model_name, resolve_model
-    from longthread.llm.server_facts import ask_server
+    from longthread.llm.server_facts import ask_server, is_listed
 
     name = model_name(None, settings)
     try:
@@ -110,6 +110,9 @@ async def _model(settings: Settings) -> Finding:
     told, limit = facts.window if facts is not None else None, settings.memory_context_window
     window = context_window(model, settings) if told is None else min(told.tokens, limit or told.tokens)
     notes = [f"{name}: {window:,} tokens of context"]
+    listed = (facts.models or ()) if facts is not None else ()
+    if len(listed) == 1 and not is_listed(model.name, listed):
+        notes.append(f"its server lists {listed[0]} alone, and may take any name for it")
     if told is not None and not told.is_loaded:
         notes.append(f"{told.server} has not loaded it, and may give it others: it is asked again at the first reply")
     elif limit and told is not None and told.tokens < limit:
