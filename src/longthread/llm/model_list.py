@@ -88,12 +88,13 @@ def read_address(text: str) -> str:
     """Return the base URL in what a person gives: `gpu:8000`, `http://gpu:8000/v1/`, or the address of a list or of
     questions. Raises InvalidInput."""
     text = text.strip()
-    if "://" not in text:
-        text = f"http://{text}" if is_near(f"http://{text}") else f"https://{text}"
     try:
+        if "://" not in text:
+            text = f"http://{text}" if is_near(f"http://{text}") else f"https://{text}"
         parts = urlsplit(text)
         wrong = parts.scheme not in {"http", "https"} or not parts.hostname or parts.port == 0
-    except ValueError:
+        httpx.URL(text)  # which takes fewer names of hosts
+    except (ValueError, httpx.InvalidURL):
         wrong = True
     if wrong or not text.isprintable() or " " in text:
         raise InvalidInput(reason="This is no address of a server. Give one such as http://localhost:11434/v1.")
@@ -125,7 +126,7 @@ async def _ask_list(provider: str, key: SecretStr | None, url: str) -> list[str]
             asyncio.timeout(WHOLE_SECONDS),
         ):
             listed = await _listed(client, url, headers)
-    except (httpx.HTTPError, ValueError, TimeoutError) as error:
+    except (httpx.HTTPError, httpx.InvalidURL, ValueError, RecursionError, TimeoutError) as error:
         raise ProviderUnreachable(provider=provider, reason=_reason(error)) from error
     if isinstance(listed, int):
         if listed in {401, 403} or (listed == 400 and provider in ROWS):  # Google says 400 of a wrong key
@@ -141,6 +142,8 @@ def _asked_as(provider: str, names: Sequence[str]) -> list[str]:
         return [f"openai:{name}" if read_provider(name) else name for name in names]
     if provider not in ROWS:
         return [f"{provider}/{name}" for name in names]
+    if provider == "google_genai":
+        names = [name.removeprefix("models/") for name in names]
     return [f"{provider}:{name}" for name in names if _NO_CHAT.search(name) is None]
 
 
@@ -164,7 +167,7 @@ async def _local(client: httpx.AsyncClient, kind: str, port: int) -> LocalServer
     try:
         async with asyncio.timeout(2 * LOCAL_SECONDS):
             listed = await _listed(client, f"{url}/models", {})
-    except (httpx.HTTPError, ValueError, TimeoutError):
+    except (httpx.HTTPError, ValueError, RecursionError, TimeoutError):
         return None
     if isinstance(listed, int) or not listed:
         return None
@@ -180,10 +183,12 @@ async def _listed(client: httpx.AsyncClient, url: str, headers: Mapping[str, str
 def _names(answer: Any) -> list[str]:
     """Return the names in an answer of OpenAI's form, Anthropic's or Google's."""
     items = answer.get("data", answer.get("models")) if isinstance(answer, dict) else None
+    if isinstance(answer, dict) and items is None and "data" in answer:
+        return []  # Ollama without a model
     if not isinstance(items, list):
         raise ValueError("The answer is no list of models.")
     told = [item.get("id", item.get("name")) for item in items[:_MOST] if isinstance(item, dict)]
-    names = [name.removeprefix("models/") for name in told if isinstance(name, str)]
+    names = (name for name in told if isinstance(name, str))
     return sorted({name for name in names if 0 < len(name) <= 150 and name.isprintable()})
 
 

@@ -122,6 +122,7 @@ def test_the_same_address_keeps_its_key(serve: Any, own: ProviderEmulator) -> No
         ("own:gpu", {"url": "http://gpu/v1?key=1"}, 422, "invalid_input"),
         ("own:gpu", {"url": "http://127.0.0.1:9/v1"}, 502, "provider_unreachable"),
         ("own:GPU", {"url": "http://gpu/v1"}, 422, "invalid_input"),
+        ("own:gpu", {"url": "[::1:8000"}, 422, "invalid_input"),
         ("own:", {"url": "http://gpu/v1"}, 422, "invalid_input"),
         ("ollama", {"url": "http://gpu/v1"}, 422, "invalid_input"),
         ("azure", {"key": KEY}, 422, "invalid_input"),
@@ -144,6 +145,41 @@ def test_a_wrong_key_of_a_server_is_told(serve: Any, own: ProviderEmulator) -> N
     for body in ({"url": own.base_url, "key": OTHER}, {"url": own.base_url}):
         answer = running.client.put(f"{KEYS}/own:gpu", json=body)
         assert (answer.status_code, answer.json()["code"]) == (409, "key_refused")
+
+
+def test_openai_is_not_connected_where_its_names_go_elsewhere(serve: Any, own: ProviderEmulator) -> None:
+    running = serve(None, model="demo", base_url=f"{own.base_url}?token={OTHER}", api_key=KEY)
+    answer = running.client.put(f"{KEYS}/openai", json={"key": OTHER})
+    assert (answer.status_code, answer.json()["code"]) == (422, "invalid_input")
+    assert "as a server of your own" in answer.json()["detail"]
+    assert not row_of(running, "openai")["connected"]
+    assert row_of(running, "own")["url"] == own.base_url, "a query may hold a secret"
+
+
+def test_a_key_of_the_settings_is_not_copied(serve: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    with serving({"GET /v1/models": {"data": [{"id": "gpt-5"}]}}) as server:
+        monkeypatch.setenv("OPENAI_BASE_URL", f"{server.url}/v1")
+        monkeypatch.setenv("OPENAI_API_KEY", KEY)
+        running = serve(None, model="demo")
+        for body in ({}, {"url": f"{server.url}/v1", "check": False}):
+            assert running.client.put(f"{KEYS}/openai", json=body).status_code == 200
+        assert row_of(running, "openai")["key"] == "environment"
+        running.client.put(f"{KEYS}/openai", json={"key": OTHER}).raise_for_status()
+        assert row_of(running, "openai")["key"] == "stored"
+
+
+@pytest.mark.parametrize("models", [None, []])
+def test_a_server_without_a_model_has_an_empty_list(serve: Any, models: Any) -> None:
+    with serving({"GET /v1/models": {"data": models}}) as server:
+        running = serve(None, model="demo")
+        assert running.client.put(f"{KEYS}/own:gpu", json={"url": server.url}).json()["models"] == []
+
+
+def test_a_model_whose_name_is_a_path_keeps_it(serve: Any) -> None:
+    with serving({"GET /v1/models": {"data": [{"id": "models/Qwen"}]}}) as server:
+        running = serve(None, model="demo")
+        stored = running.client.put(f"{KEYS}/own:gpu", json={"url": server.url}).json()
+        assert stored["models"] == ["own:gpu/models/Qwen"]
 
 
 def test_a_server_without_a_list_is_connected_and_asked_by_name(serve: Any) -> None:
@@ -299,7 +335,20 @@ def test_an_address_is_read_as_people_give_it(given: str, url: str) -> None:
     assert read_address(given) == url
 
 
-@pytest.mark.parametrize("given", ["", "http://", "http://gpu:99999/v1", "http://a b/v1", "file:///etc", "x\ny"])
+@pytest.mark.parametrize(
+    "given",
+    [
+        "",
+        "http://",
+        "http://gpu:99999/v1",
+        "http://a b/v1",
+        "file:///etc",
+        "x\ny",
+        "[::1:8000",
+        "gpu℀:80",
+        "http://模型_服务:8000",
+    ],
+)
 def test_what_is_no_address_is_told(given: str) -> None:
     with pytest.raises(InvalidInput, match="no address"):
         read_address(given)

@@ -12,4 +12,6 @@ test("a server is named after its address", () => {
   expect(serverName("http://192.168.1.5:11434/v1")).toBe("192.168.1.5-11434");
   expect(serverName("http://[::1]:8000")).toBe("1-8000");
   expect(serverName("https://LLM.example.com/v1")).toBe("llm.example.com");
+  expect(serverName("https://gw.corp/a/v1/")).toBe("gw.corp-a");
+  expect(serverName("https://gw.corp/b/v1/chat/completions")).toBe("gw.corp-b");
 });

@@ -7,10 +7,11 @@ export function wrongAddress(text: string): "connect.noAddress" | "connect.keyIn
   return url.username || url.password || url.search || url.hash ? "connect.keyInAddress" : null;
 }
 
-/** A name for a server, from its address: as in `own:NAME/model`. */
+/** A name for a server, from its address: as in `own:NAME/model`. Two of one host differ by their paths. */
 export function serverName(text: string): string {
-  const host = parsed(text)?.host ?? "";
-  return host.toLowerCase().replaceAll(/[^a-z0-9._-]+/g, "-").replace(/^[._-]+/, "").slice(0, 40);
+  const url = parsed(text);
+  const path = url?.pathname.replace(/(\/v\d+)?(\/chat\/completions|\/models)?\/*$/, "") ?? "";
+  return `${url?.host ?? ""}${path}`.toLowerCase().replaceAll(/[^a-z0-9._-]+/g, "-").replace(/^[._-]+/, "").slice(0, 40);
 }
 
 function parsed(text: string): URL | null {

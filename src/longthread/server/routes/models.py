@@ -115,6 +115,8 @@ async def save_key(served: ServedDep, user: Caller, provider: Provider, body: Ke
     if key is not None:
         expect_key(provider, key)
     url, names = await find_models(provider, key, url) if body.check else (read_address(url), None)
+    if body.key is None and provider in ROWS and await _is_environment(served, user, provider, url):
+        return {"provider": provider, "url": url, "models": names}  # a copy would outlive it
     await served.analyst.keys.save(provider, Connection(url, key), user_id=user)
     return {"provider": provider, "url": url, "models": names}
 
@@ -159,6 +161,12 @@ async def check(served: ServedDep, user: Caller, body: ModelBody) -> ModelChecke
     return {"model": body.model, "window": tokens, "origin": origin}
 
 
+async def _is_environment(served: Served, user: str, provider: str, url: str) -> bool:
+    """Return whether a provider is used with the key of the settings, at the address of the settings."""
+    is_stored = provider in await served.analyst.keys.of(user)
+    return not is_stored and url == address_of(provider, served.analyst.settings)
+
+
 async def _given(
     served: Served, user: str, provider: str, url: str | None, key: str | None
 ) -> tuple[str, SecretStr | None]:
@@ -166,6 +174,9 @@ async def _given(
     goes to the address that it was given for. Raises InvalidInput."""
     settings, known = served.analyst.settings, (await served.analyst.keys.of(user)).get(provider)
     row = ROWS.get(provider)
+    if provider == "openai" and settings.base_url is not None:
+        how = "Connect https://api.openai.com/v1 as a server of your own."
+        raise InvalidInput(reason=f"LLM_BASE_URL is set, and models of OpenAI's names are asked there. {how}")
     usual = address_of(provider, settings) if row is not None and row.addresses else None
     if url is None and (url := known.url if known is not None else usual) is None:
         raise InvalidInput(reason="The server's address is missing. Give it as `url`, as in http://localhost:8000/v1.")
@@ -196,7 +207,9 @@ def _rows(settings: Settings, stored: Sequence[StoredConnection]) -> list[_Row]:
     if settings.base_url is not None:
         key = key_for(settings.base_url, settings)
         about = _about(OWN, "own", urlsplit(settings.base_url).netloc.rpartition("@")[2])
-        about |= {"connected": True, "url": settings.base_url, "key": None if key is None else "environment"}
+        parts = urlsplit(settings.base_url)
+        shown = parts._replace(netloc=parts.netloc.rpartition("@")[2], query="", fragment="").geturl()
+        about |= {"connected": True, "url": shown, "key": None if key is None else "environment"}
         own.append(_Row(about, Connection(settings.base_url, key)))
     return [*rows, *own]
 
@@ -209,6 +222,8 @@ def _row_of(row: ProviderRow, stored: StoredConnection | None, settings: Setting
     elif row.addresses:
         usual = address_of(row.id, settings)
         about["addresses"] = list(row.addresses) if usual == row.addresses[0] else [usual]
+    if row.id == "openai" and settings.base_url is not None:  # which its names go to
+        return _Row(about)
     if stored is not None:
         return _with_stored(about, stored)
     key = environment_key(row.id, settings) if row.addresses else None
