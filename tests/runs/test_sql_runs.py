@@ -65,6 +65,25 @@ async def test_a_question_takes_a_statement_and_a_sentence(open_analyst: OpenAna
     assert re.search(r"Today is \d{4}-\d\d-\d\d\.$", later.calls[0].messages[0].text)
 
 
+@pytest.mark.parametrize(
+    ("reply", "answer"),
+    [
+        ("There are 3 customers.", "There are 3 customers. [q1]"),
+        ("共有3位客户。", "共有3位客户。 [q1]"),
+        ("There are 3 [q1] customers.", "There are 3 [q1] customers."),
+        ("The rows do not say.", "The rows do not say."),
+    ],
+)
+async def test_an_answer_with_numbers_names_its_query(
+    open_analyst: OpenAnalyst, shop: str, reply: str, answer: str
+) -> None:
+    model = ScriptedModel([fence(COUNT), reply])
+    analyst = await open_analyst(model)
+    events = await ask(analyst, "How many customers?", shop, protocol="sql")
+    assert events[-1].data["answer"] == answer
+    await check_told_again(analyst, model)
+
+
 async def test_an_error_goes_back_and_the_same_statement_is_not_run_again(open_analyst: OpenAnalyst, shop: str) -> None:
     wrong = "SELECT COUNT(*) FROM customer"
     model = ScriptedModel([fence(wrong), fence(wrong), fence(COUNT), "3 [q3]."])

@@ -54,6 +54,7 @@ _BARE = re.compile(
 )
 """The beginning of a statement without a fence, which no sentence has: "With 3 customers, the UK leads"."""
 _FIRST_SENTENCE = re.compile(r".*?(?:\.(?=\s)|\Z)", re.S)
+_LABEL = re.compile(r"\[q\d+")
 _RELATIVE = re.compile(
     r"\b(?:today\w*|now|nowadays|current\w*|present\w*|this|these|last|latest|past|previous\w*|prior|recent\w*|next|"
     r"upcoming|coming|future|ago|yesterday\w*|tomorrow\w*|tonight|since|until|till|so far|to date|ytd|mtd|qtd|"
@@ -298,6 +299,17 @@ def parse_answer(text: str, ran: Collection[str], tools: Sequence[Tool] = ()) ->
     if isinstance(reply, ActionCall) and statement_form(str(reply.args.get("sql", ""))) in ran:
         return Malformed(IN_WORDS)
     return replace(reply, text=reply.text.strip()) if isinstance(reply, Finish) else reply
+
+
+def label_answer(text: str, messages: Sequence[Message]) -> str:
+    """Return an answer with the label of the query whose rows it was written from. Small models forget it, and an
+    answer of this protocol has one query."""
+    results = (
+        observation_of(str(message.text)).get("data") for message in reversed(messages) if message.name in QUERIES
+    )
+    label = next((data["query"] for data in results if isinstance(data, Mapping) and data.get("query")), None)
+    needs_one = label is not None and re.search(r"\d", text) and not _LABEL.search(text)
+    return f"{text} [{label}]" if needs_one else text
 
 
 def find_lone_statement(body: str) -> str | None:

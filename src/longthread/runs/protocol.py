@@ -24,7 +24,14 @@ from longthread.llm.json_protocol import (
 )
 from longthread.llm.models import DEMO, failure_reason, refuses_tools, reply_limit, setting_name, supports_tools
 from longthread.llm.overflow import overflow_of
-from longthread.llm.sql_protocol import is_stuck, parse_answer, parse_written, render_answering, render_writing
+from longthread.llm.sql_protocol import (
+    is_stuck,
+    label_answer,
+    parse_answer,
+    parse_written,
+    render_answering,
+    render_writing,
+)
 from longthread.llm.sql_reply import was_tried
 from longthread.messages.message import Message, tool_call
 from longthread.messages.sanitize import storable
@@ -166,6 +173,8 @@ async def _in_sql(context: RunContext, request: ChatRequest) -> Message:
         reply = Malformed("The reply reached the token limit before the statement was complete. Send a shorter one.")
     if not isinstance(reply, Finish):
         await context.stream.withdraw_text(context.message_id)
+    elif context.answering:
+        reply = replace(reply, text=label_answer(reply.text, context.window.own))
     return _read(context, message, reply)
 
 
