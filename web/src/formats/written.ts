@@ -19,10 +19,10 @@ const LARGEST = 21;
 const SHORT_FROM = 10_000;
 const SHORT = { en: [[12, "T"], [9, "B"], [6, "M"], [3, "K"]], zh: [[12, "万亿"], [8, "亿"], [4, "万"]] } as const;
 
-/** A double as people wrote it before it was computed with: 52838.55 for 52838.549999999996; 1/3 stays. */
+/** A double as people wrote it before it was computed with: 52838.55 for 52838.549999999996; 1/3 stays, and so does a whole number. */
 export function withoutTail(value: number): number {
   const text = String(value);
-  if (text.length < TAIL_DIGITS || significant(text) < TAIL_DIGITS) return value;
+  if (Number.isInteger(value) || text.length < TAIL_DIGITS || significant(text) < TAIL_DIGITS) return value;
   const tidy = value.toPrecision(15);
   return significant(tidy) <= TIDY_DIGITS ? Number(tidy) : value;
 }

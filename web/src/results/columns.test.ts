@@ -54,6 +54,10 @@ describe("cells", () => {
   test("a copy for a spreadsheet", () => {
     expect(asTsv(["a", "b"], [[1, null], ["x\ty", 'say "hi"'], ["", "9007199254740993"]])).toBe('a\tb\n1\t\n"x\ty"\t"say ""hi"""\n\t9007199254740993');
   });
+
+  test("a copy keeps the last digit of a whole number", () => {
+    expect(asTsv(["id"], [[1700000000000001], [1700000000000002], [52838.549999999996]])).toBe("id\n1700000000000001\n1700000000000002\n52838.55");
+  });
 });
 
 describe("forms of charts", () => {

@@ -43,7 +43,11 @@ def test_csv() -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["=1", "+1", "-1+1", "-A1", "-1 day =1", "- 1", "@a", "\t=1", "\r=1", "  =1", "＝1", "\n=1"]
+    "text",
+    [
+        *("=1", "+1", "-1+1", "-A1", "-1 day =1", "- 1", "@a", "\t=1", "\r=1", "  =1", "＝1", "\n=1"),
+        *("-A$5", "-US$5", "-A$5 kr", "-5/a", "-5%/a", "-5 a+b", "-5 a(b)", "-5 a!b", "-5 a|b", "-5 A1", "-5 元＋a"),
+    ],
 )
 def test_no_text_is_a_formula_in_csv(text: str) -> None:
     read = list(csv.reader(io.StringIO(made(TableFormat.CSV, ["a"], [[text]]).decode(), newline="")))
@@ -51,12 +55,26 @@ def test_no_text_is_a_formula_in_csv(text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["-1", "-1,234.50", "-.5e-3", "-$1.00", "-5%", "-01:00:00", "-1 year -2 mons", "-infinity"]
+    "text",
+    [
+        *("-1", "-1,234.50", "-.5e-3", "-$1.00", "-5%", "-01:00:00", "-1 year -2 mons", "-infinity"),
+        *("-1,234.50 kr", "-US$5.00", "-A$1,234.50", "-￥5.00", "-₩5", "-12.5元", "-38.0万元", "-5.00 ₽", "-12.5 zł"),
+        *("-37.5 km", "-3.5 km/h", "-4°C", "-4‰", "-4 %", "-4 m²", "-4 sq. ft"),
+    ],
 )
 def test_no_apostrophe_before_a_number(text: str) -> None:
     for value in (text, -1, Decimal("-107.6666666666666667"), float("-inf")):
         [[field]] = list(csv.reader(io.StringIO(made(TableFormat.CSV, ["a"], [[value]]).decode(), newline="")))[1:]
         assert field.startswith("-")
+
+
+@pytest.mark.parametrize("name", ["id", "total"])
+def test_a_whole_number_keeps_its_last_digit(name: str) -> None:
+    rows: list[Sequence[Any]] = [[1000000000000001.0], [-1000000000000002.0], [52838.549999999996]]
+    read = list(csv.reader(io.StringIO(made(TableFormat.CSV, [name], rows).decode(), newline="")))
+    assert read[1:] == [["1000000000000001.0"], ["-1000000000000002.0"], ["52838.55"]]
+    texts = [str(row[0][1]) for row in sheet(made(TableFormat.XLSX, [name], rows))[1:]]
+    assert [float(text) for text in texts] == [1000000000000001.0, -1000000000000002.0, 52838.55]
 
 
 def test_xlsx() -> None:

@@ -10,7 +10,7 @@ from enum import StrEnum
 from typing import Any, BinaryIO
 
 from longthread.tools.analysis.cell import Binary, hexadecimal, plain
-from longthread.tools.analysis.formats.column_format import ColumnFormat
+from longthread.tools.analysis.formats.column_format import PREFIXED, ColumnFormat
 
 ExportCell = str | int | float | Decimal | bool | None
 
@@ -65,15 +65,21 @@ def plain_rows(rows: Iterable[Sequence[Any]], binary: Binary) -> Iterator[list[E
 
 _FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")
 
+_DIGITS = r"(\d+([.,]\d+)*|\.\d+)"
+_BEFORE = "|".join(re.escape(unit) for unit in sorted(PREFIXED))
+_LETTER = r"A-Za-z$＄°‰\u00a1-\u2fff\u3040-\ufefe\uffe0-\uffe6"
+"""What a unit has: no operator behind a number, and no digit that makes a cell's name of a letter."""
 _NEGATIVE = re.compile(
-    r"-[$€£¥₹]?(\d+([.,]\d+)*|\.\d+)([eE][-+]?\d+)?%?|-[Ii]nfinity"  # a number, or an amount of money
+    rf"-{_DIGITS}([eE][-+]?\d+)?( ?%| ?[{_LETTER}][{_LETTER}/. ]{{0,19}})?|-[Ii]nfinity"  # a number, with its unit
+    rf"|-(?![A-Z]+\$\d+$)({_BEFORE}){_DIGITS}"  # an amount of money; US$5 and A$5 without places are cells
     r"|(?=-)([-+]?\d+ (year|mon|month|day|hour|minute|second)s?( |$))*([-+]?\d+(:\d\d)+(\.\d+)?)?",  # an interval
     re.ASCII,
 )
 
 
 def harmless(text: str) -> str:
-    """Prefixes a text that a spreadsheet would take for a formula with an apostrophe. Negative numbers stay."""
+    """Prefixes a text that a spreadsheet would take for a formula with an apostrophe. Negative numbers stay,
+    with a unit too."""
     if not text.lstrip(" ").startswith(_FORMULA) or _NEGATIVE.fullmatch(text):
         return text
     return f"'{text}"

@@ -20,7 +20,8 @@ NUMERIC: frozenset[FormatKind] = frozenset({"number", "plain", "currency", "perc
 MOST_PLACES = 10
 _LONGEST_UNIT = 20
 _MOST_FORMATS = 2_000
-_PREFIXED = frozenset({"US$", "HK$", "NT$", "A$", "C$", "R$", "$", "€", "£", "¥", "￥", "₹", "₩"})
+PREFIXED = frozenset({"US$", "HK$", "NT$", "A$", "C$", "R$", "$", "€", "£", "¥", "￥", "₹", "₩"})
+"""Units of money that stand before a number."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +39,7 @@ class ColumnFormat:
             return "", "%"
         if self.kind not in ("currency", "unit") or not self.unit:
             return "", ""
-        if self.kind == "currency" and self.unit in _PREFIXED:
+        if self.kind == "currency" and self.unit in PREFIXED:
             return self.unit, ""
         return "", self.unit if self.unit[0] > "\u2e7f" or self.unit[0] in "°‰" else f" {self.unit}"
 

@@ -30,9 +30,10 @@ _SHORT_FROM = 10_000
 
 
 def without_tail(number: float) -> float:
-    """A double as people wrote it before it was computed with: 52838.55 for 52838.549999999996; 1/3 stays."""
+    """A double as people wrote it before it was computed with: 52838.55 for 52838.549999999996; 1/3 stays, and so does
+    a whole number."""
     text = repr(number)
-    if len(text) < _TAIL_DIGITS or len(_significant(text)) < _TAIL_DIGITS:
+    if number.is_integer() or len(text) < _TAIL_DIGITS or len(_significant(text)) < _TAIL_DIGITS:
         return number
     tidy = f"{number:.15g}"
     return float(tidy) if len(_significant(tidy)) <= _TIDY_DIGITS else number
