@@ -13,7 +13,13 @@ from longthread.tools.analysis.formats.column_format import ColumnFormat
 from longthread.tools.analysis.formats.lineage import formats_of_query
 
 EURO, DOLLAR, PERCENT = ColumnFormat("currency", "€"), ColumnFormat("currency", "$"), ColumnFormat("percent")
-TABLES = {"sales": {"Price": EURO, "Tax": PERCENT}, "costs": {"cost": EURO, "freight": DOLLAR}}
+KILO = ColumnFormat("unit", "kg")
+TABLES = {
+    "sales": {"Price": EURO, "Tax": PERCENT},
+    "costs": {"cost": EURO, "freight": DOLLAR},
+    "orders": {"amount": EURO, "w": KILO, "amount_usd": DOLLAR},
+    "us": {"amount": DOLLAR},
+}
 
 
 @pytest.mark.parametrize(
@@ -46,6 +52,43 @@ TABLES = {"sales": {"Price": EURO, "Tax": PERCENT}, "costs": {"cost": EURO, "fre
         ("SELECT tax * 2 AS t FROM sales", {}),
         ("SELECT price FROM other", {}),
         ("SELECT upper(price) AS u FROM sales", {}),
+        ("SELECT amount * fx_rate AS a, amount / fx AS b, w * price AS revenue, fx * amount AS c FROM orders", {}),
+        ("SELECT amount * 2 AS amount_usd, SUM(amount) / 10 AS millions, amount AS 万元 FROM orders", {}),
+        ("SELECT amount * n AS totalUsd, SUM(amount) AS k, SUM(amount) AS amount_k, amount AS in_eur FROM orders", {}),
+        (
+            "SELECT SUM(amount) / 1e6 AS a, amount / 1000 AS b, amount * 0.001 AS c, amount / (2000) AS d FROM orders",
+            {},
+        ),
+        ("SELECT amount * order_number AS a, amount * discount AS b, amount * account AS c FROM orders", {}),
+        (
+            "SELECT amount * qty AS a, SUM(amount) / NULLIF(COUNT(*), 0) AS b, amount * 1.19 AS c, amount / 12 AS d,"
+            " SUM(o.amount) / SUM(o.item_count) AS e, amount * 数量 AS f, number_of_pieces * amount AS g, qty * w AS h,"
+            " -amount / (-2) AS i, amount + 1 AS j FROM orders o",
+            {**dict.fromkeys("abcdefgij", EURO), "h": KILO},
+        ),
+        ("SELECT amount + fee AS a, amount - COUNT(*) AS b, amount + random() AS c FROM orders", {}),
+        ("SELECT MAX(tax) AS tax_percent, price * 100 AS cents FROM sales", {"tax_percent": PERCENT}),
+        ("SELECT amount_usd FROM orders", {"amount_usd": DOLLAR}),
+        ("SELECT SUM(amount_usd) AS amount_usd FROM orders", {"amount_usd": DOLLAR}),
+        ("SELECT o.amount, u.amount FROM orders o JOIN us u USING (id)", {}),
+        ("SELECT o.amount, u.amount AS Amount, o.w FROM orders o JOIN us u USING (id)", {"w": KILO}),
+        ("SELECT * FROM orders o JOIN us u USING (id)", {}),
+        ("SELECT * FROM orders JOIN p USING (id)", {}),
+        ("SELECT o.*, p.* FROM orders o, p", {}),
+        ("SELECT * FROM orders, UNNEST([1]) AS p(amount)", {}),
+        ("SELECT *, upper(x) AS price FROM sales", {"tax": PERCENT}),
+        ("SELECT * EXCLUDE (price), price / 2 AS price FROM sales", {"price": EURO, "tax": PERCENT}),
+        ("SELECT * REPLACE (price * fx AS price) FROM sales", {"tax": PERCENT}),
+        ("SELECT * RENAME (price AS tax, tax AS price) FROM sales", {}),
+        ("WITH t(amount, qty) AS (SELECT qty, amount FROM orders) SELECT amount, qty FROM t", {}),
+        ("WITH us(amount) AS (SELECT 1) SELECT amount FROM us", {}),
+        ("SELECT amount FROM (SELECT qty, amount FROM orders) AS t(amount, qty)", {}),
+        ("SELECT amount FROM orders AS o(qty, amount)", {}),
+        ("SELECT CAST(amount AS bool) AS a, TRY_CAST(amount AS boolean) AS b, -amount::bool AS c FROM orders", {}),
+        ("SELECT CAST(amount AS double) AS a FROM orders", {"a": EURO}),
+        ("SELECT * FROM us UNION ALL SELECT freight FROM costs", {}),
+        ("SELECT * FROM orders UNION ALL SELECT * FROM orders", {"amount": EURO, "w": KILO, "amount_usd": DOLLAR}),
+        ("SELECT price, n, price FROM sales UNION ALL SELECT n, n, price FROM sales", {}),
     ],
 )
 def test_a_query_has_the_formats_of_what_it_reads(sql: str, wanted: dict[str, ColumnFormat]) -> None:

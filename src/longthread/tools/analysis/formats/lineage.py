@@ -1,11 +1,14 @@
 """The formats of a query's columns, from those of the columns that it reads.
 
 A sum of euros is in euros, and so is an amount times a count; euros over euros are a plain number, and a count is one.
-Where a name may be that of several columns, or an expression is none of these, nothing is told.
+Where a name may be that of several columns, or an expression is none of these, nothing is told: a wrong currency is
+worse than none.
 """
 
 from __future__ import annotations
 
+import re
+from collections import Counter
 from collections.abc import Callable, Mapping
 
 from sqlglot import exp
@@ -19,6 +22,21 @@ _Known = Mapping[str, ColumnFormat | None]
 _AGGREGATES = (exp.Sum, exp.Avg, exp.Min, exp.Max, exp.Median, exp.First, exp.Last)
 _KEEPING = (*_AGGREGATES, exp.Round, exp.Abs, exp.Ceil, exp.Floor, exp.Cast, exp.TryCast, exp.Paren, exp.Neg)
 """What has the format of its first argument."""
+_NESTING = (exp.Paren, exp.Cast, exp.TryCast, exp.Sum, exp.Nullif, exp.Coalesce, exp.Window, exp.Filter)
+"""What is a count if its first argument is one."""
+_COUNT = re.compile(
+    r"(?:.*[_ ])?(?:qty|quantity|quantities|counts?|cnt)|(?:n|num|number)(?:[_ ]of[_ ].*)?|.*(?:数量|件数|人数)", re.I
+)
+"""The name of a column that counts; an order_number does not."""
+_CONVERTED = re.compile(
+    r"usd|eur|gbp|cny|rmb|jpy|inr|krw|chf|hkd|dollar|pound|yuan|yen|(?:^|[_ ])cents?(?:_|$)|[$€£¥￥₹₩元镑币円]"
+    r"|thousand|million|billion|trillion|(?:^|[_ (])(?:k|mio|mrd|[bm]n)(?:[_ )]|$)|[_ (][mb]\)?$|[千万亿]",
+    re.I,
+)
+"""The name says the currency of its amounts, or that they are thousands or more."""
+_WORD_STARTS = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
+_SCALE = 1_000
+"""A number by which amounts are divided to write them in thousands."""
 _Of = Callable[[exp.Expr], ColumnFormat | None]
 _DEEPEST = 40
 """Queries and expressions in each other, at most."""
@@ -38,35 +56,88 @@ def _query(query: exp.Expr | None, tables: Mapping[str, _Known], depth: int) -> 
         return {}
     clause = query.args.get("with_")
     for one in clause.expressions if clause is not None else ():
-        tables = {**tables, one.alias.casefold(): _query(one.this, tables, depth - 1)}
+        found = {} if _has_new_names(one) else _query(one.this, tables, depth - 1)
+        tables = {**tables, one.alias.casefold(): found}
     if isinstance(query, exp.Subquery):
-        return _query(query.this, tables, depth - 1)
+        return {} if _has_new_names(query) else _query(query.this, tables, depth - 1)
     if isinstance(query, exp.SetOperation):
-        left, right = (_query(each, tables, depth - 1) for each in (query.left, query.right))
-        return left if list(left.values()) == list(right.values()) else {}
-    if not isinstance(query, exp.Select):
+        return _of_both(query, tables, depth)
+    return _of_select(query, tables, depth) if isinstance(query, exp.Select) else {}
+
+
+def _of_both(query: exp.SetOperation, tables: Mapping[str, _Known], depth: int) -> _Known:
+    """The formats that both sides of a UNION have, by position; where a star hides positions, by name."""
+    left, right = (_query(each, tables, depth - 1) for each in (query.left, query.right))
+    names = [[name.casefold() for name in getattr(each, "named_selects", [])] for each in (query.left, query.right)]
+    if any(len(set(each)) < len(each) for each in names):
         return {}
-    sources = _sources(query, tables, depth)
-    found: dict[str, ColumnFormat | None] = {}
+    if query.args.get("by_name") or any("*" in each for each in names):
+        return left if left == right else {}
+    return left if list(left.values()) == list(right.values()) else {}
+
+
+def _of_select(query: exp.Select, tables: Mapping[str, _Known], depth: int) -> _Known:
+    """The formats of what is selected. A name that occurs twice, and those of several sources' stars, have none."""
+    sources, count = _sources(query, tables, depth)
+    stars = [item for item in query.expressions if _star(item) is not None]
+    items: list[tuple[str, ColumnFormat | None]] = []
     for item in query.expressions:
-        if isinstance(item, exp.Star) or (isinstance(item, exp.Column) and isinstance(item.this, exp.Star)):
-            read = [sources.get(item.table.casefold(), {})] if isinstance(item, exp.Column) else list(sources.values())
-            found |= {name: one for each in read for name, one in each.items()}
-        else:
-            found[item.alias_or_name.casefold()] = _expression(item, sources, tables, depth - 1)
-    return found
+        star = _star(item)
+        if star is None:
+            items.append((item.alias_or_name.casefold(), _of_item(item, sources, tables, depth - 1)))
+            continue
+        table = item.table.casefold() if isinstance(item, exp.Column) else ""
+        known = _of_star(star, [sources.get(table, {})] if table else list(sources.values()))
+        is_sure = len(stars) == 1 and (table or count == 1)
+        items += known.items() if is_sure else dict.fromkeys(known).items()
+    times = Counter(name for name, _ in items)
+    return {name: one if times[name] == 1 else None for name, one in items}
 
 
-def _sources(query: exp.Select, tables: Mapping[str, _Known], depth: int) -> dict[str, _Known]:
-    """The formats of the columns of what a query reads from, by the names that it has there."""
-    clauses = [query.args.get("from_"), *query.args.get("joins", [])]
+def _star(item: exp.Expr) -> exp.Star | None:
+    inner = item.this if isinstance(item, exp.Column) else item
+    return inner if isinstance(inner, exp.Star) else None
+
+
+def _of_star(star: exp.Star, read: list[_Known]) -> _Known:
+    """The formats of a star's columns, but for those that it leaves out, replaces and renames."""
+    left_out = {each.name.casefold() for each in star.args.get("except_") or ()}
+    changed = [*(star.args.get("replace") or ()), *(star.args.get("rename") or ())]
+    renamed = {each.this.name.casefold() for each in star.args.get("rename") or ()}
+    found = {name: one for each in read for name, one in each.items() if name not in left_out | renamed}
+    return {**found, **dict.fromkeys(each.alias_or_name.casefold() for each in changed)}
+
+
+def _has_new_names(item: exp.Expr) -> bool:
+    """Whether a source's columns have other names than those that it reads: `t(a, b)`, or a PIVOT."""
+    alias = item.args.get("alias")
+    return bool(item.args.get("pivots") or (isinstance(alias, exp.TableAlias) and alias.columns))
+
+
+def _sources(query: exp.Select, tables: Mapping[str, _Known], depth: int) -> tuple[dict[str, _Known], int]:
+    """The formats of the columns of what a query reads from, by the names that it has there; and how many it reads."""
+    clauses = [query.args.get("from_"), *(query.args.get("joins") or ()), *(query.args.get("laterals") or ())]
+    read = [clause.this for clause in clauses if clause is not None]
     found: dict[str, _Known] = {}
-    for item in (clause.this for clause in clauses if clause is not None):
+    for item in read:
         if isinstance(item, exp.Table):
-            found[item.alias_or_name.casefold()] = tables.get(item.name.casefold(), {})
+            known = tables.get(item.name.casefold(), {})
+            found[item.alias_or_name.casefold()] = {} if _has_new_names(item) else known
         elif isinstance(item, exp.Subquery):
-            found[item.alias_or_name.casefold()] = _query(item.this, tables, depth - 1)
-    return found
+            found[item.alias_or_name.casefold()] = _query(item, tables, depth - 1)
+    inner = sum(len(item.args.get("joins") or ()) for item in read if isinstance(item, exp.Expr))
+    return found, len(read) + inner
+
+
+def _of_item(
+    item: exp.Expr, sources: Mapping[str, _Known], tables: Mapping[str, _Known], depth: int
+) -> ColumnFormat | None:
+    """The format of a selected expression; none where it has a new name of a currency or a scale."""
+    if isinstance(item, exp.Alias) and _CONVERTED.search(_WORD_STARTS.sub("_", item.alias)):
+        read = {column.name.casefold() for column in item.find_all(exp.Column)}
+        if item.alias.casefold() not in read or item.find(exp.Mul, exp.Div) is not None:
+            return None
+    return _expression(item, sources, tables, depth)
 
 
 def _expression(
@@ -86,7 +157,7 @@ def _expression(
         named = [each[item.name.casefold()] for each in owners if item.name.casefold() in each]
         return named[0] if len(named) == 1 else None
     if isinstance(item, _KEEPING):
-        return of(item.this)
+        return None if _is_to_boolean(item) else of(item.this)
     if isinstance(item, exp.Subquery):
         values = list(_query(item.this, {**tables, **sources}, depth - 1).values())
         return values[0] if len(values) == 1 else None
@@ -109,10 +180,41 @@ def _of_arithmetic(item: exp.Expr, of: _Of) -> ColumnFormat | None:
         return None
     left, right = of(item.left), of(item.right)
     if isinstance(item, exp.Add | exp.Sub):
-        return left if left == right or item.right.find(exp.Column) is None else None
-    amounts = [each for each in (left, right) if each is not None]
-    if len(amounts) != 1 or amounts[0].kind in ("percent", "share", "plain"):
+        return left if left == right or _number(item.right) is not None else None
+    amount, other = (left, item.right) if left is not None else (right, item.left)
+    if amount is None or amount.kind in ("percent", "share", "plain") or (left is not None and right is not None):
         return None
     if isinstance(item, exp.Div) and left is None:
         return None
-    return amounts[0]
+    return amount if _is_count(other) or _is_factor(other, is_divisor=isinstance(item, exp.Div)) else None
+
+
+def _is_to_boolean(item: exp.Expr) -> bool:
+    return isinstance(item, exp.Cast | exp.TryCast) and item.is_type(exp.DType.BOOLEAN)
+
+
+def _is_count(item: exp.Expr) -> bool:
+    """Whether an expression counts things: an amount times it, or over it, stays an amount."""
+    while isinstance(item, _NESTING) and not _is_to_boolean(item):
+        item = item.this
+    return isinstance(item, exp.Count | exp.CountIf) or (
+        isinstance(item, exp.Column) and _COUNT.fullmatch(item.name) is not None
+    )
+
+
+def _is_factor(item: exp.Expr, *, is_divisor: bool) -> bool:
+    """Whether an expression is a number that does not make thousands of an amount."""
+    number = _number(item)
+    return number is not None and abs(number) > 1 / _SCALE and not (is_divisor and abs(number) >= _SCALE)
+
+
+def _number(item: exp.Expr) -> float | None:
+    """The number that a literal is."""
+    while isinstance(item, exp.Paren | exp.Neg):
+        item = item.this
+    if not isinstance(item, exp.Literal) or item.is_string:
+        return None
+    try:
+        return float(item.this)
+    except ValueError:
+        return None
