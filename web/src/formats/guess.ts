@@ -7,8 +7,8 @@ import { asNumber, isMoment, numberIn, withPlaces } from "./written";
 
 export const TEXT: ColumnFormat = { kind: "text" };
 const MIDNIGHT = /^\d{4,}-\d{2}-\d{2}[T ]00:00(?::00(?:\.0+)?)?(?:Z|\+00(?::?00)?)?$/;
-const PERCENT = /percent|pct|[%％]|百分/i;
-const SHARE = /share|proportion|(?:^|[_ ])rate$|占比|比例|(?<!汇)率$/i;
+const PERCENT = /percent(?!ile)|pct(?!l)|[%％]|百分(?!位)/i;
+const SHARE = /share(?![_ ]?price)|proportion|(?<!exchange)(?<!fx)(?<!hourly)(?:^|[_ ])rate$|占比|比例|(?<![汇频斜心])(?<!(?<!成)功)(?<!分辨)率$/i;
 /** The name says that its numbers are thousands or more. */
 const SCALED = /billion|million|thousand|(?:^|_)[bm]n(?:_|$)|[千万亿]/i;
 const CURRENCIES: readonly (readonly [string, RegExp])[] = [
@@ -41,8 +41,10 @@ export function formatsOf(columns: readonly string[], rows: readonly Row[], give
 
 function ofNumbers(name: string, cells: readonly Cell[]): ColumnFormat {
   const sizes = cells.map((cell) => numberIn(cell)).filter((number) => number !== null).map((number) => Math.abs(asNumber(number)));
-  if (PERCENT.test(name) && sizes.every((size) => size <= 10_000)) return { kind: "percent" };
-  if (SHARE.test(name) && sizes.every((size) => size <= 1) && sizes.some((size) => size % 1 !== 0)) return { kind: "share" };
+  const areShares = sizes.every((size) => size <= 1) && sizes.some((size) => size % 1 !== 0);
+  // Of a percentage, whether 0.5 is a half or 0.5% is not told.
+  if (PERCENT.test(name) && sizes.every((size) => size <= 10_000)) return { kind: areShares ? "number" : "percent" };
+  if (SHARE.test(name) && areShares) return { kind: "share" };
   if (SCALED.test(name)) return { kind: "number" };
   const unit = CURRENCIES.find(([, said]) => said.test(name))?.[0];
   if (unit) return { kind: "currency", unit };

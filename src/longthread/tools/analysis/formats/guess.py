@@ -19,8 +19,12 @@ _ID = re.compile(
     r"(?:^|[_ .-])(?:ids?|uuid|key|code|zip|phone|no|number)$|[a-z](?-i:Id|ID)$|编号$|编码$|代码$|电话$|号码$", re.I
 )
 _YEAR = re.compile(r"(?:^|[_ .-])(?:year|yr)s?(?:[_ .-]|$)|年份?$", re.I)
-_PERCENT = re.compile(r"percent|pct|[%％]|百分", re.I)
-_SHARE = re.compile(r"share|proportion|(?:^|[_ ])rate$|占比|比例|(?<!汇)率$", re.I)
+_PERCENT = re.compile(r"percent(?!ile)|pct(?!l)|[%％]|百分(?!位)", re.I)
+_SHARE = re.compile(
+    r"share(?![_ ]?price)|proportion|(?<!exchange)(?<!fx)(?<!hourly)(?:^|[_ ])rate$"
+    r"|占比|比例|(?<![汇频斜心])(?<!(?<!成)功)(?<!分辨)率$",
+    re.I,
+)
 _SCALED = re.compile(r"billion|million|thousand|(?:^|_)[bm]n(?:_|$)|[千万亿]", re.I)
 """The name says that its numbers are thousands or more."""
 _CURRENCIES: Mapping[str, str] = {
@@ -79,7 +83,8 @@ def _of_numbers(name: str, cells: Sequence[Any]) -> ColumnFormat:
     sizes = [abs(number) for cell in cells if (number := number_in(cell)) is not None]
     are_parts = all(size <= 1 for size in sizes)
     if _PERCENT.search(name) and all(size <= 10_000 for size in sizes):
-        return ColumnFormat("percent")
+        is_share = are_parts and any(size % 1 for size in sizes)  # whether 0.5 is a half or 0.5% is not told
+        return ColumnFormat("number" if is_share else "percent")
     if _SHARE.search(name) and are_parts and any(size % 1 for size in sizes):
         return ColumnFormat("share")
     if not _SCALED.search(name):
