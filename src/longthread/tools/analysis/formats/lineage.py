@@ -210,7 +210,7 @@ def _is_factor(item: exp.Expr, *, is_divisor: bool) -> bool:
 
 def _number(item: exp.Expr) -> float | None:
     """The number that a literal is."""
-    while isinstance(item, exp.Paren | exp.Neg):
+    while isinstance(item, exp.Paren | exp.Neg | exp.Cast | exp.TryCast) and not _is_to_boolean(item):
         item = item.this
     if not isinstance(item, exp.Literal) or item.is_string:
         return None
