@@ -72,10 +72,11 @@ async def test_a_follow_up_knows_what_was_explored_also_in_another_process(
     ).wait()
     shown = [message.text for message in model.calls[0].messages]
     assert any("How many customers?" in text for text in shown)
-    results = [json.loads(text.removeprefix("Observation: ")) for text in shown if '"ok":true' in text]
-    listed, described, _ = [result["data"] for result in results]
-    assert listed["tables"] == ["customers", "orders"]
-    assert [c["name"] for c in described["columns"]] == ["id", "name", "country"]
+    [listed] = [text for text in shown if "2 of 2 tables, with their rows:" in text]
+    assert "customers: 3" in listed and "orders: " in listed
+    described = shown[shown.index(listed) + 2]
+    assert all(f"\n{name} " in described for name in ("id", "name", "country"))
+    assert sum('"ok":true' in text for text in shown) == 1, "the query's"
     assert not any("longthread-knowledge" in text for text in shown), "what stands whole is not told again"
 
 
