@@ -63,8 +63,8 @@ MENDED = [
     ),
 ]
 GLUED = [
-    ("SELECT SUM(客户编号) FROM 客户", "SELECT SUM(客户.编号) FROM 客户"),
-    ("SELECT SUM(c编号) FROM 客户 c WHERE 客户姓名 = 'x'", "SELECT SUM(c.编号) FROM 客户 c WHERE c.姓名 = 'x'"),
+    ("SELECT SUM(客户编号) FROM 客户", "SELECT SUM(客户.{编号}) FROM 客户"),
+    ("SELECT SUM(c.编号) FROM 客户 c WHERE 客户姓名 = 'x'", "SELECT SUM(c.编号) FROM 客户 c WHERE c.{姓名} = 'x'"),
     ("SELECT repsfirst_name FROM reps", "SELECT reps.first_name FROM reps"),
 ]
 NEAR = "restaurant r JOIN geographic g ON r.city_name = g.city_name"
@@ -81,6 +81,12 @@ AMBIGUOUS = [
     ),
 ]
 """A column that joins make equal wherever it is, and how its mended statement begins and ends."""
+NO_DOT = [
+    ("SELECT cid FROM customers c", SHOP),
+    ("SELECT restaurantid FROM restaurant", Schema([*FOOD.tables.values(), table("visits", "restaurantid day")])),
+    ("SELECT (SELECT max(l.house) FROM location l WHERE restaurantname = 'x') FROM restaurant", FOOD),
+]
+"""What an alias seems to begin, what another table has, and what the query around this one has."""
 NOT_EQUAL = [
     "SELECT city_name FROM restaurant r, geographic g",
     "SELECT city_name FROM restaurant r LEFT JOIN geographic g ON r.city_name = g.city_name",
@@ -153,7 +159,18 @@ def test_a_qualifier_is_mended_where_one_source_has_the_column(dialect: str, sql
 @pytest.mark.parametrize("dialect", ["sqlite", "postgresql", "duckdb", "mysql"])
 @pytest.mark.parametrize(("sql", "mended"), GLUED)
 def test_a_source_and_its_column_without_a_dot_get_one(dialect: str, sql: str, mended: str) -> None:
-    assert mend(sql, dialect) == mended
+    assert mend(sql, dialect) == mended.format(**{name: quoted(name, dialect) for name in ("编号", "姓名")})
+
+
+@pytest.mark.parametrize(("sql", "schema"), NO_DOT)
+def test_a_name_that_may_be_another_column_gets_no_dot(sql: str, schema: Schema) -> None:
+    with pytest.raises(ColumnNotFound):
+        mend(sql, schema=schema)
+
+
+def test_a_name_with_a_new_dot_is_sql() -> None:
+    schema = Schema([table("users", "id Group")])
+    assert mend("SELECT usersGroup FROM users", "mysql", schema) == "SELECT users.`Group` FROM users"
 
 
 @pytest.mark.parametrize("dialect", ["sqlite", "postgresql", "duckdb", "mysql"])

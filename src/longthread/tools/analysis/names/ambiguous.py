@@ -45,14 +45,14 @@ def _are_equal(query: exp.Select, key: str, owners: set[str], compare: Callable[
         join.side or join.method or join.kind not in ("", "INNER", "CROSS") or join.args.get("using") for join in joins
     ):
         return False
-    pairs = list(_equated(query, key, compare))
+    pairs = list(_find_equal_pairs(query, key, compare))
     equal = {next(iter(owners))}
     for _ in pairs:
         equal |= {name for pair in pairs if equal & pair for name in pair}
     return owners <= equal
 
 
-def _equated(query: exp.Select, key: str, compare: Callable[[exp.Expr], str]) -> Iterator[set[str]]:
+def _find_equal_pairs(query: exp.Select, key: str, compare: Callable[[exp.Expr], str]) -> Iterator[set[str]]:
     """Yield the pairs of sources whose columns of one name a SELECT's conditions equate."""
     where = query.args.get("where")
     conditions = [join.args.get("on") for join in query.args.get("joins") or []] + [where.this if where else None]

@@ -79,13 +79,13 @@ class Mend:
     note: str
 
 
-def mend_column(unknown: UnknownColumn, schema: Schema) -> Mend | None:
+def mend_column(unknown: UnknownColumn, schema: Schema, dialect: str) -> Mend | None:
     """Return the mending of a qualifier, if it is certain: exactly one source has the column, it belongs to this very
     SELECT, all columns in sight are known, no comparison would then hold two columns of one source, and no table that
     the query lacks may be meant instead."""
     qualifier, having = unknown.qualifier, unknown.having()
     if qualifier is None:
-        return _part(unknown)
+        return _add_dot(unknown, schema, dialect)
     if len(having) != 1 or any(source.columns is None for source in unknown.sources):
         return None
     if having[0].is_outer or _may_lack_table(unknown, having[0], schema):
@@ -98,19 +98,20 @@ def mend_column(unknown: UnknownColumn, schema: Schema) -> Mend | None:
     return Mend(begin, end + 1, written, note)
 
 
-def _part(unknown: UnknownColumn) -> Mend | None:
-    """Return the mending of a name that is a source's name and its column's without a dot: 库存数量 for 库存.数量."""
+def _add_dot(unknown: UnknownColumn, schema: Schema, dialect: str) -> Mend | None:
+    """Return the mending of a table's and its column's name without a dot: 库存数量 for 库存.数量. It is certain if one
+    table of this very SELECT fits, and no table has such a column. An alias does not tell: `cid` is not `c.id`."""
     begin, end = (unknown.column.this.meta.get(key) for key in ("start", "end"))
     parts = [
-        (source.written, column)
+        f"{source.written}.{quoted_if_needed(column, dialect)}"
         for source in unknown.sources
-        for key, column in (source.columns or {}).items()
-        if unknown.key in {f"{source.key}{key}", f"{source.table.label}{key}".casefold() if source.table else ""}
+        if source.table is not None and not source.is_outer
+        for column in (source.columns or {}).values()
+        if f"{source.table.label.rpartition('.')[2]}{column}".casefold() == unknown.column.name.casefold()
     ]
-    if begin is None or len(parts) != 1:
+    if begin is None or len(parts) != 1 or _lacking(unknown, schema):
         return None
-    written = ".".join(parts[0])
-    return Mend(begin, end + 1, written, f"{unknown.label} was read as {written}.")
+    return Mend(begin, end + 1, parts[0], f"{unknown.label} was read as {parts[0]}.")
 
 
 def _may_lack_table(unknown: UnknownColumn, source: SightedSource, schema: Schema) -> bool:

@@ -99,7 +99,7 @@ class Resolver:
     def mends(self, statement: exp.Expr) -> list[Mend]:
         """Return what makes a statement's names right, if all of it is certain. Raises what `check` raises."""
         self._find_unknown(statement)
-        mends = [mend for each in self._unknown if (mend := mend_column(each, self._schema)) is not None]
+        mends = [mend for each in self._unknown if (mend := mend_column(each, self._schema, self._dialect)) is not None]
         if len(mends) < len(self._unknown):
             raise explain_columns(self._unknown, self._schema, self._dialect)
         return [*mends, *self._ambiguous]
