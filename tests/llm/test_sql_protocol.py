@@ -234,7 +234,7 @@ def test_a_model_that_repeats_a_failed_statement_begins_again_at_its_question() 
     assert shown == [ASKED.text]
     goes_on = [message.text for message in render_writing([*history, made("SELECT 3"), error("three")])]
     assert [text for text in goes_on if "```" in text] == [
-        f"```sql\n{sql}\n```" for sql in ("SELECT 2", COUNT, "SELECT 3")
+        f"```sql\n{sql}\n```" for sql in (COUNT, "SELECT 2", "SELECT 3")
     ]
     later = [*history, Message("user", "And now?", id="u"), made(), error("one")]
     assert sum(COUNT in message.text for message in render_writing(later)) == 2, "another question may fail alike"

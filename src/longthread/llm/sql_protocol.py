@@ -95,8 +95,7 @@ def sql_prompt(
     """Return the system prompt of the writing, with the schema, or of the answering.
 
     `today` is None where no question needs it. `talks` says that the newest message may ask for no data. `instructions`
-    are an agent's own; `most` is the tokens of the whole,
-    which is cut in its middle. None: no limit.
+    are an agent's own; `most` is the tokens of the whole, which is cut in its middle. None: no limit.
     """
     rules = ANSWERING if answering else WRITING.format(dialect=_ENGINES.get(dialect, dialect))
     parts = [*([instructions] if instructions else []), rules]
@@ -168,7 +167,7 @@ def render_writing(messages: Sequence[Message]) -> list[Message]:
     shown: list[Message] = []
     failure = ""
     is_repeated = bool(messages) and failure_of(messages[-1]) == SqlRepeated.code
-    for message in _until_question(messages) if is_repeated else without_repeated(messages):
+    for message in _until_question(messages) if is_repeated else _without_repeated(messages):
         role, text = _written(message)
         if message.role == "tool":
             failure, before = failure_of(message), failure
@@ -189,24 +188,16 @@ def _until_question(messages: Sequence[Message]) -> Sequence[Message]:
     return messages[: max((place for place, message in enumerate(messages) if message.role == "user"), default=0) + 1]
 
 
-def without_repeated(messages: Sequence[Message]) -> list[Message]:
-    """Return a history without the failed statements that were sent again, and their errors: the last one stands for
-    them. A model that sees a statement twice writes it a third time."""
+def _without_repeated(messages: Sequence[Message]) -> list[Message]:
+    """Return a history without the statements that were not run because they had failed before. A model that sees a
+    statement twice writes it a third time."""
     kept: list[Message] = []
-    failed: set[str] = set()
-    for place in range(len(messages) - 1, -1, -1):
-        message = messages[place]
-        if message.role == "user":
-            failed.clear()
-        result = messages[place + 1] if place + 1 < len(messages) else None
-        if message.tool_calls and result is not None and failure_of(result):
-            form = statement_form(str(message.tool_calls[0]["args"].get("sql", "")))
-            if form and form in failed:
-                kept.pop()  # its error
-                continue
-            failed.add(form)
-        kept.append(message)
-    return kept[::-1]
+    for message in messages:
+        if failure_of(message) != SqlRepeated.code:
+            kept.append(message)
+        elif kept and kept[-1].tool_calls:
+            kept.pop()  # its call
+    return kept
 
 
 def failure_of(message: Message) -> str:

@@ -174,8 +174,7 @@ class AnalystEval:
         sql = str(results[-1]["data"]["sql"]) if results else ""
         failure = final.data.get("error") or {}
         if failure.get("cause") in _OUTAGES:
-            reason = str(failure.get("message")).partition(" The conversation is kept")[0]
-            raise ModelNotUsable(model=self.model, reason=f"{reason} {_GOES_ON}")
+            raise ModelNotUsable(model=self.model, reason=f"{failure['params']['reason']} {_GOES_ON}")
         verdict = await _verdict(source, gold, sql, ended=final.type == "finished", asked=bool(queries))
         answer = str(final.data.get("answer") or final.data.get("summary") or failure.get("message") or "")
         calls = [step for step in steps if step.kind == "model"]
