@@ -66,8 +66,8 @@ class WindowMessage:
         """Return the composer's item, with the token estimate of a model family."""
         if family not in self._items:
             item = item_of(self.message, self.entry, family)
-            if self.told is not None:
-                item = replace(item, text=self.told, stored=item.text)
+            if self.told_text is not None:
+                item = replace(item, text=self.told_text, stored=item.text)
             # Messages of one view may have the same id.
             self._items[family] = item if item.key == self.entry.id else replace(item, key=self.entry.id)
         return self._items[family]
@@ -86,7 +86,7 @@ class WindowMessage:
         return observation_of(self.entry.text) if is_told else None
 
     @cached_property
-    def told(self) -> str | None:
+    def told_text(self) -> str | None:
         """Of such a result: the text that tells it in fewer tokens."""
         return None if self.explored is None else observed_text(str(self.message.name), self.explored)
 

@@ -109,7 +109,7 @@ async def models(served: ServedDep, user: Caller, rights: Rights) -> ModelList:
 )
 async def save_key(served: ServedDep, user: Caller, provider: Provider, body: KeyBody) -> KeyChecked:
     """Store a key and its address, sealed, for the user's next runs. The key is given back to nobody."""
-    url, key = await _given(served, user, provider, body.url, body.key)
+    url, key = await _read_given(served, user, provider, body.url, body.key)
     if key is None and not provider.startswith(f"{OWN}:"):
         raise KeyNotFound(provider=provider)
     if key is not None:
@@ -129,7 +129,7 @@ async def save_key(served: ServedDep, user: Caller, provider: Provider, body: Ke
 async def check_key(served: ServedDep, user: Caller, provider: Provider, body: CheckBody | None = None) -> KeyChecked:
     """Ask a provider for its models with a key: that uses no tokens, and tells whether the key is right."""
     given = body or CheckBody()
-    url, key = await _given(served, user, provider, given.url, given.key)
+    url, key = await _read_given(served, user, provider, given.url, given.key)
     if key is None and not provider.startswith(f"{OWN}:"):
         raise KeyNotFound(provider=provider)
     url, names = await find_models(provider, key, url)
@@ -167,7 +167,7 @@ async def _is_environment(served: Served, user: str, provider: str, url: str) ->
     return not is_stored and url == address_of(provider, served.analyst.settings)
 
 
-async def _given(
+async def _read_given(
     served: Served, user: str, provider: str, url: str | None, key: str | None
 ) -> tuple[str, SecretStr | None]:
     """Return the address and the key of a request. Where it names none they are those that runs use; such a key only

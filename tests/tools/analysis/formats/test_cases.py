@@ -9,23 +9,23 @@ from typing import Any
 import pytest
 
 from longthread.tools.analysis.formats.column_format import format_of_json
-from longthread.tools.analysis.formats.guess import guessed
-from longthread.tools.analysis.formats.written import shortened, written
+from longthread.tools.analysis.formats.guess import guess_format
+from longthread.tools.analysis.formats.written import shorten_value, write_value
 
 CASES: dict[str, list[Any]] = json.loads((Path(__file__).parents[3] / "formats.json").read_text("utf-8"))
 
 
 @pytest.mark.parametrize(("name", "cells", "wanted"), CASES["guessed"])
 def test_a_format_is_guessed(name: str, cells: list[Any], wanted: dict[str, Any]) -> None:
-    assert guessed(name, cells).to_json() == wanted
+    assert guess_format(name, cells).to_json() == wanted
 
 
 @pytest.mark.parametrize(("cell", "given", "text"), CASES["written"])
 def test_a_cell_is_written(cell: Any, given: dict[str, Any], text: str) -> None:
-    assert written(cell, format_of_json(given)) == text
+    assert write_value(cell, format_of_json(given)) == text
 
 
 @pytest.mark.parametrize(("cell", "given", "english", "chinese"), CASES["shortened"])
 def test_a_cell_is_shortened(cell: Any, given: dict[str, Any], english: str, chinese: str) -> None:
-    short = [shortened(cell, format_of_json(given), language) for language in ("en", "zh")]
+    short = [shorten_value(cell, format_of_json(given), language) for language in ("en", "zh")]
     assert short == [english, chinese]

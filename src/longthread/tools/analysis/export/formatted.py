@@ -9,8 +9,8 @@ from typing import Any
 from longthread.tools.analysis.cell import as_numbers, shown
 from longthread.tools.analysis.export.table import ExportCell
 from longthread.tools.analysis.formats.column_format import NUMERIC, ColumnFormat
-from longthread.tools.analysis.formats.guess import guessed
-from longthread.tools.analysis.formats.written import number_in, with_places, written
+from longthread.tools.analysis.formats.guess import guess_format
+from longthread.tools.analysis.formats.written import number_in, with_places, write_value
 
 SAMPLED = 1_000
 """Rows by which formats are guessed."""
@@ -27,7 +27,7 @@ def formats_of(
 
 def _format_of(name: str, cells: Sequence[Any], given: ColumnFormat | None) -> ColumnFormat:
     if given is None or (given.kind in NUMERIC and all(number_in(cell) is None for cell in cells)):
-        return guessed(name, cells)
+        return guess_format(name, cells)
     return with_places(given, cells)
 
 
@@ -43,4 +43,4 @@ def shown_rows(
     sample = list(islice(all_rows, SAMPLED))
     formats = formats_of(columns, sample, given)
     for row in chain(sample, all_rows):
-        yield [None if cell is None else written(cell, of) for cell, of in zip(row, formats, strict=True)]
+        yield [None if cell is None else write_value(cell, of) for cell, of in zip(row, formats, strict=True)]

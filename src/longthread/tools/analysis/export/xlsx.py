@@ -103,11 +103,11 @@ def _code(format_: ColumnFormat, cells: Sequence[ExportCell]) -> str:
         return "yyyy-mm-dd" if days else "yyyy-mm-dd hh:mm:ss"
     digits = "0" if format_.kind in ("plain", "percent", "share") else "#,##0"
     places = f".{'0' * format_.places}" if format_.places else ""
-    before, behind = ("", "%") if format_.kind == "share" else map(_quoted, format_.affixes)
+    before, behind = ("", "%") if format_.kind == "share" else map(_quote, format_.affixes)
     return f"{before}{digits}{places}{behind}"
 
 
-def _quoted(text: str) -> str:
+def _quote(text: str) -> str:
     """A text in a format's code, which has no sign for a quote in it."""
     return f'"{text.replace(chr(34), chr(39) * 2)}"' if text else ""
 

@@ -41,7 +41,7 @@ _MONEY = re.compile(
 )
 
 
-def guessed(name: str, cells: Sequence[Any]) -> ColumnFormat:
+def guess_format(name: str, cells: Sequence[Any]) -> ColumnFormat:
     """Guess the format of a column from its name and its cells as JSON. Its places are those that the cells need."""
     values = [cell for cell in cells if cell is not None]
     if values and all(isinstance(cell, str) and MOMENT.fullmatch(cell) for cell in values):

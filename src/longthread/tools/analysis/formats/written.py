@@ -91,7 +91,7 @@ def _places(number: Decimal) -> int:
     return max(0, -int(number.as_tuple().exponent))
 
 
-def written(value: Any, format_: ColumnFormat) -> str:
+def write_value(value: Any, format_: ColumnFormat) -> str:
     """A cell of JSON as people write it. What is no number or date of the format stays; NULL is empty."""
     if value is None:
         return ""
@@ -101,27 +101,27 @@ def written(value: Any, format_: ColumnFormat) -> str:
     if number is None:
         return str(value).lower() if isinstance(value, bool) else str(value)
     number = number.scaleb(2, _WIDE) if format_.kind == "share" else number
-    rounded = _rounded(number, format_.places)
+    rounded = _round(number, format_.places)
     digits = f"{rounded:f}" if format_.kind == "plain" else f"{rounded:,f}"
-    return _affixed(digits, format_)
+    return _add_affixes(digits, format_)
 
 
-def shortened(value: Any, format_: ColumnFormat, language: str) -> str:
-    """A cell where space is short: 1.2M, 120万. Below ten thousand, and in percent, as `written`."""
+def shorten_value(value: Any, format_: ColumnFormat, language: str) -> str:
+    """A cell where space is short: 1.2M, 120万. Below ten thousand, and in percent, as `write_value` does."""
     number = number_in(value)
     if number is None or format_.kind not in ("number", "currency", "unit") or abs(number) < _SHORT_FROM:
-        return written(value, format_)
+        return write_value(value, format_)
     for power, sign in reversed(_SHORT[language]):
         scaled = number.scaleb(-power, _WIDE)
-        near = _rounded(scaled, max(0, _SIGNIFICANT - 1 - scaled.adjusted()))
+        near = _round(scaled, max(0, _SIGNIFICANT - 1 - scaled.adjusted()))
         if abs(near) >= 1:
             digits = f"{near:,f}"
             digits = digits.rstrip("0").rstrip(".") if "." in digits else digits
-            return _affixed(f"{digits}{sign}", format_)
-    return written(value, format_)
+            return _add_affixes(f"{digits}{sign}", format_)
+    return write_value(value, format_)
 
 
-def _rounded(number: Decimal, places: int | None) -> Decimal:
+def _round(number: Decimal, places: int | None) -> Decimal:
     """A number with so many places, a half away from zero. What would be zero and is none keeps two digits."""
     if places is None:
         return number if number else Decimal(0)
@@ -131,7 +131,7 @@ def _rounded(number: Decimal, places: int | None) -> Decimal:
     return rounded if rounded else abs(rounded)
 
 
-def _affixed(digits: str, format_: ColumnFormat) -> str:
+def _add_affixes(digits: str, format_: ColumnFormat) -> str:
     before, behind = format_.affixes
     sign, size = ("-", digits[1:]) if digits.startswith("-") else ("", digits)
     return f"{sign}{before}{size}{behind}"

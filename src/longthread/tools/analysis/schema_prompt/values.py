@@ -142,7 +142,7 @@ class _Reader:
         bounds = [] if row[0] is None else [str(bound) for bound in row]
         if all(map(_DATE.fullmatch, bounds)):
             bounds = list(dict.fromkeys(bound[:_DAY] for bound in bounds))
-            return _shorten(bounds) if is_date else bounds if len(bounds) > 1 else []
+            return _shorten_range(bounds) if is_date else bounds if len(bounds) > 1 else []
         return bounds if is_date and not any(map(_DATE.fullmatch, bounds)) and _is_few(set(bounds)) else []
 
     def _count(self, table: Table) -> int:
@@ -169,7 +169,7 @@ class _Reader:
         return rows
 
 
-def _shorten(days: Sequence[str]) -> list[str]:
+def _shorten_range(days: Sequence[str]) -> list[str]:
     """Return the years of two days, or their months if they are of one year; days of one month as they are."""
     for length in (len("2024"), len("2024-05")):
         if len(shortened := list(dict.fromkeys(day[:length] for day in days))) > 1:
