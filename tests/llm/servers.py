@@ -77,3 +77,18 @@ def completion(text: str, prompt_tokens: int) -> dict[str, Any]:
     return {"object": "chat.completion", "choices": [{"index": 0, "message": message, "finish_reason": "stop"}]} | {
         "usage": usage
     }
+
+
+def ollama(server: FakeServer) -> dict[str, Any]:
+    """Return the answers of an Ollama whose model is in memory once it was asked."""
+
+    def answer(_: Any) -> Any:
+        server.answers["GET /api/ps"] = {"models": [{"name": "qwen3:4b", "context_length": 8_192}]}
+        return completion("ready", 9)
+
+    return {
+        "GET /v1/models": {"object": "list", "data": [{"id": "qwen3:4b"}]},
+        "GET /api/ps": {"models": []},
+        "POST /api/show": {"model_info": {"qwen3.context_length": 40_960}},
+        "POST /v1/chat/completions": answer,
+    }

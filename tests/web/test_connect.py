@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from tests.llm.servers import FakeServer, completion, serving
+from tests.llm.servers import ollama, serving
 from tests.web.conftest import looked_at
 from tests.web.looking import answered, ask
 
@@ -142,21 +142,6 @@ def test_a_server_of_ones_own_is_connected_on_the_first_screen(
 
 def demo() -> dict[str, Any]:
     return {"name": "demo", "origin": "demo", "provider": None, "protocol": None}
-
-
-def ollama(server: FakeServer) -> dict[str, Any]:
-    """The model is in memory once it was asked."""
-
-    def answer(_: Any) -> Any:
-        server.answers["GET /api/ps"] = {"models": [{"name": "qwen3:4b", "context_length": 8_192}]}
-        return completion("ready", 9)
-
-    return {
-        "GET /v1/models": {"object": "list", "data": [{"id": "qwen3:4b"}]},
-        "GET /api/ps": {"models": []},
-        "POST /api/show": {"model_info": {"qwen3.context_length": 40_960}},
-        "POST /v1/chat/completions": answer,
-    }
 
 
 @pytest.mark.parametrize(("width", "locale", "scheme"), [(1280, "zh-CN", "light"), (390, "en", "dark")])

@@ -112,15 +112,15 @@ class ContextWindows:
         tokens, assumed = await self._of(model), await self._assume_window(model)
         if self._told.get((model.address, model.name), (None, -inf))[0] is not None:
             return tokens, "server"
-        if self._learned.get(assumed, (None, -inf))[0] is not None:
-            return tokens, "measured"
-        if self._settings.memory_context_window or model.window is not None:
+        is_learned = self._learned.get(assumed, (None, -inf))[0] is not None
+        if not is_learned and (self._settings.memory_context_window or model.window is not None):
             return tokens, "setting" if self._settings.memory_context_window else "known"
         from longthread.llm.model_check import measure_window
 
+        # Also if it was learned: the server may have been started again with another window.
         measured = await measure_window(model)
         if measured is None:
-            return tokens, "assumed"
+            return tokens, "measured" if is_learned else "assumed"
         await self._learn(assumed, measured)
         return measured, "measured"
 

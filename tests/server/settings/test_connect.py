@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from pydantic import SecretStr
-from tests.llm.servers import FakeServer, completion, serving
+from tests.llm.servers import completion, ollama, serving
 
 from longthread.errors import InvalidInput, ModelUnavailable
 from longthread.llm import provider_keys
@@ -192,21 +192,6 @@ def test_a_server_without_a_list_is_connected_and_asked_by_name(serve: Any) -> N
         assert running.client.post("/api/models/check", json={"model": "own:bare/any"}).status_code == 200
 
 
-def ollama(server: FakeServer) -> dict[str, Any]:
-    """The model is in memory once it was asked."""
-
-    def answer(_: Any) -> Any:
-        server.answers["GET /api/ps"] = {"models": [{"name": "qwen3:4b", "context_length": 8_192}]}
-        return completion("ready", 9)
-
-    return {
-        "GET /v1/models": {"object": "list", "data": [{"id": "qwen3:4b"}]},
-        "GET /api/ps": {"models": []},
-        "POST /api/show": {"model_info": {"qwen3.context_length": 40_960}},
-        "POST /v1/chat/completions": answer,
-    }
-
-
 def without_window(said: Any) -> dict[str, Any]:
     """A server that says this to a call for more tokens than a window has."""
 
@@ -254,6 +239,10 @@ def test_what_was_measured_is_known_to_runs(serve: Any) -> None:
         for _ in range(2):
             checked = running.client.post("/api/models/check", json={"model": "own:gpu/qwen3:4b"}).json()
             assert (checked["window"], checked["origin"]) == (24_576, "measured")
+        larger = {"error": {"message": "This model's maximum context length is 32768 tokens."}}
+        server.answers.update(without_window((400, larger)))
+        again = running.client.post("/api/models/check", json={"model": "own:gpu/qwen3:4b"}).json()
+        assert (again["window"], again["origin"]) == (32_768, "measured"), "it was started again"
 
 
 def test_a_model_that_does_not_answer_is_told(serve: Any) -> None:
