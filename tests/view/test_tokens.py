@@ -1,7 +1,7 @@
 """Estimates against true counts: seldom too low, by no more than 5 %, and not much too high.
 
 `counts.json` holds what real tokenizers counted in the texts of `samples.py`: tiktoken 0.14 with `cl100k_base` and
-`o200k_base`, tokenizers 0.23 with Anthropic's published older table and with DeepSeek V3's.
+`o200k_base`, tokenizers 0.23 with Anthropic's published older table and with DeepSeek V3's, llama.cpp with Qwen2.5's.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from longthread.view.tokens import ANY, IMAGE, estimate, family_of, message_toke
 
 COUNTS: dict[str, dict[str, int]] = json.loads(Path(__file__).with_name("counts.json").read_text(encoding="utf-8"))
 TEXTS = samples()
-FAMILIES = ("cl100k", "o200k", "claude", "deepseek")
+FAMILIES = ("cl100k", "o200k", "claude", "deepseek", "qwen")
 REPEATED = {"spaces", "dashes", "letters", "han"}
 """Texts of one character: tokenizers have long tokens for some of them, which nothing but their tables can tell."""
 
@@ -62,7 +62,8 @@ def test_the_family_is_told_by_the_models_name() -> None:
     assert family_of("openai:gpt-5-mini") == family_of("gpt-4o") == family_of("openai:o3-mini") == "o200k"
     assert family_of("gpt-4-turbo") == "cl100k"
     assert family_of("deepseek:deepseek-chat") == "deepseek"
-    assert family_of("gemini-3-pro") == family_of("qwen2.5:7b") == family_of("demo") == ANY
+    assert family_of("qwen2.5:7b") == family_of("dashscope:qwen-max") == family_of("deepseek-r1-distill-qwen") == "qwen"
+    assert family_of("gemini-3-pro") == family_of("demo") == ANY
 
 
 def test_messages_cost_more_than_their_text() -> None:

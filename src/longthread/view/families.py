@@ -140,61 +140,61 @@ COMMON_HANGUL = frozenset(
 """The same of Korean."""
 
 _PIECES = """
-                    any   cl100k    o200k   claude deepseek
-word               0.92     0.92     0.92     0.92     0.92
-word_break         1.09     1.07     1.01     1.06     1.08
-title                 0     0.03        0        0        0
-vowel_end           1.2     0.94      0.3     1.11     0.68
-capital            1.15     1.22     1.37     1.27     1.65
-capitals           0.62     0.59     0.58      0.6     0.62
-digits             1.04     1.41     1.35     0.88     1.26
-digit              0.12        0        0     0.16     0.01
-blank_digit        0.78     0.98      1.2     0.18     0.79
-space              0.02        0        0        0     0.04
-spaces             1.08     1.11     1.11     1.13     1.11
-line               0.79     0.91        1     0.92     1.01
-more_lines         0.68     0.11     0.07     0.62     0.07
-returns            0.68        0        0     0.76      0.4
-first_change       0.38     0.84     0.49     0.25     0.38
-change                0      0.2     0.22        0      0.1
-more_spaces        0.37      0.1      0.1        0     0.11
-tab                0.19     0.06     0.06     0.18     0.13
-mark               0.67     0.47     0.53     0.82     0.64
-marks                 0        0        0     0.09        0
-mark_change           1     0.85     0.99     0.82     0.96
-mark_same          0.04     0.02     0.02     0.04     0.02
-mark_letter        0.19        0        0     0.14        0
+                    any   cl100k    o200k   claude deepseek     qwen
+word               0.92     0.92     0.92     0.92     0.92     0.92
+word_break         1.09     1.07     1.01     1.06     1.08     1.07
+title                 0     0.03        0        0        0     0.03
+vowel_end           1.2     0.94      0.3     1.11     0.68     0.94
+capital            1.15     1.22     1.37     1.27     1.65     1.22
+capitals           0.62     0.59     0.58      0.6     0.62     0.59
+digits              0.3     1.41     1.35     0.88     1.26     0.35
+digit              0.96        0        0     0.16     0.01        1
+blank_digit         0.9     0.98      1.2     0.18     0.79      0.9
+space              0.02        0        0        0     0.04        0
+spaces             1.08     1.11     1.11     1.13     1.11     1.11
+line               0.79     0.91        1     0.92     1.01     0.91
+more_lines         0.68     0.11     0.07     0.62     0.07     0.11
+returns            0.68        0        0     0.76      0.4        0
+first_change       0.38     0.84     0.49     0.25     0.38     0.84
+change                0      0.2     0.22        0      0.1      0.2
+more_spaces        0.37      0.1      0.1        0     0.11      0.1
+tab                0.19     0.06     0.06     0.18     0.13     0.06
+mark               0.67     0.47     0.53     0.82     0.64     0.58
+marks                 0        0        0     0.09        0        0
+mark_change           1     0.85     0.99     0.82     0.96     0.85
+mark_same          0.04     0.02     0.02     0.04     0.02     0.02
+mark_letter        0.19        0        0     0.14        0        0
 """
 _SCRIPTS = """
-han                1.02     1.02     0.73     0.97     0.63
-han2               2.56     2.57     1.74     2.24     1.26
-han3               2.38     2.38     2.13     2.23     2.19
-kana               1.07     1.01     0.84     1.14     0.71
-hangul             0.86     0.68      0.3     0.85      0.3
-hangul2            2.68     2.68     2.31     2.64     2.45
-wide               0.03        0        0        0        0
-latin              2.29     1.08      0.3     2.36     0.71
-vietnamese         1.18      0.4      0.4     1.06      0.4
-cyrillic            0.7     0.64     0.33     0.69     0.41
-greek              1.37     1.06     0.43     1.37     0.52
-arabic             1.23     0.92     0.38      1.2     0.44
-hebrew              1.2     1.21     0.45     1.05     0.54
-thai               1.82     0.97     0.43     1.82     0.38
-devanagari         1.39     1.25     0.38     1.39     0.74
-indic              2.18     1.52     0.38     2.17     0.58
-georgian           2.17     2.18     0.33     1.85     0.77
-typographic        1.05        1     0.94     1.06     1.02
-symbol             3.06     3.06     3.06      2.3      2.3
-box                1.86     1.86     1.58     1.67     1.67
-emoji              2.92     2.92     2.31     2.96     2.24
-joiner             0.42      0.3      0.3     2.84      0.3
-rare               3.28        3        3     3.29        3
-forms              2.15     2.15     1.86      1.4     2.15
-points                2        2      1.5        2      1.4
-arabic2             1.9      1.9      0.5      1.9        1
-southern            2.6      2.1      0.9      2.6      1.4
-zero               2.84        2        1     2.84        1
-astral                4        4        4     3.06        4
+han                1.02     1.02     0.73     0.97     0.63     0.63
+han2               2.56     2.57     1.74     2.24     1.26     1.26
+han3               2.38     2.38     2.13     2.23     2.19     2.19
+kana               1.07     1.01     0.84     1.14     0.71     0.71
+hangul             0.86     0.68      0.3     0.85      0.3      0.3
+hangul2            2.68     2.68     2.31     2.64     2.45     2.45
+wide               0.03        0        0        0        0     0.03
+latin              2.29     1.08      0.3     2.36     0.71     0.71
+vietnamese         1.18      0.4      0.4     1.06      0.4      0.4
+cyrillic            0.7     0.64     0.33     0.69     0.41     0.41
+greek              1.37     1.06     0.43     1.37     0.52     1.06
+arabic             1.23     0.92     0.38      1.2     0.44     0.44
+hebrew              1.2     1.21     0.45     1.05     0.54     0.54
+thai               1.82     0.97     0.43     1.82     0.38     0.55
+devanagari         1.39     1.25     0.38     1.39     0.74     1.25
+indic              2.18     1.52     0.38     2.17     0.58     1.35
+georgian           2.17     2.18     0.33     1.85     0.77     2.18
+typographic        1.05        1     0.94     1.06     1.02     1.02
+symbol             3.06     3.06     3.06      2.3      2.3     3.06
+box                1.86     1.86     1.58     1.67     1.67     1.86
+emoji              2.92     2.92     2.31     2.96     2.24     2.24
+joiner             0.42      0.3      0.3     2.84      0.3      0.3
+rare               3.28        3        3     3.29        3        3
+forms              2.15     2.15     1.86      1.4     2.15     1.35
+points                2        2      1.5        2      1.4      1.9
+arabic2             1.9      1.9      0.5      1.9        1      1.9
+southern            2.6      2.1      0.9      2.6      1.4      1.9
+zero               2.84        2        1     2.84        1        2
+astral                4        4        4     3.06        4        4
 """
 
 
@@ -212,4 +212,5 @@ def _families() -> dict[str, TokenCosts]:
 
 
 FAMILIES = _families()
-"""By name: `cl100k` and `o200k` are OpenAI's older and newer tables, `any` costs at least what the dearest does."""
+"""By name: `cl100k` and `o200k` are OpenAI's older and newer tables; with `qwen` each digit is a token. `any` costs at
+least what the dearest does."""

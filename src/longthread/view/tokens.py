@@ -38,6 +38,8 @@ _BEYOND_LATIN = "\u0250"
 _NAMES = (
     ("claude", "claude"),
     ("anthropic", "claude"),
+    ("qwen", "qwen"),
+    ("qwq", "qwen"),
     ("deepseek", "deepseek"),
     ("gpt-3.5", "cl100k"),
     ("gpt-4o", "o200k"),
