@@ -298,7 +298,7 @@ async def test_closing_cancels_a_pass_and_the_next_process_makes_it(
             await asyncio.Event().wait()
             return "never"
 
-    monkeypatch.setattr("longthread.runs.services.runs.summarizer_of", Slow)
+    monkeypatch.setattr("longthread.runs.services.runs.summarizer_of", lambda name, model, _: Slow(name, model))
     settings = {"memory_max_messages_per_thread": 40, "memory_enable_summary": True}
     analyst = await open_analyst(ScriptedChatModel(one), **settings)
     assert (
@@ -339,10 +339,15 @@ async def test_a_pass_that_fails_is_told_and_no_turn_fails(
 
 
 def test_the_demo_model_writes_no_summaries() -> None:
-    assert summarizer_of("demo", ScriptedChatModel([])) is None
-    found = summarizer_of("test:scripted", ScriptedChatModel([]))
+    assert summarizer_of("demo", ScriptedChatModel([]), "auto") is None
+    found = summarizer_of("test:scripted", ScriptedChatModel([]), "auto")
     assert found is not None
-    assert found.name == "test:scripted"
+    assert (found.name, found.topics_only) == ("test:scripted", False)
+
+
+def test_a_small_model_that_speaks_sql_names_topics_alone() -> None:
+    found = summarizer_of("test:scripted", ScriptedChatModel([]), "sql")
+    assert found is not None and found.topics_only
 
 
 async def test_facts_are_found_behind_an_empty_window(open_analyst: OpenAnalyst, store: Driver, shop: str) -> None:

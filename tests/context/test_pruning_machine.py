@@ -51,6 +51,7 @@ class Writer:
     """A model that writes a short summary, nothing, too much, or fails."""
 
     name = "test:writer"
+    topics_only = False
 
     def __init__(self, how: str) -> None:
         self.how = how

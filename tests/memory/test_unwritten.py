@@ -22,6 +22,7 @@ class Writer:
 
     words: Callable[[str], str]
     name: str = "writer"
+    topics_only: bool = False
     begun: asyncio.Event = field(default_factory=asyncio.Event)
     may: asyncio.Event = field(default_factory=asyncio.Event)
     asked: list[str] = field(default_factory=list)

@@ -7,11 +7,13 @@ from longthread.llm.models import DEMO
 from longthread.llm.overflow import asked_in_room
 from longthread.memory.summary.summaries import Summarizer
 from longthread.messages.message import Message
+from longthread.model.run import Protocol
 
 
 class ModelSummarizer:
-    def __init__(self, name: str, model: ChatModel) -> None:
+    def __init__(self, name: str, model: ChatModel, *, topics_only: bool = False) -> None:
         self.name = name
+        self.topics_only = topics_only
         self._model = model
 
     async def write(self, instructions: str, text: str) -> str:
@@ -23,6 +25,9 @@ class ModelSummarizer:
         return await asked_in_room(ask, text)
 
 
-def summarizer_of(name: str, model: ChatModel) -> Summarizer | None:
-    """Return the model as a summarizer; None for the demo model, which only answers questions."""
-    return None if name == DEMO else ModelSummarizer(name, model)
+def summarizer_of(name: str, model: ChatModel, protocol: Protocol) -> Summarizer | None:
+    """Return the model as a summarizer; None for the demo model, which only answers questions.
+
+    A small model, which speaks *sql*, only names topics: it wrote of a count of all customers that they are in Germany.
+    The digest has each query with its rows."""
+    return None if name == DEMO else ModelSummarizer(name, model, topics_only=protocol == "sql")

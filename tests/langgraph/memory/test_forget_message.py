@@ -222,6 +222,7 @@ async def test_a_summary_is_made_again_without_it(store: Driver, store_address: 
 
     class Quoting:
         name = "quoting"
+        topics_only = False
 
         async def write(self, instructions: str, text: str) -> str:
             return f"It is {CANARY}." if CANARY in text else "There was small talk."

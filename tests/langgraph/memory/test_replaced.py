@@ -138,6 +138,7 @@ async def test_a_pass_that_read_the_message_before_is_not_used(store: Driver) ->
 
     class Slow:
         name = "slow"
+        topics_only = False
 
         async def write(self, instructions: str, text: str) -> str:
             if instructions.startswith("You keep"):

@@ -26,6 +26,7 @@ class Writer:
     """A summarizer whose replies are given; an exception is raised."""
 
     name = "test:writer"
+    topics_only = False
 
     def __init__(self, *replies: str | BaseException | Callable[[str], str]) -> None:
         self.replies = list(replies)
@@ -53,6 +54,22 @@ async def test_a_model_writes_the_summary_and_the_digest_is_kept_beside_it(store
     assert "user: How about 8?" not in text
     assert kept == await kept_of(store, "t")
     assert await topics_of(store, "t") == ["price checks"]
+
+
+async def test_of_a_model_that_only_names_topics_no_word_stands_in_the_summary(store: Driver) -> None:
+    await talk(store, "t", 12)
+    writer = Writer("There are 93 customers in Germany.")
+    writer.topics_only = True
+    kept = await pass_over(store, summarizer=writer)
+    assert kept.summary == await digest_of(store) and kept.model is None
+    assert not kept.unwritten and writer.asked == []
+    assert await topics_of(store, "t") == ["price checks"]
+
+
+async def digest_of(store: Driver) -> str:
+    """Return the summary that statistics make of the same messages."""
+    await talk(store, "same", 12)
+    return str((await pass_over(store, "same")).summary)
 
 
 async def test_the_next_summary_stands_behind_the_one_before(store: Driver) -> None:

@@ -29,6 +29,7 @@ class ModelWriter:
         on_reply: Callable[[BaseMessage], None] | None = None,
     ) -> None:
         self.name = model._llm_type
+        self.topics_only = False
         self._model = model
         self._loop = loop
         self._on_reply = on_reply

@@ -57,10 +57,13 @@ _logger = logging.getLogger(__name__)
 
 
 class Summarizer(Protocol):
-    """A language model that writes summaries; `name` is the model's."""
+    """A language model that writes summaries, or `topics_only`; `name` is the model's."""
 
     @property
     def name(self) -> str: ...
+
+    @property
+    def topics_only(self) -> bool: ...
 
     async def write(self, instructions: str, text: str) -> str:
         """Return the model's reply to instructions and text. It may raise any exception."""
@@ -123,7 +126,7 @@ async def summarise(
     before = Digest.from_json(old.digest) if old else Digest()
     digest = joined(before, part.digest, limit) if old else fitted(part.digest, limit)
     text, model, apart = "", None, dict[str, Any]()
-    if config.enabled and summarizer is not None:
+    if config.enabled and summarizer is not None and not summarizer.topics_only:
         text = await _written(old, part, limit, summarizer)
         model = summarizer.name if text else None
     if not text and old is not None and old.model is not None:

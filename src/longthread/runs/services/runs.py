@@ -323,7 +323,7 @@ class Runs:
         if run is None or role is None:
             return None
         models = self._models.models(run.model, role.agent.config, await self._keys.of(owner))
-        return summarizer_of(models.name, models.model)
+        return summarizer_of(models.name, models.model, run.protocol)
 
     async def models_of(self, name: str, *, user_id: str) -> RunModels:
         """Return the models of a run that names one. Raises ModelUnavailable, StoreError."""
@@ -497,5 +497,5 @@ class Runs:
             view=context.past.segments if context.past else (),
             kept=started.cached.summary,
             stale=started.cached.stale,
-            summarizer=summarizer_of(models.name, models.model),
+            summarizer=summarizer_of(models.name, models.model, context.protocol),
         )
