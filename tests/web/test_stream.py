@@ -107,6 +107,9 @@ def at_the_end(killable: Killable, context: Any) -> Any:
     ask(tab, "Which names have the largest shares?")
     answered(tab)
     tab.wait_for_selector("article [role=status]", state="detached")
+    newest = tab.get_by_role("button", name="Go to the newest message")
+    newest.click()  # the view stayed with the question
+    newest.wait_for(state="detached")
     assert distance(tab) <= 2
     return tab
 

@@ -1,11 +1,12 @@
 import { useVirtualizer } from "@tanstack/react-virtual";
-import { type ReactNode, type Ref, type RefObject, useCallback, useEffect, useImperativeHandle, useLayoutEffect, useRef, useState } from "react";
+import { type ReactNode, type Ref, useCallback, useEffect, useImperativeHandle, useLayoutEffect, useRef, useState, useSyncExternalStore } from "react";
 import { flushSync } from "react-dom";
 import { useT } from "../i18n";
 import { useStore } from "../store";
 import type { Turn } from "../stream/types";
 import { Icon } from "../ui";
 import styles from "./Column.module.css";
+import { Follower } from "./follower";
 import { inTurn } from "./inTurn";
 import { printing } from "./printing";
 
@@ -24,31 +25,26 @@ interface ColumnProps {
   below: ReactNode;
   /** Loads earlier turns; undefined: there are none. */
   older?: (() => void) | undefined;
+  /** The run that was begun here last: its question goes to the top. */
+  begun?: string | null;
   /** It opens at its start, as a document does, and does not follow its end. */
   fromStart?: boolean;
   ref?: Ref<ColumnHandle>;
 }
 
-/** A reader this near to the end follows it. */
-const NEAR = 24;
 const GAP = 32;
 const GUESSED = 320;
 /** Earlier turns are loaded when so little of what is loaded is above. */
 const AHEAD = 1500;
 
 /** The turns, of which only those in sight and the next ones are drawn. It stays where the reader is. */
-export function Column({ turns, render, below, older, fromStart = false, ref }: ColumnProps) {
+export function Column({ turns, render, below, older, begun = null, fromStart = false, ref }: ColumnProps) {
   const t = useT();
   const scroller = useRef<HTMLDivElement>(null);
-  const end = useRef<HTMLDivElement>(null);
-  const held = useRef(false);
-  /** How far down the reader was when it was last scrolled. */
-  const at = useRef(0);
-  /** The last turn as it was when the reader left the end; null: they are there. */
-  const [left, setLeft] = useState<Turn | null>(null);
-  const last = turns.at(-1) ?? null;
+  const [follower] = useState(() => new Follower(fromStart));
+  const { left, pinned } = useSyncExternalStore(follower.subscribe, follower.get);
   // After an edit another branch is shown, and nothing of it is new to who made it.
-  const isNew = left !== null && left !== last && turns.some(({ id }) => id === left.id);
+  const isNew = left !== null && left !== turns.at(-1) && turns.some(({ id }) => id === left.id);
   const keyOf = useCallback((index: number) => turns[index]?.id ?? index, [turns]);
   const prints = usePrints();
   const virtual = useVirtualizer({
@@ -60,14 +56,12 @@ export function Column({ turns, render, below, older, fromStart = false, ref }: 
     gap: GAP,
     // Rows are light until it is their turn: what is scrolled need not wait for them.
     useFlushSync: false,
+    // Earlier turns that come push nothing away. The end is followed by the follower.
     anchorTo: fromStart ? "start" : "end",
-    followOnAppend: !fromStart,
-    // A fold that the reader opens at the end must not push itself away.
-    scrollEndThreshold: held.current ? -1 : NEAR,
+    scrollEndThreshold: -1,
   });
-  useEnd(scroller, end, held, left === null && !fromStart);
   useImperativeHandle(ref, () => ({
-    toEnd: () => scroller.current?.scrollTo({ top: scroller.current.scrollHeight }),
+    toEnd: () => follower.toEnd(),
     toTurn: (id) => goTo(turns.findIndex((turn) => turn.id === id)),
     step: (by) => {
       const top = (virtual.scrollOffset ?? 0) + 4;
@@ -75,32 +69,32 @@ export function Column({ turns, render, below, older, fromStart = false, ref }: 
       goTo(Math.max(0, Math.min(turns.length - 1, by === -1 && (virtual.measurementsCache[first]?.start ?? 0) < top - 8 ? first : first + by)));
     },
   }));
-  const onScroll = () => {
-    const box = scroller.current;
-    if (!box) return;
-    held.current = false;
-    const isUp = box.scrollTop < at.current;
-    at.current = box.scrollTop;
-    const away = box.scrollHeight - box.scrollTop - box.clientHeight > NEAR;
-    // Turns that turn out to be taller than was guessed push the end away: only who scrolls up leaves it.
-    setLeft((known) => (away ? (known ?? (isUp || fromStart ? last : null)) : null));
-    if (older && box.scrollTop < AHEAD) older();
+  const scrolled = () => {
+    follower.scrolled();
+    if (older && (scroller.current?.scrollTop ?? 0) < AHEAD) older();
   };
-  /** Shows a turn at the top, and follows the end no more, unless that is there. */
+  /** Shows a turn at the top. */
   const goTo = (index: number) => {
-    flushSync(() => setLeft(last));
+    follower.release();
     virtual.scrollToIndex(index, { align: "start" });
-    requestAnimationFrame(onScroll);
+    requestAnimationFrame(scrolled);
   };
-  useFits(scroller, () => setLeft(null));
+  useEffect(() => follower.attach(scroller.current), [follower]);
+  useLayoutEffect(() => follower.shows(turns, begun), [follower, turns, begun]);
+  const pinnedAt = pinned === null ? -1 : turns.findIndex(({ id }) => id === pinned);
+  useLayoutEffect(() => {
+    const index = virtual.options.count - 1;
+    if (pinned !== null && virtual.options.getItemKey(index) === pinned) virtual.scrollToIndex(index, { align: "start" });
+  }, [virtual, pinned]);
   useEffect(() => {
     if (older && (scroller.current?.scrollHeight ?? 0) < AHEAD) older();
   }, [older, turns.length]);
   const items = virtual.getVirtualItems();
+  const spare = (virtual.scrollRect?.height ?? 0) + (virtual.measurementsCache[pinnedAt]?.start ?? 0) - virtual.getTotalSize();
   return (
     <div className={styles["frame"]}>
-      <div ref={scroller} className={styles["scroller"]} onScroll={onScroll} tabIndex={0} role="region" aria-label={t("chat.column")}>
-        <div className={styles["column"]} onClickCapture={(event) => (held.current ||= opensFold(event.target))}>
+      <div ref={scroller} className={styles["scroller"]} onScroll={scrolled} tabIndex={0} role="region" aria-label={t("chat.column")}>
+        <div className={styles["column"]} onClickCapture={(event) => opensFold(event.target) && follower.hold()}>
           <div className={styles["room"]} style={{ height: virtual.getTotalSize() }}>
             <div className={styles["rows"]} style={{ transform: `translateY(${items[0]?.start ?? 0}px)` }}>
               {items.map((item) => {
@@ -115,13 +109,13 @@ export function Column({ turns, render, below, older, fromStart = false, ref }: 
               })}
             </div>
           </div>
-          <div ref={end} className={styles["below"]}>
-            {below}
+          <div className={styles["tail"]} style={pinnedAt === -1 ? undefined : { minHeight: `calc(${spare}px - 2 * var(--edge))` }}>
+            <div className={styles["below"]}>{below}</div>
           </div>
         </div>
       </div>
       {left && (
-        <button type="button" className={styles["toEnd"]} onClick={() => scroller.current?.scrollTo({ top: scroller.current.scrollHeight })}>
+        <button type="button" className={styles["toEnd"]} onClick={() => follower.toEnd()}>
           <Icon name="down" size={14} /> {isNew && t("chat.new")} <span className="unseen">{t("chat.toEnd")}</span>
         </button>
       )}
@@ -160,36 +154,3 @@ function usePrints(): boolean {
 }
 
 const opensFold = (target: EventTarget): boolean => target instanceof Element && target.closest("[aria-expanded]") !== null;
-
-/** Calls `onFit` when what is shown has become so short that its end is in sight. */
-function useFits(scroller: RefObject<HTMLDivElement | null>, onFit: () => void) {
-  const told = useRef(onFit);
-  useEffect(() => {
-    told.current = onFit;
-  });
-  useEffect(() => {
-    const box = scroller.current;
-    const column = box?.firstElementChild;
-    if (!box || !column) return;
-    const observer = new ResizeObserver(() => box.scrollHeight - box.scrollTop - box.clientHeight <= NEAR && told.current());
-    observer.observe(column);
-    return () => observer.disconnect();
-  }, [scroller]);
-}
-
-/** A reader at the end stays there when the turns, what stands below them, or the window changes its size. */
-function useEnd(scroller: RefObject<HTMLDivElement | null>, end: RefObject<HTMLDivElement | null>, held: RefObject<boolean>, atEnd: boolean) {
-  const follows = useRef(true);
-  useLayoutEffect(() => {
-    follows.current = atEnd;
-  }, [atEnd]);
-  useEffect(() => {
-    const [box, last, column] = [scroller.current, end.current, scroller.current?.firstElementChild];
-    if (!box || !last || !column) return;
-    const observer = new ResizeObserver(() => {
-      if (follows.current && !held.current) box.scrollTop = box.scrollHeight;
-    });
-    for (const each of [box, last, column]) observer.observe(each);
-    return () => observer.disconnect();
-  }, [scroller, end, held]);
-}

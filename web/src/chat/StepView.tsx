@@ -33,10 +33,13 @@ export function StepView({ threadId, step, decided, present }: StepViewProps) {
       </span>
     </span>
   );
+  // Below the line, which stays in its place when it is opened; while it is under way the thought came first.
+  const thought = step.thought && <p className={styles["thought"]}>{step.thought}</p>;
   return (
     <li data-step={step.index} data-query={step.query} className={styles["step"]}>
-      {step.thought && (present || open) && <p className={styles["thought"]}>{step.thought}</p>}
+      {present && thought}
       <Disclosure summary={summary} open={open} onOpenChange={setChosen}>
+        {!present && thought}
         {open && <Observed threadId={threadId} step={step} decided={decided} />}
       </Disclosure>
       {present && <StepView.Link step={step} />}

@@ -31,7 +31,7 @@ interface ThreadProps {
 /** A conversation: its turns, and where the next question is typed. */
 export function Thread({ threadId, at }: ThreadProps) {
   const t = useT();
-  const { load, error, data, turns, run, conversation } = useConversation(threadId);
+  const { load, error, data, turns, run, begun, conversation } = useConversation(threadId);
   const [editing, setEditing] = useState<string | null>(null);
   const column = useRef<ColumnHandle>(null);
   const composer = useRef<ComposerHandle>(null);
@@ -50,9 +50,10 @@ export function Thread({ threadId, at }: ThreadProps) {
   const asksAny = useAsksAny(data?.agent);
   const ask = async (question: string, key: string) => {
     const fields = { question, ...(source === null ? {} : { source }) };
-    await conversation.did(withModel(threadId, (model) => requests.ask({ ...fields, ...model }, threadId, key)));
+    const answer = await conversation.did(withModel(threadId, (model) => requests.ask({ ...fields, ...model }, threadId, key)));
     if (source !== null) chooseSourceIn(threadId, null);
-    column.current?.toEnd();
+    // One that waits is below; one that begins comes to the top.
+    if (!("run_id" in answer)) column.current?.toEnd();
   };
   const lastQuestion = turns.findLast((turn) => turn.question !== null && turn.run !== null);
   return (
@@ -65,6 +66,7 @@ export function Thread({ threadId, at }: ThreadProps) {
           <Column
             ref={column}
             turns={turns}
+            begun={begun}
             render={render}
             older={data.before === null ? undefined : older}
             below={<Below data={data} conversation={conversation} />}

@@ -21,6 +21,8 @@ export interface ConversationState {
   data: ConversationData | null;
   turns: readonly Turn[];
   run: Run | null;
+  /** The run that was begun in this tab last. */
+  begun: string | null;
   loadsOlder: boolean;
 }
 
@@ -33,7 +35,7 @@ const PAGE = 100;
 const LONGEST_LOOK_MS = 8000;
 
 export class Conversation {
-  private state: ConversationState = { load: "loading", error: null, data: null, turns: [], run: null, loadsOlder: false };
+  private state: ConversationState = { load: "loading", error: null, data: null, turns: [], run: null, begun: null, loadsOlder: false };
   private readonly listeners = new Set<() => void>();
   private readonly heard = new Map<string, Run>();
   private readonly watches = new Map<string, () => void>();
@@ -152,6 +154,7 @@ export class Conversation {
   /** Remembers that a run was begun in this tab. */
   begins(runId: string): void {
     this.begun.add(runId);
+    this.show({ begun: runId });
   }
 
   /** Whether a run was begun in this tab; true once. */

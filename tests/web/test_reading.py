@@ -1,0 +1,123 @@
+"""How a conversation is read: where the view stays."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from tests.web.conftest import OpenPage, looked_at
+from tests.web.looking import answered, ask
+
+pytestmark = pytest.mark.browser
+
+COUNT = {"thought": "Count.", "action": "run_sql", "args": {"sql": "SELECT count(*) AS n FROM rockets"}}
+LONG = "\n\n".join(f"Paragraph {n}. " + "It says so much that it takes a line or two. " * 4 for n in range(60))
+QUESTIONS = {"en": "What is there to say of it all?", "zh-CN": "关于这一切有什么可说的？"}
+TO_END = {"en": "Go to the newest message", "zh-CN": "前往最新消息"}
+COPY = {"en": "Copy", "zh-CN": "复制"}
+
+
+def column(page: Any) -> Any:
+    return page.locator("[role=region]:has(article)").first
+
+
+def top(page: Any, text: str) -> int:
+    """How far below the top of the column a question stands."""
+    box = column(page).bounding_box()
+    return round(page.get_by_role("heading", name=text).last.bounding_box()["y"] - box["y"])
+
+
+def distance(page: Any) -> int:
+    """Pixels between what is seen and the end of the conversation."""
+    return int(column(page).evaluate("node => Math.round(node.scrollHeight - node.scrollTop - node.clientHeight)"))
+
+
+def settled(page: Any) -> None:
+    """Wait until nothing is put off and nothing is scrolled by itself."""
+    page.wait_for_selector("article [role=status], [data-undrawn]", state="detached")
+    page.evaluate("""async () => {
+        const box = document.querySelector('[role=region]:has(article)');
+        for (let [still, last] = [0, -1]; still < 5; still = box.scrollTop === last ? still + 1 : 0) {
+            last = box.scrollTop;
+            await new Promise(requestAnimationFrame);
+        }
+    }""")
+
+
+@pytest.mark.parametrize(("locale", "width"), [("en", 1280), ("zh-CN", 390)])
+def test_a_question_goes_to_the_top_and_its_answer_does_not_run_away(
+    serve: Any, open_page: OpenPage, locale: str, width: int
+) -> None:
+    running = serve([{"finish": "Short."}, {"finish": LONG}, {"finish": LONG}, {"finish": "Short again."}])
+    thread = running.answer("First?")["thread_id"]
+    page = open_page(running, f"/c/{thread}", width=width, locale=locale)
+    page.get_by_text("Short.", exact=True).wait_for()
+    question = QUESTIONS[locale]
+    running.model.cut.set()
+    ask(page, question)
+    page.locator("[data-answer]").nth(1).wait_for()
+    settled(page)
+    place = top(page, question)
+    assert 0 <= place <= 48
+    running.model.cut.clear()
+    page.get_by_role("button", name=COPY[locale], exact=True).nth(1).wait_for()
+    settled(page)
+    assert top(page, question) == place, "it was read"
+    assert distance(page) > 1000
+    looked_at(page, f"reading-top-{locale}")
+
+    # Who goes to the end is there, and follows it until another question is asked.
+    page.get_by_role("button", name=TO_END[locale]).click()
+    settled(page)
+    assert distance(page) <= 2
+    ask(page, "Again?")
+    page.get_by_role("button", name=COPY[locale], exact=True).nth(1).wait_for()
+    page.get_by_text("Paragraph 59.").last.wait_for(state="attached")
+    settled(page)
+    assert top(page, "Again?") == place
+
+    # A short answer has room below it, and what is opened in it moves nothing.
+    ask(page, "Short?")
+    page.get_by_text("Short again.", exact=True).wait_for()
+    settled(page)
+    assert top(page, "Short?") == place
+    assert page.get_by_role("button", name=TO_END[locale]).count() == 0
+
+
+def test_what_was_asked_elsewhere_is_followed_to_its_question_and_no_further(serve: Any, open_page: OpenPage) -> None:
+    running = serve([{"finish": LONG}, {"finish": LONG}, {"finish": LONG}])
+    thread = running.answer("First?")["thread_id"]
+    page = open_page(running, f"/c/{thread}")
+    answered(page)
+    settled(page)
+    assert distance(page) <= 2, "it opens at its end"
+    running.answer("Second?", thread_id=thread)
+    answered(page, 2)
+    settled(page)
+    assert 0 <= top(page, "Second?") <= 48
+    column(page).hover()
+    page.mouse.wheel(0, -300)
+    page.wait_for_function("() => document.querySelector('[role=region]:has(article)').scrollTop > 0")
+    settled(page)
+    before = top(page, "Second?")
+    running.answer("Third?", thread_id=thread)
+    page.get_by_role("button", name="Go to the newest message").get_by_text("New").wait_for()
+    assert top(page, "Second?") == before, "who has scrolled stays where they are"
+
+
+@pytest.mark.parametrize("away", [0, 18])
+def test_steps_that_are_opened_keep_their_line_in_place(serve: Any, open_page: OpenPage, away: int) -> None:
+    running = serve([COUNT, {"finish": "There are 41 rockets [q1]."}] * 3)
+    thread = running.answer("One?")["thread_id"]
+    for question in ("Two?", "Three?"):
+        running.answer(question, thread_id=thread)
+    page = open_page(running, f"/c/{thread}", viewport={"width": 1280, "height": 620})
+    answered(page, 3)
+    settled(page)
+    column(page).evaluate("(node, away) => { node.scrollTop = node.scrollHeight - node.clientHeight - away; }", away)
+    settled(page)
+    for fold in (page.get_by_role("button", name="1 step").last, page.get_by_role("button", name="Ran query").last):
+        before = fold.bounding_box()["y"]
+        fold.click()
+        settled(page)
+        assert abs(fold.bounding_box()["y"] - before) <= 1
