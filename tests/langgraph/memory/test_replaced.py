@@ -36,7 +36,7 @@ class Talk:
     def __init__(self, store: Driver | None, **options: Any) -> None:
         self.model = ScriptedChatModel(self.reply)
         self.saver: Any = LongthreadSaver(store) if store is not None else InMemorySaver()
-        options = {"context_window": 2_000, "max_messages_per_thread": 8, "summary_threshold": 4} | options
+        options = {"context_window": 2_400, "max_messages_per_thread": 8, "summary_threshold": 4} | options
         own = self.saver if store is not None else None
         tools = [recall_tool(own)] if own is not None else []
         memory = MemoryMiddleware(own, **options)
