@@ -37,6 +37,7 @@ _CHECKED: dict[str, Any] = {
     "protocol": "auto",
     "how": "given",
     "decision": "reject",
+    "refresh_every": "week",
 }
 _AGENT = "0192f0c1-5a0e-7cc3-98c4-dc0c0c07398f"
 _TIME = "2026-01-02T03:04:05.678000+00:00"
@@ -46,9 +47,9 @@ def value_of(table: StoreTable, column: StoreColumn, thread_id: str) -> Any:
     """A value that the column allows, and that tells where it belongs."""
     if column.name in _CHECKED and column.kind == "text":
         return _CHECKED[column.name]
-    if column.name in ("agent_id", "memory_id") or (column.name == "id" and table.thread is None):
+    if column.name in ("agent_id", "memory_id", "board_id") or (column.name == "id" and table.thread is None):
         return _AGENT
-    if column.name == "session_id":
+    if column.name in ("session_id", "asked_in"):
         return thread_id
     if (table.name, column.name) == ("memory_uses", "run_id"):
         return f"runs id {thread_id}"

@@ -177,3 +177,29 @@ class ShareNotFound(LongthreadError, exit_code=2):
 class NothingToShare(LongthreadError, exit_code=2):
     message = "Thread {thread} is empty: there is nothing to share yet."
     thread: str
+
+
+class BoardNotFound(LongthreadError, exit_code=2):
+    message = "There is no board {board}. Choose one of your boards."
+    board: str
+
+
+class CardNotFound(LongthreadError, exit_code=2):
+    message = "This board has no card {card}. Load the board again."
+    card: str
+
+
+class BoardFull(LongthreadError, exit_code=2):
+    message = "There are {most} {what} already, and no more fit. Delete some that you do not need."
+    what: str
+    most: int
+
+
+class NotSavable(LongthreadError, exit_code=2):
+    message = """The result of step {step} cannot be saved to a board: a tool with values of its own gave it, and its
+    query cannot be run again. Save one of a query."""
+    step: int
+
+
+class NothingOnBoard(LongthreadError, exit_code=2):
+    message = "This board is empty: there is nothing to share yet. Save a result to it first."

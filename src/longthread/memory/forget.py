@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 
 from longthread.errors import ThreadNotFound
 from longthread.store import catalog, log, memories
+from longthread.store.boards import boards
 from longthread.store.driver import Driver, Transaction
 from longthread.store.maintenance import deletions, jobs
 from longthread.store.maintenance.scrub import scrub
@@ -114,11 +115,11 @@ async def forget_user(store: Driver, user_id: str, *, anew: bool = False) -> For
         async with store.reading() as tx:
             page = await thread_ids(tx, user_id=user_id)
     async with store.writing() as tx:
+        await jobs.forget_user(tx, user_id)
         for table in reversed(_of_users(tables)):
             gone.rows[table.name] += await tx.run(
                 Sql(f'DELETE FROM "{table.name}" WHERE "{_USER}" = :user_id'), user_id=user_id
             )
-        await jobs.forget_user(tx, user_id)
         signed = await catalog.forget_maker(tx, user_id)
     gone.rows += Counter()
     changed = {*_concerned(tables, gone, anew=anew), *_beside(tables), *(("catalog_versions",) if signed else ())}
@@ -211,6 +212,8 @@ class _Deletion:
         said = len(await memories.of_threads(self.tx, family, user_id=self.user_id))
         if self.with_memories:
             found.rows += Counter({"memories": said})
+            for each in family:
+                found.rows += await boards.count_of_thread(self.tx, each)
         else:
             found.kept += said
         found.threads += len(family)

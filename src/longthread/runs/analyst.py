@@ -20,6 +20,7 @@ from longthread.memory.pruner import Pruner
 from longthread.memory.search.recall import Recaller
 from longthread.memory.summary.pruning import PruningPolicy
 from longthread.runs.services.approvals import Approvals
+from longthread.runs.services.boards import Boards
 from longthread.runs.services.branches import ThreadBranches
 from longthread.runs.services.deletions import ThreadDeletions
 from longthread.runs.services.query_edits import QueryEdits
@@ -56,6 +57,7 @@ class Analyst:
         approvals: calls that wait for a person's decision.
         sources: opens the sources of threads.
         results: the results of queries, by pages and as files.
+        boards: saved results, refreshed by hand or by a schedule.
         recaller, memories: old messages and facts.
         keys: the providers and servers that users have connected, with their keys.
         windows: the context windows of models.
@@ -97,7 +99,8 @@ class Analyst:
         self.query_edits = QueryEdits(services, self.results)
         self.branches = ThreadBranches(services, self.sources, self.runs)
         self.approvals = Approvals(services, self.threads, self.runs)
-        self.claims = Claims(services, self.runs, self.deletions)
+        self.boards = Boards(services, self.results, self.sources)
+        self.claims = Claims(services, self.runs, self.deletions, self.boards)
         self.ask = self.runs.ask
 
     @classmethod

@@ -14,6 +14,8 @@ from longthread.llm.model_cache import ModelFactory
 from longthread.llm.models import resolve_model
 from longthread.runs.analyst import Analyst
 from longthread.server import openapi, page, problems
+from longthread.server.boards import routes as board_routes
+from longthread.server.boards import shares as board_shares
 from longthread.server.gateway.door import Door
 from longthread.server.paths import EncodedPaths
 from longthread.server.requests import CountedRequests
@@ -99,6 +101,8 @@ def create_app(settings: Settings, *, models: ModelFactory = resolve_model, anal
         memories,
         source_routes,
         shares,
+        board_routes,
+        board_shares,
         catalog,
         approvals,
         events,

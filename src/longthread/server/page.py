@@ -23,7 +23,15 @@ PLACEHOLDER = "NONCE-OF-THE-ANSWER"
 UNBUILT = "This checkout has no built page: run `make page` in it, then load this again.\n"
 SHARED = "/s/"
 """Where share links lead: what they show is for those who have them, not for search engines."""
-ROUTES = ("/", "/c/{rest:path}", SHARED + "{rest:path}", "/settings", "/settings/{rest:path}")
+ROUTES = (
+    "/",
+    "/c/{rest:path}",
+    SHARED + "{rest:path}",
+    "/settings",
+    "/settings/{rest:path}",
+    "/boards",
+    "/b/{rest:path}",
+)
 """Paths that the page itself tells apart."""
 _UNLISTED = '<meta name="robots" content="noindex" />'
 _FOR_EVER = "public, max-age=31536000, immutable"

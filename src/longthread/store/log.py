@@ -191,7 +191,8 @@ async def delete_thread(tx: Transaction, thread_id: str, *, user_id: str, with_m
     """Delete a thread and its descendants with all their data, damaged or not, for ever.
 
     What was remembered from them stays (document 002: `ON DELETE SET NULL`); the database notes that the thread is
-    gone. `with_memories`: it goes too, but for what a person entered or another thread has said.
+    gone. Results that were saved to boards stay, too. `with_memories`: both go, but for what a person entered or
+    another thread has said.
     """
     await lock(tx, thread_id)
     await find_row(tx, thread_id, user_id=user_id)
@@ -205,6 +206,8 @@ async def delete_thread(tx: Transaction, thread_id: str, *, user_id: str, with_m
                 await tx.run(query, thread_id=each, user_id=user_id, memory_id=None)
             for query in ("delete_memories_of_thread", "delete_memory_sources_of_thread"):
                 await tx.run(query, thread_id=each, user_id=user_id)
+            for query in ("delete_board_links_of_thread", "delete_cards_of_thread"):
+                await tx.run(query, thread_id=each)
         # Every table of a thread refers to it, and its rows are deleted by cascade.
         await tx.run("delete_thread", id=each, user_id=user_id)
 

@@ -39,6 +39,11 @@ def parts_of(text: str, properties: Mapping[str, Any]) -> TemplateParts:
     return tuple(parts)
 
 
+def names_in(text: str) -> list[str]:
+    """Return the names of the placeholders in a text, each once, in their order."""
+    return list(dict.fromkeys(_PLACE.findall(text)))
+
+
 def types_of(schema: Any) -> frozenset[str]:
     """The JSON types that a schema allows; empty if unknown."""
     if not isinstance(schema, Mapping):

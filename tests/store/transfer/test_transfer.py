@@ -39,6 +39,7 @@ YOURS = ImportTarget(user_id="u")
 SHARED = {
     *("agents", "skills", "tools", "memories", "memory_sources", "memory_uses"),
     *("items", "item_terms", "item_vectors"),
+    *("boards", "board_cards"),
     *("sources", "upstreams", "routes", "catalog_versions", "context_windows", "model_protocols"),
 }
 """Tables whose rows belong to no thread."""

@@ -120,7 +120,7 @@ class Results:
         """
         kept = await self.kept(thread_id, index, user_id)
         if kept.whole or not kept.can_run:
-            await asyncio.to_thread(_write_file, wanted, kept, kept.columns, kept.rows, to)
+            await asyncio.to_thread(write_file, wanted, kept.formats, kept.columns, kept.rows, to)
             return False
         async with await self.open_source(kept, user_id) as source:
             _, sql = await asyncio.to_thread(source.prepare, kept.sql, await source.schema())
@@ -128,7 +128,7 @@ class Results:
             def work(connection: SourceConnection) -> None:
                 rows = connection.query(sql)
                 try:
-                    _write_file(wanted, kept, rows.columns, rows, to, rows.binary)
+                    write_file(wanted, kept.formats, rows.columns, rows, to, rows.binary)
                 finally:
                     rows.close()
 
@@ -153,13 +153,14 @@ class Results:
         return await self._sources.open(None, replace(kept.thread, source=kept.run.source), user_id=user_id)
 
 
-def _write_file(
+def write_file(
     wanted: FileRequest,
-    kept: KeptResult,
+    told: Mapping[str, ColumnFormat],
     columns: Sequence[str],
     rows: Iterable[Sequence[Any]],
     to: BinaryIO,
     binary: Binary = hexadecimal,
 ) -> None:
-    formats = kept.formats | dict(wanted.formats)
+    """Write rows to a file. `told` are the formats that hold where none are wanted. Raises ResultTooLong."""
+    formats = {**told, **wanted.formats}
     write(wanted.format, columns, rows, to, binary=binary, marked=True, formats=formats, shown=wanted.shown)

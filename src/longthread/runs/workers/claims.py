@@ -10,6 +10,7 @@ from contextlib import suppress
 from longthread.errors import LeaseLost, LongthreadError, RunCrashed, StoreError, ThreadNotFound
 from longthread.metrics import CLAIMS
 from longthread.runs.queue import begin_queued
+from longthread.runs.services.boards import Boards
 from longthread.runs.services.deletions import ThreadDeletions
 from longthread.runs.services.runs import Runs
 from longthread.runs.services.shared import RunServices
@@ -35,11 +36,11 @@ class Claims:
     """Claims runs until it is closed: those of dead workers, and those that a worker gave back. It also begins with the
     questions of the queue."""
 
-    def __init__(self, services: RunServices, runs: Runs, deletions: ThreadDeletions) -> None:
+    def __init__(self, services: RunServices, runs: Runs, deletions: ThreadDeletions, boards: Boards) -> None:
         self._services = services
         self._worker = services.worker
         self._runs = runs
-        self._jobs = WaitingJobs(services, runs, deletions)
+        self._jobs = WaitingJobs(services, runs, deletions, boards)
         self._slots = runs.slots
         self._woken = services.worker.waking()
         self._tasks: set[asyncio.Task[None]] = set()

@@ -9,9 +9,11 @@ from functools import partial
 
 from longthread.errors import LongthreadError, StoreClosed, StoreError
 from longthread.memory.embedders.embedder import EmbedderFailed
+from longthread.runs.services.boards import Boards
 from longthread.runs.services.deletions import ThreadDeletions
 from longthread.runs.services.runs import Runs
 from longthread.runs.services.shared import RunServices
+from longthread.store.boards import boards as board_store
 from longthread.store.maintenance import deletions, jobs
 from longthread.store.maintenance.jobs import Job, JobKind
 
@@ -24,10 +26,11 @@ _logger = logging.getLogger(__name__)
 class WaitingJobs:
     """Does waiting jobs until it is closed. It looks when it is woken."""
 
-    def __init__(self, services: RunServices, runs: Runs, deletions: ThreadDeletions) -> None:
+    def __init__(self, services: RunServices, runs: Runs, deletions: ThreadDeletions, boards: Boards) -> None:
         self._services = services
         self._runs = runs
         self._deletions = deletions
+        self._boards = boards
         self._tasks: dict[Job, asyncio.Task[None]] = {}
         self._loop: asyncio.Task[None] | None = None
         self._woken = asyncio.Event()
@@ -58,6 +61,7 @@ class WaitingJobs:
                     await jobs.note_unwritten(self._services.store)
                     async with self._services.store.writing() as tx:
                         await deletions.note_all(tx)
+                        await board_store.note_schedules(tx)
                     noted = True
                 await self._begin_some()
             except StoreError as error:
@@ -87,7 +91,7 @@ class WaitingJobs:
     def _kinds(self) -> list[JobKind]:
         """What this process can do now: vectors only with an embedder that works."""
         embeds = self._services.recaller.asker.may_make()
-        return [kind for kind in jobs.CLAIMED_BY_SERVERS if kind in {"deletion", "summary"} or embeds]
+        return [kind for kind in jobs.CLAIMED_BY_SERVERS if kind in {"deletion", "summary", "board"} or embeds]
 
     async def _take(self, job: Job) -> None:
         async with self._services.jobs.claimed(job) as ours:
@@ -104,3 +108,5 @@ class WaitingJobs:
             await services.recaller.make_up(job.subject)
         elif job.kind == "memories":
             await services.memories.make_up(job.subject)
+        elif job.kind == "board":
+            await self._boards.refresh_if_due(job.subject)

@@ -39,16 +39,16 @@ _MOST_ROWS = 1_000
 _CHUNK = 2**16
 _MOST_FORMATS = 20_000
 """Characters of the formats of columns."""
-_TYPES = {
+TYPES = {
     TableFormat.CSV: "text/csv",
     TableFormat.PARQUET: "application/vnd.apache.parquet",
     TableFormat.XLSX: "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet",
 }
 _MAY_BE_WRONG = (EntryNotFound, RunNotFound, SourceError, SourceMissing, ThreadNotFound)
-_FILES: dict[int | str, dict[str, Any]] = {
+FILES: dict[int | str, dict[str, Any]] = {
     200: {
         "description": "The file. `Longthread-Rerun` says whether the query was run again",
-        "content": {kind: {"schema": {"type": "string", "format": "binary"}} for kind in _TYPES.values()},
+        "content": {kind: {"schema": {"type": "string", "format": "binary"}} for kind in TYPES.values()},
         "headers": {"Longthread-Rerun": {"schema": {"type": "string", "enum": ["true", "false"]}}},
     }
 }
@@ -87,7 +87,7 @@ async def result(
 
 @router.get(
     "/conversations/{thread_id}/steps/{index}/result/file",
-    responses=problems(*_MAY_BE_WRONG, InvalidInput, ResultTooLong, reads=True) | _FILES,
+    responses=problems(*_MAY_BE_WRONG, InvalidInput, ResultTooLong, reads=True) | FILES,
     response_class=StreamingResponse,
 )
 async def file(
@@ -112,10 +112,10 @@ async def file(
         "Content-Disposition": f'attachment; filename="result-{index}.{format_}"',
         "Longthread-Rerun": str(rerun).lower(),
     }
-    return StreamingResponse(_chunks(made), media_type=_TYPES[format_], headers=headers)
+    return StreamingResponse(chunks(made), media_type=TYPES[format_], headers=headers)
 
 
-async def _chunks(made: BinaryIO) -> AsyncIterator[bytes]:
+async def chunks(made: BinaryIO) -> AsyncIterator[bytes]:
     with made:
         while chunk := await asyncio.to_thread(made.read, _CHUNK):
             yield chunk

@@ -38,14 +38,14 @@ async def create(
     tx: Transaction, thread_id: str, *, user_id: str, tip: int, run_id: str | None, expires_at: datetime | None
 ) -> tuple[ShareLink, str]:
     """Return a new link and its token, which nobody can learn again. The caller has checked access."""
-    token = secrets.token_urlsafe(_BYTES)
+    token = new_token()
     link = ShareLink(new_id(), thread_id, user_id, tip, run_id, datetime.fromisoformat(now()), expires_at)
     await tx.run("delete_expired_shares", thread_id=thread_id, now=now())
     await tx.run(
         "insert_share",
         thread_id=thread_id,
         id=link.id,
-        token_hash=_hash(token),
+        token_hash=hash_token(token),
         user_id=user_id,
         tip=tip,
         run_id=run_id,
@@ -62,7 +62,7 @@ async def of_thread(tx: Transaction, thread_id: str) -> list[ShareLink]:
 
 async def find(tx: Transaction, token: str) -> ShareLink:
     """Return the link of a token. Raises `ShareNotFound`: there is none, or it has expired or was revoked."""
-    row = await one(tx, "select_share", token_hash=_hash(token), now=now())
+    row = await one(tx, "select_share", token_hash=hash_token(token), now=now())
     if row is None:
         raise ShareNotFound
     return _link(row)
@@ -75,7 +75,13 @@ async def revoke(tx: Transaction, thread_id: str, link_id: str, *, user_id: str)
         raise ShareNotFound
 
 
-def _hash(token: str) -> str:
+def new_token() -> str:
+    """Return a token of a new link, which nobody guesses."""
+    return secrets.token_urlsafe(_BYTES)
+
+
+def hash_token(token: str) -> str:
+    """Return what is stored of a token."""
     # Tokens are random: a slow hash would protect nothing.
     return hashlib.sha256(token.encode("utf-8", "surrogatepass")).hexdigest()
 

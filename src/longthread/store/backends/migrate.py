@@ -15,7 +15,7 @@ from longthread.store.schema import schema
 if TYPE_CHECKING:
     from psycopg import AsyncConnection
 
-SCHEMA_VERSION = 48
+SCHEMA_VERSION = 49
 """The schema version of a new store: `schema(dialect, part)` of `tables` and `views`."""
 _UPGRADES = {
     26: 33,
@@ -34,6 +34,7 @@ _UPGRADES = {
     45: 46,
     46: 47,
     47: 48,
+    48: 49,
 }
 """`upgrade_N.sql` leads from version N to this version. The views are created again after it."""
 BUNDLED = "upgrade_33"

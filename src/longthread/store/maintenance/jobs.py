@@ -20,10 +20,10 @@ from longthread.metrics import JOBS
 from longthread.store.completion import to_the_end
 from longthread.store.driver import Driver, Transaction, one
 
-JobKind = Literal["deletion", "summary", "vectors", "memories", "retention", "index"]
-"""A thread's deletion, its summary, its vectors, and the vectors of a user's memories; the others are of the whole
-store."""
-CLAIMED_BY_SERVERS: tuple[JobKind, ...] = ("deletion", "summary", "vectors", "memories")
+JobKind = Literal["deletion", "summary", "vectors", "memories", "board", "retention", "index"]
+"""A thread's deletion, its summary, its vectors, the vectors of a user's memories, and the schedule of a board; the
+others are of the whole store."""
+CLAIMED_BY_SERVERS: tuple[JobKind, ...] = ("deletion", "summary", "vectors", "memories", "board")
 """What servers do that others left, or that has come due. A job of the whole store is no more than a lock."""
 _OF_THREADS = ("deletion", "summary", "vectors")
 _NEVER = 2**62
@@ -88,6 +88,10 @@ class Job:
         """Leave a worker's job to others, at once."""
         await tx.run("give_back_job", **self._key, owner=worker)
 
+    async def repeat(self, tx: Transaction, worker: str, seconds: float) -> None:
+        """Leave a worker's job, which is done, to whoever does it again in so many seconds, at most an hour."""
+        await tx.run("repeat_job", **self._key, owner=worker, due_at=_now() + int(seconds * 1000))
+
     async def give_up(self, tx: Transaction, worker: str) -> None:
         """Let a worker's job wait for nobody. The next `claim` begins anew."""
         await tx.run("give_up_job", **self._key, owner=worker, never=_NEVER)
@@ -114,8 +118,9 @@ def waits(kinds: Collection[JobKind] = CLAIMED_BY_SERVERS, *, limit: int = 1) ->
 
 
 async def forget_user(tx: Transaction, user_id: str) -> None:
-    """Delete the jobs of a user. Those of threads are deleted with them."""
+    """Delete the jobs of a user, before the user's boards. Those of threads are deleted with them."""
     await tx.run("delete_jobs_of_user", kind="memories", user_id=user_id)
+    await tx.run("delete_board_jobs_of_user", kind="board", user_id=user_id)
 
 
 async def note_unwritten(store: Driver, *, at_once: int = 500) -> int:

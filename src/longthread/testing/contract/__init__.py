@@ -19,6 +19,7 @@ from __future__ import annotations
 from longthread.testing.contract.approvals import ApprovalContract
 from longthread.testing.contract.attributes import AttributeContract
 from longthread.testing.contract.base import OpenStore
+from longthread.testing.contract.boards import BoardContract
 from longthread.testing.contract.branches import BranchContract
 from longthread.testing.contract.catalog import CatalogContract
 from longthread.testing.contract.checkpoints import CheckpointContract
@@ -29,7 +30,6 @@ from longthread.testing.contract.gateway import GatewayContract
 from longthread.testing.contract.graphs import GraphContract
 from longthread.testing.contract.items import ItemContract
 from longthread.testing.contract.jobs import JobContract
-from longthread.testing.contract.lineage import LineageContract
 from longthread.testing.contract.memories import MemoryContract
 from longthread.testing.contract.queue import QueueContract
 from longthread.testing.contract.recall import RecallContract
@@ -39,7 +39,7 @@ from longthread.testing.contract.search import SearchContract
 from longthread.testing.contract.states import StateContract
 from longthread.testing.contract.summaries import SummaryContract
 from longthread.testing.contract.text import TextContract
-from longthread.testing.contract.threads import ThreadContract
+from longthread.testing.contract.threads import LineageContract, ThreadContract
 from longthread.testing.contract.transactions import TransactionContract
 from longthread.testing.contract.transfer import TransferContract
 from longthread.testing.contract.users import KeyContract, ShareContract, UserContract
@@ -58,6 +58,7 @@ class StoreContract(
     SearchContract,
     UserContract,
     KeyContract,
+    BoardContract,
     ShareContract,
     RunContract,
     WorkerContract,

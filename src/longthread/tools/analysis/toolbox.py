@@ -7,7 +7,7 @@ import fnmatch
 import json
 import re
 import time
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any
 
 from longthread.errors import ColumnNotFound, InvalidInput, SqlFailed, SqlRefused, SqlRepeated, TableNotFound
@@ -16,6 +16,7 @@ from longthread.tools.analysis.engine import SourceConnection
 from longthread.tools.analysis.formats.column_format import format_of_json
 from longthread.tools.analysis.formats.lineage import formats_of_query
 from longthread.tools.analysis.likely_tables import Likely
+from longthread.tools.analysis.limits import Limits
 from longthread.tools.analysis.names.ambiguous import ways_to_write
 from longthread.tools.analysis.nearest import notes_of
 from longthread.tools.analysis.profile import count_rows, profile
@@ -266,19 +267,34 @@ async def sample(source: Source, table: str, limit: int) -> dict[str, Any]:
     return await as_observation(_Toolbox(source, "").sample_rows)({"table": table, "limit": limit})
 
 
-async def run_query(source: Source, sql: str, *, mends: bool = False) -> dict[str, Any]:
+async def run_query(
+    source: Source,
+    sql: str,
+    *,
+    mends: bool = False,
+    bound: tuple[str, Sequence[Any]] | None = None,
+    limits: Limits | None = None,
+) -> dict[str, Any]:
     """Run a query through the guard, and return the data of its observation. With `mends`, qualifiers that are
-    certainly wrong are mended, and the notes say so. Raises SourceError."""
-    schema, limits = await source.schema(), source.limits
+    certainly wrong are mended, and the notes say so. `bound` is the same statement with places for values, and the
+    values: that is run. `limits` are those of the source by default. Raises SourceError."""
+    schema, limits = await source.schema(), limits or source.limits
+    values: Sequence[Any] = ()
+    mended: list[str] = []
     # In a thread: parsing a long statement takes a while.
-    if mends:
+    if bound is not None:
+        place, values = bound
+        sql, run = await asyncio.to_thread(source.prepare, sql, schema, place)
+    elif mends:
         sql, run, mended = await asyncio.to_thread(source.prepare_mended, sql, schema)
     else:
-        (sql, run), mended = await asyncio.to_thread(source.prepare, sql, schema), []
+        sql, run = await asyncio.to_thread(source.prepare, sql, schema)
     started = time.monotonic()
     try:
         result = await source.work(
-            lambda connection: connection.fetch(run, limits, keep=limits.rows, cell=limits.cell_characters)
+            lambda connection: connection.fetch(
+                run, limits, keep=limits.rows, cell=limits.cell_characters, parameters=values
+            )
         )
     except SqlFailed as error:
         raise await asyncio.to_thread(_hinted, error, source, schema, sql) from error

@@ -36,6 +36,11 @@ DELETE FROM background_jobs WHERE kind = :kind AND subject = :subject;
 UPDATE background_jobs SET owner = NULL, due_at = 0
 WHERE kind = :kind AND subject = :subject AND owner = :owner;
 
+-- name: repeat_job
+-- It was done, and is to be done again.
+UPDATE background_jobs SET owner = NULL, failures = 0, due_at = :due_at
+WHERE kind = :kind AND subject = :subject AND owner = :owner;
+
 -- name: give_up_job
 UPDATE background_jobs SET owner = NULL, due_at = :never
 WHERE kind = :kind AND subject = :subject AND owner = :owner;

@@ -240,6 +240,56 @@ CREATE TABLE provider_keys (
     PRIMARY KEY (user_id, provider)
 ) WITHOUT ROWID;
 
+-- A user's board. `given` are the values of its cards' parameters, as a JSON object by name. `refreshed_at` is when its
+-- schedule was set, or last carried out.
+CREATE TABLE boards (
+    id            TEXT PRIMARY KEY NOT NULL,
+    user_id       TEXT NOT NULL,
+    title         TEXT NOT NULL,
+    refresh_every TEXT CHECK (refresh_every IN ('hour', 'day', 'week')),
+    refreshed_at  TEXT,
+    given         TEXT NOT NULL DEFAULT '{}',
+    created_at    TEXT NOT NULL,
+    updated_at    TEXT NOT NULL
+) WITHOUT ROWID;
+CREATE INDEX boards_of_user ON boards (user_id, created_at);
+
+-- A saved result: a question's query on a board, with the rows that it last gave. It outlives the conversation that it
+-- comes from. `revision` counts the changes of what is asked: a refresh that began before one writes nothing. `result`,
+-- `parameters`, `look` and `error` are JSON; `error` is that of the last refresh, NULL if that went well.
+CREATE TABLE board_cards (
+    id         TEXT PRIMARY KEY NOT NULL,
+    board_id   TEXT NOT NULL REFERENCES boards (id) ON DELETE CASCADE,
+    place      BIGINT NOT NULL,
+    title      TEXT NOT NULL,
+    question   TEXT NOT NULL,
+    asked_in   TEXT REFERENCES threads (id) ON DELETE SET NULL,
+    entry_id   TEXT,
+    source     TEXT,
+    sql        TEXT NOT NULL,
+    parameters TEXT NOT NULL,
+    look       TEXT NOT NULL,
+    result     TEXT NOT NULL,
+    read_at    TEXT NOT NULL,
+    error      TEXT,
+    revision   BIGINT NOT NULL
+);
+CREATE INDEX board_cards_of_board ON board_cards (board_id, place);
+CREATE INDEX board_cards_of_thread ON board_cards (asked_in) WHERE asked_in IS NOT NULL;
+
+-- A link by which anybody may read a board as it was when the link was made: `shown`. Of its token there is only a hash.
+CREATE TABLE board_links (
+    id         TEXT PRIMARY KEY NOT NULL,
+    board_id   TEXT NOT NULL REFERENCES boards (id) ON DELETE CASCADE,
+    user_id    TEXT NOT NULL,
+    token_hash TEXT NOT NULL,
+    shown      TEXT NOT NULL,
+    created_at TEXT NOT NULL,
+    expires_at TEXT
+);
+CREATE INDEX board_links_of_board ON board_links (board_id);
+CREATE UNIQUE INDEX board_links_by_token ON board_links (token_hash);
+
 -- The steps of a run that has not ended: model calls and tool calls.
 CREATE TABLE steps (
     thread_id   TEXT NOT NULL REFERENCES threads (id) ON DELETE CASCADE,

@@ -1,0 +1,237 @@
+"""Boards: results that are saved, and asked of their sources again."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from datetime import UTC
+from typing import Any, BinaryIO
+
+from longthread.errors import (
+    BoardNotFound,
+    InvalidInput,
+    LongthreadError,
+    NotSavable,
+    StoreError,
+    ToolInvalid,
+)
+from longthread.runs.services.results import FileRequest, KeptResult, Results, write_file
+from longthread.runs.services.shared import RunServices
+from longthread.runs.services.sources import Sources
+from longthread.store.boards import boards
+from longthread.store.boards.boards import Board, BoardCard, CardParameter, NewCard
+from longthread.tools.analysis.engine import SourceConnection
+from longthread.tools.analysis.formats.column_format import ColumnFormat, format_of_json
+from longthread.tools.analysis.result import is_whole
+from longthread.tools.analysis.source import Source
+from longthread.tools.analysis.toolbox import run_query
+from longthread.tools.placeholder import names_in
+from longthread.tools.query.template import BoundStatement, compiled
+
+KEPT_ROWS, KEPT_BYTES = 1_000, 128_000
+"""Rows that a card keeps, and bytes of their JSON."""
+
+
+@dataclass(frozen=True, slots=True)
+class SavedLook:
+    """What a card is called and how it is shown: the page's own JSON."""
+
+    title: str
+    look: Mapping[str, Any]
+
+
+class Boards:
+    """Saves results to boards and refreshes them: through the guard, by the rules of their sources that hold now, with
+    the rights of the board's user. No model is asked."""
+
+    def __init__(self, services: RunServices, results: Results, sources: Sources) -> None:
+        self._store = services.store
+        self._worker = services.worker
+        self._results = results
+        self._sources = sources
+
+    async def save(self, board_id: str, thread_id: str, index: int, shown: SavedLook, *, user_id: str) -> BoardCard:
+        """Save the result of a step. A result that the step does not keep whole is read again, if its source answers.
+
+        Raises:
+            NotSavable: the query cannot be run again.
+            EntryNotFound: the step has no result with rows.
+            BoardFull, BoardNotFound, ThreadNotFound: or they are another user's.
+        """
+        kept = await self._results.kept(thread_id, index, user_id)
+        if not kept.can_run:
+            raise NotSavable(step=index)
+        async with self._store.writing() as tx:
+            board = await boards.lock(tx, board_id, user_id=user_id)
+            card = await boards.add_card(tx, board, _card_of(kept, shown))
+        return card if kept.whole else await self.refresh(board_id, card.id, user_id=user_id)
+
+    async def refresh(self, board_id: str, card_id: str, *, user_id: str) -> BoardCard:
+        """Run a card's query again, and return the card. A query that fails leaves its rows, and the card says why.
+
+        Raises:
+            BoardNotFound, CardNotFound: or they are another user's.
+        """
+        async with self._store.reading() as tx:
+            board = await boards.find(tx, board_id, user_id=user_id)
+            card = await boards.find_card(tx, board_id, card_id)
+        await self._refresh(board, card)
+        async with self._store.reading() as tx:
+            return await boards.find_card(tx, board_id, card_id)
+
+    async def ask_anew(
+        self, board_id: str, card_id: str, sql: str, parameters: Sequence[CardParameter], *, user_id: str
+    ) -> BoardCard:
+        """Run another query in the place of a card's, and keep it with its rows.
+
+        Raises:
+            SourceError, SourceMissing: it is refused or fails. Nothing is written.
+            InvalidInput: its parameters are not those that stand in it.
+            BoardNotFound, CardNotFound: or they are another user's.
+        """
+        _check_places(sql, parameters)
+        async with self._store.reading() as tx:
+            board = await boards.find(tx, board_id, user_id=user_id)
+            card = await boards.find_card(tx, board_id, card_id)
+        given = {**board.given, **{each.name: each.value for each in parameters}}
+        wanted = replace(card, sql=sql, parameters=tuple(parameters))
+        result = await self._read(replace(board, given=given), wanted)
+        async with self._store.writing() as tx:
+            board = await boards.lock(tx, board_id, user_id=user_id)
+            card = await boards.ask_anew(tx, board, card_id, sql, parameters)
+            await boards.save_result(tx, card, result)
+            return await boards.find_card(tx, board_id, card_id)
+
+    async def write(self, board_id: str, card_id: str, to: BinaryIO, wanted: FileRequest, *, user_id: str) -> None:
+        """Write all rows of a card to a file. What the card does not keep is read from its source again.
+
+        Raises:
+            ResultTooLong: a sheet cannot hold the rows.
+            SourceError, SourceMissing: the query cannot be run again.
+            BoardNotFound, CardNotFound: or they are another user's.
+        """
+        async with self._store.reading() as tx:
+            board = await boards.find(tx, board_id, user_id=user_id)
+            card = await boards.find_card(tx, board_id, card_id)
+        data = card.result
+        told = formats_of(card)
+        if is_whole(data):
+            await asyncio.to_thread(write_file, wanted, told, data["columns"], data["rows"], to)
+            return
+        async with await self._open(board, card) as source:
+            statement = await _bound(source, board, card)
+            _, sql = await asyncio.to_thread(source.prepare, statement.shown, await source.schema(), statement.run)
+
+            def work(connection: SourceConnection) -> None:
+                rows = connection.query(sql, statement.values)
+                try:
+                    write_file(wanted, told, rows.columns, rows, to, rows.binary)
+                finally:
+                    rows.close()
+
+            await source.work(work)
+
+    async def refresh_if_due(self, board_id: str) -> None:
+        """Carry out a board's schedule, as the job that this process has claimed: refresh its cards if it is time, and
+        let the job wait for the next look. A board that has no schedule any more ends it."""
+        async with self._store.reading() as tx:
+            try:
+                board = await boards.find(tx, board_id, user_id=None)
+            except BoardNotFound:
+                return
+            cards = await boards.cards_of(tx, board_id)
+        if board.refresh_every is None:
+            return
+        is_due = board.seconds_left <= 0
+        for card in cards if is_due else ():
+            await self._refresh(board, card)
+        owner = await self._worker.id()
+        async with self._store.writing() as tx:
+            await boards.keep_schedule(tx, board, owner, refreshed=is_due)
+
+    async def _refresh(self, board: Board, card: BoardCard) -> None:
+        """Read a card's rows, and store them or why they could not be read. Raises StoreError."""
+        try:
+            result = await self._read(board, card)
+        except StoreError:
+            raise
+        except LongthreadError as error:
+            async with self._store.writing() as tx:
+                await boards.save_error(tx, card, error.described())
+            return
+        async with self._store.writing() as tx:
+            await boards.save_result(tx, card, result)
+
+    async def _read(self, board: Board, card: BoardCard) -> Mapping[str, Any]:
+        async with await self._open(board, card) as source:
+            limits = replace(source.limits, rows=KEPT_ROWS, bytes=KEPT_BYTES)
+            statement = await _bound(source, board, card)
+            bound = (statement.run, statement.values) if card.parameters else None
+            return await run_query(source, statement.shown, bound=bound, limits=limits)
+
+    async def _open(self, board: Board, card: BoardCard) -> Source:
+        """Open a card's source for the board's user, for the caller to close."""
+        spec = await self._sources.with_password(card.source) if card.source else None
+        return await self._sources.open(spec, None, user_id=board.user_id)
+
+
+def formats_of(card: BoardCard) -> dict[str, ColumnFormat]:
+    """Return the formats of a card's columns: those that were chosen, else those of its source."""
+    told = {**(card.result.get("formats") or {}), **(card.look.get("formats") or {})}
+    found: dict[str, ColumnFormat] = {}
+    for name, each in told.items():
+        with suppress(InvalidInput):
+            found[name] = format_of_json(each)
+    return found
+
+
+def _card_of(kept: KeptResult, shown: SavedLook) -> NewCard:
+    step, run = kept.step, kept.run
+    return NewCard(
+        title=shown.title,
+        question=run.question,
+        thread_id=kept.thread.id,
+        entry_id=step.entry_id,
+        source=run.source,
+        sql=kept.sql,
+        look=shown.look,
+        result={name: value for name, value in kept.data.items() if name != "query"},
+        read_at=step.started_at.astimezone(UTC),
+    )
+
+
+async def _bound(source: Source, board: Board, card: BoardCard) -> BoundStatement:
+    """Return a card's statement with the board's values bound. Raises InvalidInput: its parameters are not those that
+    stand in it."""
+    if not card.parameters:
+        return BoundStatement(card.sql, [], card.sql)
+    values = {each.name: each.value for each in card.values(board.given)}
+    properties = {name: {"type": _type_of(value)} for name, value in values.items()}
+    try:
+        template = await asyncio.to_thread(compiled, card.sql, properties, source.dialect)
+    except ToolInvalid as error:
+        problem = error.problem.removeprefix("in `sql_template`, ")
+        raise InvalidInput(reason=f"The query's parameters cannot be used: {problem}") from error
+    return template.statement(values)
+
+
+def _check_places(sql: str, parameters: Sequence[CardParameter]) -> None:
+    """Raise InvalidInput unless the parameters are those that stand in a query."""
+    places, names = names_in(sql), [each.name for each in parameters]
+    for name in places:
+        if name not in names:
+            raise InvalidInput(reason=f"The query has a place {{{{{name}}}}}. Say what kind of value it is.")
+    for each in parameters:
+        if each.name not in places or names.count(each.name) > 1:
+            raise InvalidInput(
+                reason=f"The parameter {each.name} is no {{{{{each.name}}}}} of the query, or is there twice."
+            )
+        boards.check_value(each.name, each.kind, each.value)
+
+
+def _type_of(value: object) -> str:
+    if isinstance(value, str):
+        return "string"
+    return "integer" if isinstance(value, int) else "number"

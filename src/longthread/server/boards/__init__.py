@@ -1,0 +1,1 @@
+"""The routes of boards and of the links to them."""

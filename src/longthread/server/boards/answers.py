@@ -1,0 +1,141 @@
+"""The answers about boards."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from typing_extensions import TypedDict
+
+from longthread.server.answers import JsonObject, Timestamp
+from longthread.store.boards.boards import Board, BoardCard, ParameterKind, RefreshInterval
+
+
+class BoardSummary(TypedDict):
+    """A board in a list. `cards` is their number."""
+
+    id: str
+    title: str
+    cards: int
+    refresh_every: RefreshInterval | None
+    created_at: Timestamp
+    updated_at: Timestamp
+
+
+class BoardList(TypedDict):
+    boards: list[BoardSummary]
+
+
+class ParameterView(TypedDict):
+    """A parameter `{{name}}` of a query, with the value that holds."""
+
+    name: str
+    kind: ParameterKind
+    value: str | int | float
+
+
+class CardResult(TypedDict):
+    """The rows that a card keeps. `total` counts all, null where they were not counted to the end. `formats` are those
+    that the source told."""
+
+    columns: list[str]
+    rows: list[list[Any]]
+    total: int | None
+    formats: JsonObject
+
+
+class SharedCard(TypedDict):
+    """A card as a link shows it."""
+
+    id: str
+    title: str
+    question: str
+    sql: str
+    parameters: list[ParameterView]
+    look: JsonObject
+    result: CardResult
+    read_at: Timestamp
+
+
+class CardView(SharedCard):
+    """A saved result. `thread_id` and `message` lead to its conversation; null if that is deleted. `error` says why the
+    last refresh failed: `{type, message, params}`."""
+
+    thread_id: str | None
+    message: str | None
+    source: str | None
+    error: JsonObject | None
+
+
+class BoardView(TypedDict):
+    """A board with its cards in their order."""
+
+    id: str
+    title: str
+    refresh_every: RefreshInterval | None
+    created_at: Timestamp
+    updated_at: Timestamp
+    cards: list[CardView]
+
+
+class SharedBoard(TypedDict):
+    """A board as it was at `shared_at`, to read."""
+
+    title: str
+    shared_at: Timestamp
+    cards: list[SharedCard]
+
+
+def summary_of(board: Board) -> BoardSummary:
+    """Return a board as a list has it."""
+    return {
+        "id": board.id,
+        "title": board.title,
+        "cards": board.cards,
+        "refresh_every": board.refresh_every,
+        "created_at": board.created_at.isoformat(),
+        "updated_at": board.updated_at.isoformat(),
+    }
+
+
+def board_view(board: Board, cards: Sequence[BoardCard]) -> BoardView:
+    """Return a board with its cards."""
+    return {
+        "id": board.id,
+        "title": board.title,
+        "refresh_every": board.refresh_every,
+        "created_at": board.created_at.isoformat(),
+        "updated_at": board.updated_at.isoformat(),
+        "cards": [card_view(card, board.given) for card in cards],
+    }
+
+
+def card_view(card: BoardCard, given: Mapping[str, Any]) -> CardView:
+    """Return a card as its owner sees it."""
+    return {
+        **shared_card(card, given),
+        "thread_id": card.thread_id,
+        "message": card.entry_id if card.thread_id is not None else None,
+        "source": card.source,
+        "error": dict(card.error) if card.error is not None else None,
+    }
+
+
+def shared_card(card: BoardCard, given: Mapping[str, Any]) -> SharedCard:
+    """Return a card as others see it: without where its source is, which errors may name too."""
+    data = card.result
+    return {
+        "id": card.id,
+        "title": card.title,
+        "question": card.question,
+        "sql": card.sql,
+        "parameters": [{"name": each.name, "kind": each.kind, "value": each.value} for each in card.values(given)],
+        "look": dict(card.look),
+        "result": {
+            "columns": data["columns"],
+            "rows": data["rows"],
+            "total": data.get("total"),
+            "formats": data.get("formats") or {},
+        },
+        "read_at": card.read_at.isoformat(),
+    }

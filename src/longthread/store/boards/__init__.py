@@ -1,0 +1,1 @@
+"""Boards of saved results, and links to them."""
