@@ -1,4 +1,4 @@
-"""How a conversation is read: where the view stays."""
+"""How a conversation is read: where the view stays, code in colours, and formulas."""
 
 from __future__ import annotations
 
@@ -121,3 +121,62 @@ def test_steps_that_are_opened_keep_their_line_in_place(serve: Any, open_page: O
         fold.click()
         settled(page)
         assert abs(fold.bounding_box()["y"] - before) <= 1
+
+
+RICH = {
+    "en": "The share is $\\frac{n_i}{\\sum_j n_j}$, for $5 or $10:",
+    "zh-CN": "占比为 $\\frac{n_i}{\\sum_j n_j}$，价格 $5 或 $10：",
+}
+SUM = r"""$$
+\vec{x} = \sqrt{\left(\begin{matrix} a \\ b \\ c \\ d \end{matrix}\right)}
+= \sum_{k=1}^{n} k^2
+$$"""
+SQL = "SELECT country, count(*) AS n -- all\nFROM launches\nWHERE site = 'A' LIMIT 5"
+PYTHON = "def mean(values):\n    return sum(values) / len(values)  # of all"
+FLOW = "graph TD; A-->B"
+WRONG = "\\(\\frac{a}{\\)"
+
+
+def fenced(language: str, code: str) -> str:
+    return f"```{language}\n{code}\n```"
+
+
+@pytest.mark.parametrize(("locale", "width", "scheme"), [("en", 1280, "light"), ("zh-CN", 390, "dark")])
+def test_code_is_coloured_and_copied_and_formulas_are_set(
+    serve: Any, open_page: OpenPage, locale: str, width: int, scheme: str
+) -> None:
+    blocks = [fenced("sql", SQL), fenced("python", PYTHON), fenced("mermaid", FLOW), fenced("math", "e = mc^2")]
+    running = serve([{"finish": "\n\n".join([RICH[locale], SUM, *blocks, WRONG])}])
+    thread = running.answer("How?")["thread_id"]
+    page = open_page(
+        running,
+        f"/c/{thread}",
+        width=width,
+        locale=locale,
+        color_scheme=scheme,
+        permissions=["clipboard-read", "clipboard-write"],
+    )
+    code = page.locator("[data-answer] pre")
+    code.nth(0).locator("span", has_text="SELECT").wait_for()
+    code.nth(1).locator("span", has_text="def").wait_for()
+    page.wait_for_function("() => document.querySelectorAll('[data-formula] .katex').length === 3")
+    page.evaluate("document.fonts.ready")
+    settled(page)
+    assert [code.nth(n).inner_text() for n in range(3)] == [SQL, PYTHON, FLOW]
+    colors = [
+        code.nth(0).locator("span", has_text=text).first.evaluate("node => getComputedStyle(node).color")
+        for text in ("SELECT", "'A'", "5", "-- all")
+    ]
+    assert len(set(colors)) == 4
+    code.nth(0).locator("..").get_by_role("button").click()
+    assert page.evaluate("navigator.clipboard.readText()") == SQL
+
+    formulas = page.locator("[data-formula]")
+    assert formulas.nth(0).get_attribute("data-formula") == r"\frac{n_i}{\sum_j n_j}"
+    assert formulas.nth(0).locator("math mfrac").count() == 1, "it is said, too"
+    assert "$5" in page.locator("[data-answer] p").first.inner_text(), "money is money"
+    assert page.evaluate("document.fonts.check('16px KaTeX_Main')")
+    assert page.locator("[data-answer] code", has_text="frac{a}{").count() == 1, (
+        "what cannot be read is shown as written"
+    )
+    looked_at(page, f"reading-rich-{locale}-{scheme}")

@@ -1,10 +1,11 @@
-import { type ReactNode, memo, useMemo } from "react";
+import { type ReactNode, memo, useEffect, useMemo, useState } from "react";
 import ReactMarkdown, { type Components, type Options } from "react-markdown";
 import { readGfm } from "./gfm";
 import { useT } from "../i18n";
 import styles from "./Markdown.module.css";
 import { alignNumbers } from "./align";
 import { blocksOf } from "./blocks";
+import { later } from "../ui";
 
 export interface MarkdownProps {
   text: string;
@@ -20,16 +21,32 @@ const SCHEMES = /^(?:https?|mailto):/i;
 
 /** Text of a model. No HTML of it becomes markup, nothing is loaded, and links go to the web or to mail alone. */
 export const Markdown = memo(function Markdown({ text, plugins = NO_PLUGINS, components = NO_COMPONENTS }: MarkdownProps) {
-  const all = useMemo(() => ({ ...OWN, ...components }), [components]);
+  const formulas = useFormulas(text);
+  const all = useMemo(() => ({ ...OWN, ...formulas?.formulaComponents, ...components }), [components, formulas]);
   const rehype = useMemo(() => [alignNumbers, ...plugins], [plugins]);
   return (
     <div className={styles["markdown"]} dir="auto">
-      {blocksOf(text).map((block) => (
+      {blocksOf(formulas?.markFormulas(text) ?? text).map((block) => (
         <Block key={block.start} text={block.text} plugins={rehype} components={all} />
       ))}
     </div>
   );
 });
+
+type Formulas = typeof import("./formulas");
+/** Seldom another sign: what reads formulas comes with the first text that has this. */
+const MAY_HAVE = /\\[([]|\$\$|\$[^\s\d$][^$\n]*\$|\$[^$\n]*[\\^_=][^$\n]*\$/;
+let known: Formulas | null = null;
+
+/** What reads the formulas of a text; null where it has none, and until the code has come. */
+function useFormulas(text: string): Formulas | null {
+  const [found, setFound] = useState(known);
+  const wanted = useMemo(() => MAY_HAVE.test(text), [text]);
+  useEffect(() => {
+    if (wanted && !found) void import("./formulas").then((formulas) => setFound((known = formulas)));
+  }, [wanted, found]);
+  return wanted ? found : null;
+}
 
 const Block = memo(function Block({ text, plugins, components }: Required<MarkdownProps>) {
   return (
@@ -42,6 +59,8 @@ const Block = memo(function Block({ text, plugins, components }: Required<Markdo
 /** The address, if it is of a scheme that a link may have; a link to anything else is text. */
 export const safe = (address: string): string | undefined => (SCHEMES.test(address.trim()) ? address.trim() : undefined);
 
+/** Code, in colours when what colours it has come. */
+export const CodeBlock = later(async () => (await import("./CodeBlock")).CodeBlock);
 const OWN: Components = {
   a: ({ href, children }) =>
     href ? (
@@ -69,7 +88,13 @@ const OWN: Components = {
   h5: ({ children }) => <h3>{children}</h3>,
   h6: ({ children }) => <h3>{children}</h3>,
   table: ({ children }) => <TableBox>{children}</TableBox>,
-  pre: ({ children }) => <pre tabIndex={0}>{children}</pre>,
+  pre: ({ node, children }) => {
+    const code = node?.children[0];
+    const plain = <pre tabIndex={0}>{children}</pre>;
+    if (code?.type !== "element" || code.children[0]?.type !== "text") return plain;
+    const language = String(code.properties["className"] ?? "").replace("language-", "");
+    return <CodeBlock code={code.children[0].value.replace(/\n$/, "")} language={language} fallback={plain} />;
+  },
   input: ({ checked }) => <span aria-hidden="true">{checked ? "☑ " : "☐ "}</span>,
 };
 

@@ -4,7 +4,7 @@ import { told } from "../i18n/sentence";
 import type { JsonObject } from "../api/types";
 import { isOfWaiting, isRejected } from "../stream/steps";
 import type { Decided, Step } from "../stream/types";
-import { Markdown } from "./Markdown";
+import { CodeBlock, Markdown } from "./Markdown";
 import styles from "./Observed.module.css";
 import { RowsTable } from "./RowsTable";
 import { rowsOf } from "./stepText";
@@ -28,9 +28,15 @@ export function Observed({ threadId, step, decided }: ObservedProps) {
   return (
     <div className={styles["observed"]}>
       {step.sql !== undefined && (
-        <pre tabIndex={0} className={styles["code"]}>
-          <code>{step.sql}</code>
-        </pre>
+        <CodeBlock
+          code={step.sql}
+          language="sql"
+          fallback={
+            <pre tabIndex={0} className={styles["code"]}>
+              <code>{step.sql}</code>
+            </pre>
+          }
+        />
       )}
       {task !== null && (
         <p dir="auto" className={styles["task"]}>

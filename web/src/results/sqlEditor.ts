@@ -5,7 +5,7 @@ import { sql } from "@codemirror/lang-sql";
 import { HighlightStyle, bracketMatching, syntaxHighlighting } from "@codemirror/language";
 import { EditorState } from "@codemirror/state";
 import { EditorView, keymap } from "@codemirror/view";
-import { tags } from "@lezer/highlight";
+import { KINDS } from "../chat/codeKinds";
 import { nonce } from "../nonce";
 
 export interface Editor {
@@ -23,10 +23,10 @@ interface Options {
 }
 
 const colors = HighlightStyle.define([
-  { tag: [tags.keyword, tags.typeName, tags.standard(tags.name)], color: "var(--code-keyword)" },
-  { tag: [tags.number, tags.bool, tags.null], color: "var(--code-number)" },
-  { tag: [tags.string, tags.special(tags.string)], color: "var(--code-string)" },
-  { tag: tags.comment, color: "var(--ink-3)" },
+  { tag: KINDS.keyword, color: "var(--code-keyword)" },
+  { tag: KINDS.number, color: "var(--code-number)" },
+  { tag: KINDS.string, color: "var(--code-string)" },
+  { tag: KINDS.comment, color: "var(--ink-3)" },
 ]);
 
 const look = EditorView.theme({

@@ -86,6 +86,7 @@ export const chat = {
   "chat.remove": "Remove",
   "chat.suggestions": "Questions to try",
   "chat.copy": "Copy",
+  "chat.copyCode": "Copy code",
   "chat.copied": "Copied",
   "chat.again": "Again",
   "chat.editedBy": "Query edited by {user}",

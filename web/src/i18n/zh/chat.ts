@@ -86,6 +86,7 @@ export const chat: Record<keyof typeof en, string> = {
   "chat.remove": "移除",
   "chat.suggestions": "可以试试的问题",
   "chat.copy": "复制",
+  "chat.copyCode": "复制代码",
   "chat.copied": "已复制",
   "chat.again": "重新回答",
   "chat.editedBy": "查询由 {user} 修改",
