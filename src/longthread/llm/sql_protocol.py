@@ -278,9 +278,9 @@ def parse_written(text: str, tools: Sequence[Tool], ran: Collection[str]) -> Par
     return parse_reply(text, strict=False, tools=tools, ran=ran)
 
 
-def parse_answer(text: str, ran: Collection[str], tools: Sequence[Tool] = ()) -> ParsedReply:
+def parse_answer(text: str, ran: Collection[str], tools: Sequence[Tool] = (), question: str = "") -> ParsedReply:
     """Parse a reply of the answering: words are the answer, also around a statement. A statement alone is run, and is
-    no answer if it was. Never raises."""
+    no answer if it was; nor is the question, said again. Never raises."""
     thinking, body = split_thinking(text)
     reply: ParsedReply = Finish(thinking, body)
     if not find_lone_statement(body):
@@ -289,7 +289,13 @@ def parse_answer(text: str, ran: Collection[str], tools: Sequence[Tool] = ()) ->
         reply = ActionCall(reply.thought, RUN_SQL, {"sql": sql})
     if isinstance(reply, ActionCall) and statement_form(str(reply.args.get("sql", ""))) in ran:
         return Malformed(IN_WORDS)
+    if isinstance(reply, Finish) and question and _letters(reply.text) == _letters(question):
+        return Malformed(IN_WORDS)
     return replace(reply, text=reply.text.strip()) if isinstance(reply, Finish) else reply
+
+
+def _letters(text: str) -> str:
+    return "".join(filter(str.isalnum, text)).casefold()
 
 
 def label_answer(text: str, messages: Sequence[Message]) -> str:

@@ -168,7 +168,8 @@ async def _in_sql(context: RunContext, request: ChatRequest) -> Message:
     )
     message = _clean(await replace(request, messages=messages, tools=(), options=options).reply(context))
     text, tools, ran = str(message.text), list(context.tools.values()), _ran(context)
-    reply = parse_answer(text, ran, tools) if context.answering else parse_written(text, tools, ran)
+    question = context.run.question
+    reply = parse_answer(text, ran, tools, question) if context.answering else parse_written(text, tools, ran)
     if isinstance(reply, ActionCall) and cut_off(message):
         reply = Malformed("The reply reached the token limit before the statement was complete. Send a shorter one.")
     if not isinstance(reply, Finish):
