@@ -59,14 +59,14 @@ def citations(answer: str, queries: Sequence[CitedQuery]) -> list[dict[str, Any]
     A count of rows counts as held; failing rows, a query whose SQL has the number (a year, a limit) is its source.
     Numbers in code blocks, in labels and in names from rows are ignored. `queries` are in the order of their runs.
     """
-    wanted = {text: _value(text) for text in _NUMBER.findall(_words(answer, queries))}
+    wanted = {found[0]: _values(found) for found in _NUMBER.finditer(_words(answer, queries))}
     held: dict[str, str] = {}
     said: dict[str, str] = {}
     for query in reversed(queries):
-        for text, value in wanted.items():
-            if text not in held and _holds(query.in_rows, value):
+        for text, values in wanted.items():
+            if text not in held and any(_holds(query.in_rows, value) for value in values):
                 held[text] = query.label
-            if text not in held and text not in said and _holds(query.in_sql, value):
+            if text not in held and text not in said and _holds(query.in_sql, values[0]):
                 said[text] = query.label
         if len(held) == len(wanted):
             break
@@ -108,6 +108,13 @@ def numbers_in(text: str) -> Iterator[Decimal | str]:
 
 def _value(text: str) -> Decimal | str:
     return text if re.fullmatch(_DATE, text) else Decimal(text.replace(",", ""))
+
+
+def _values(found: re.Match[str]) -> tuple[Decimal | str, ...]:
+    """What a number of an answer may be in a row: 95.6% is also the share 0.956."""
+    value = _value(found[0])
+    is_percent = isinstance(value, Decimal) and found.string[found.end() : found.end() + 1] in ("%", "％")
+    return (value, value.scaleb(-2)) if is_percent and isinstance(value, Decimal) else (value,)
 
 
 def holds(values: frozenset[Decimal | str], number: str) -> bool:

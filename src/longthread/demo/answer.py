@@ -8,12 +8,14 @@ from typing import Any
 
 from longthread.demo.doubts import reads_all_rows, sum_rows, texts_named, texts_used
 from longthread.demo.examples import examples_for
+from longthread.demo.findings import STATED, Finding, FoundRows
 from longthread.demo.phrases import PHRASES, REFUSALS
 from longthread.demo.query.audit import Audit
 from longthread.demo.query.plan import QueryPlan
 from longthread.demo.query.wording import plan_in_words
 from longthread.demo.question.parse import Understanding
 from longthread.demo.schema import DemoSchema, DemoTable
+from longthread.demo.sentence_words import SentenceWords
 from longthread.demo.talk import Exchange
 
 _NUMBER = re.compile(r"(?<![A-Za-z0-9_.])-?\d[\d,]*(?:[.-]\d+)*(?![A-Za-z0-9_])")
@@ -118,8 +120,7 @@ class AnswerTexts:
         data = exchange.data
         assert read.plan is not None
         sql = str(data.get("sql") or exchange.call.args.get("sql") or "")
-        words = unsourced(plan_in_words(read.plan, self.schema, self.language), source=sql)
-        body = self._rows(read, data, words)
+        body = self._found(read.plan, data, sql)
         notes = [self._note(name, text) for name, text in read.notes if f"note_{name}" in PHRASES]
         notes += [self._note("as_text", name) for name in texts_used(read.plan, self.schema)]
         sums = sum_rows(read.plan, self.schema)
@@ -127,7 +128,10 @@ class AnswerTexts:
         notes += [str(note) for note in data.get("notes") or ()]
         counted = self._counts(read.plan, audit) if audit is not None else []
         counted += [self.say("not_counted", "")] if audited and audit is None else []
-        return self._signed(body, " ".join(counted), unsourced(" ".join(notes), source=sql), _fenced(sql))
+        read_as = "" if _says_all(read.plan, data) else plan_in_words(read.plan, self.schema, self.language)
+        read_as = self.say("read_as", read_as) if read_as else ""
+        told = (" ".join(counted), *(unsourced(text, source=sql) for text in (" ".join(notes), read_as)))
+        return self._signed(body, *told, _fenced(sql))
 
     def _counts(self, plan: QueryPlan, audit: Audit) -> list[str]:
         """What a query is without, or has twice, as it was counted."""
@@ -159,35 +163,39 @@ class AnswerTexts:
             return f"I took “{value}” as `{taken}`; it also occurs in `{other}`."
         return self.say(f"note_{name}", text)
 
-    def _rows(self, read: Understanding, data: Mapping[str, Any], words: str) -> str:
-        rows: Sequence[Sequence[Any]] = data.get("rows") or ()
-        columns = [str(name) for name in data.get("columns") or ()]
+    def _found(self, plan: QueryPlan, data: Mapping[str, Any], sql: str) -> str:
+        """What was found in one sentence, and the rows where it does not state them all."""
+        found = FoundRows.read(data, plan, self.schema)
         cite = f" [{data['query']}]" if data.get("query") else ""
-        if not rows:
-            return self.say("nothing", words) + cite
-        if len(rows) == 1 and len(columns) == 1:
-            value = rows[0][0]
-            if value is None:
-                return self.say("null_result", words) + cite
-            return self._headed(words, f"**{_cell(value)}**{cite}")
-        if len(rows) == 1 and len(columns) <= 4:
-            shown = ", ".join(f"{name} = **{_cell(value)}**" for name, value in zip(columns, rows[0], strict=False))
-            return self._headed(words, shown + cite)
-        total = str(data.get("shown") or f"{len(rows)} of {len(rows)}")
-        counted = self._counted(rows, data, total)
-        more = unsourced(self.say("first_rows", str(_SHOWN_ROWS))) if len(rows) > _SHOWN_ROWS else ""
-        return f"{self._headed(words, counted + cite)}\n\n{_table(columns, rows[:_SHOWN_ROWS])}{more}"
+        end = cite + ("。" if self.language == "zh" else ".")
+        if not found.rows:
+            return self.say("nothing", "") + end
+        if len(found.rows) == 1 and all(cell is None for cell in found.rows[0]):
+            return self.say("null_result", "") + end
+        words = SentenceWords(plan, self.schema, self.language, lambda text: unsourced(text, source=sql))
+        sentence = Finding(words, found).sentence() or self._counted(found.rows, data)
+        text = (sentence if self.language == "zh" else sentence[0].upper() + sentence[1:]) + end
+        if len(found.rows) == 1 and len(found.columns) <= STATED:
+            return text
+        shown = min(len(found.rows), _SHOWN_ROWS)
+        more = unsourced(self.say("first_rows", str(_SHOWN_ROWS))) if len(found.rows) > _SHOWN_ROWS else ""
+        return f"{text}\n\n{_table(found, shown)}{more}"
 
-    def _counted(self, rows: Sequence[Any], data: Mapping[str, Any], shown: str) -> str:
-        if data.get("truncated") or (data.get("total") not in (None, len(rows))):
-            return self.say("rows_of", shown.replace(" of ", " / ") if self.language == "zh" else shown)
-        return self._number_of_rows(len(rows))
+    def _counted(self, rows: Sequence[Any], data: Mapping[str, Any]) -> str:
+        """How many rows are shown of how many."""
+        shown = str(data.get("shown") or f"{len(rows)} of {len(rows)}")
+        return self.say("rows_of", shown.replace(" of ", " / ") if self.language == "zh" else shown)
 
     def _number_of_rows(self, number: int) -> str:
         return self.say("row" if number == 1 else "rows", f"{number:,}")
 
-    def _headed(self, words: str, text: str) -> str:
-        return f"{words}{'：' if self.language == 'zh' else ': '}{text}"
+
+def _says_all(plan: QueryPlan, data: Mapping[str, Any]) -> bool:
+    """Whether the first sentence says how the question was read: how many rows of a table there are, or were found."""
+    if len(plan.tables()) > 1 or plan.dimensions or plan.limit is not None or plan.share or plan.wrap or plan.distinct:
+        return False
+    rows = len(data.get("rows") or ())
+    return rows > 1 if not plan.measures else rows == 1 and [each.function for each in plan.measures] == ["count"]
 
 
 def _is_read(plan: QueryPlan, audit: Audit | None, at: int) -> bool:
@@ -225,7 +233,8 @@ def _cell(value: Any) -> str:
     return str(value).replace("|", "\\|").replace("\n", " ")
 
 
-def _table(columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> str:
-    lines = ["| " + " | ".join(_cell(name) for name in columns) + " |", "|" + " --- |" * len(columns)]
-    lines += ["| " + " | ".join(_cell(value) for value in row) + " |" for row in rows]
+def _table(found: FoundRows, rows: int) -> str:
+    lines = ["| " + " | ".join(_cell(name) for name in found.columns) + " |", "|" + " --- |" * len(found.columns)]
+    places = range(len(found.columns))
+    lines += ["| " + " | ".join(found.written(row, at) for at in places) + " |" for row in range(rows)]
     return "\n".join(lines)

@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass, replace
 from itertools import islice
 
-from longthread.demo.glossary import glossary
 from longthread.demo.near import near
+from longthread.demo.nouns import name_in_words, table_in_words, table_plural
 from longthread.demo.query.display import amounts
 from longthread.demo.query.plan import Dimension, PlannedMeasure, QueryPlan, field_of
 from longthread.demo.question.parse import understand
 from longthread.demo.schema import DemoSchema, DemoTable
 from longthread.demo.schematalk import SchemaQuestion, schema_question
 from longthread.demo.words.vocabulary import vocabulary
-from longthread.tools.analysis.schema_linking import atoms, is_cjk, split_name
 
-_UNIT = re.compile(r" (k?m|sq m) ?[23]?$", re.I)
 _SHOWN = 3
 _TRIED = 4
 """Tables for which a question of one kind is tried."""
@@ -64,7 +61,9 @@ def is_read_as_meant(example: Suggestion, schema: DemoSchema) -> bool:
 
 
 def _counted(table: DemoTable, chinese: bool) -> Suggestion:
-    question = f"{_name(table, chinese=True)}有多少？" if chinese else f"How many {_plural(table)} are there?"
+    question = (
+        f"{table_in_words(table, chinese=True)}有多少？" if chinese else f"How many {table_plural(table)} are there?"
+    )
     return Suggestion(question, QueryPlan(table.name, measures=(PlannedMeasure("count", table.name),)))
 
 
@@ -72,8 +71,12 @@ def _grouped(table: DemoTable, chinese: bool) -> Suggestion | None:
     category = _category(table)
     if category is None:
         return None
-    by = _words(category, chinese=chinese)
-    question = f"按{by}统计{_name(table, chinese=True)}的数量" if chinese else f"How many {_plural(table)} per {by}?"
+    by = name_in_words(category, chinese=chinese)
+    question = (
+        f"按{by}统计{table_in_words(table, chinese=True)}的数量"
+        if chinese
+        else f"How many {table_plural(table)} per {by}?"
+    )
     measures, groups = (PlannedMeasure("count", table.name),), (Dimension((field_of(table.name, category),)),)
     return Suggestion(question, QueryPlan(table.name, measures=measures, dimensions=groups))
 
@@ -82,18 +85,18 @@ def _averaged(table: DemoTable, schema: DemoSchema, chinese: bool) -> Suggestion
     amount = next((column.name for column in amounts(table, schema)), None)
     if amount is None:
         return None
-    of = _words(amount, chinese=chinese)
+    of = name_in_words(amount, chinese=chinese)
     question = (
-        f"{_name(table, chinese=True)}的平均{of}是多少？"
+        f"{table_in_words(table, chinese=True)}的平均{of}是多少？"
         if chinese
-        else f"What is the average {of} of {_plural(table)}?"
+        else f"What is the average {of} of {table_plural(table)}?"
     )
     measure = PlannedMeasure("avg", table.name, field_of(table.name, amount))
     return Suggestion(question, QueryPlan(table.name, measures=(measure,)))
 
 
 def _listed(table: DemoTable, chinese: bool) -> Suggestion:
-    question = f"列出{_name(table, chinese=True)}" if chinese else f"List the {_plural(table)}"
+    question = f"列出{table_in_words(table, chinese=True)}" if chinese else f"List the {table_plural(table)}"
     return Suggestion(question, QueryPlan(table.name, implied=True))
 
 
@@ -111,31 +114,3 @@ def _category(table: DemoTable) -> str | None:
         if column.kind == "text" and column.distinct is not None and 1 < column.distinct <= 50 and not column.keyish:
             return column.name
     return None
-
-
-def _words(name: str, *, chinese: bool = False) -> str:
-    plain = name if is_cjk(name) else _UNIT.sub("", split_name(name))
-    if not chinese or is_cjk(plain):
-        return plain
-    return glossary().chinese(plain) or plain
-
-
-def _name(table: DemoTable, *, chinese: bool = False) -> str:
-    words = table.words
-    plain = (
-        "".join(words)
-        if is_cjk(table.name)
-        else " ".join(split_name(table.name.rsplit(".", 1)[-1]).split()[-len(words) :])
-    )
-    if atoms(plain) in ((money := atoms("revenue")), *glossary().same(money)):
-        return plain  # a table of sales is no 销售额
-    return _words(plain, chinese=chinese)
-
-
-def _plural(table: DemoTable) -> str:
-    name = _name(table)
-    if is_cjk(name) or name.endswith("s"):
-        return name
-    if atoms(name) not in glossary().synonyms and atoms(name.split()[-1]) not in glossary().synonyms:
-        return table.name  # no word we know: its plural would be a guess
-    return name[:-1] + "ies" if name.endswith("y") and name[-2:-1] not in "aeiou" else name + "s"

@@ -29,8 +29,8 @@ PHRASES: dict[str, dict[str, str]] = {
     "rows_of": {"en": "showing {text} rows", "zh": "显示 {text} 行"},
     "first_rows": {"en": "\n\nOnly the first {text} are printed here.", "zh": "\n\n这里只列出前 {text} 行。"},
     "cannot": {
-        "en": "I am the rule-based demo model and cannot answer this.",
-        "zh": "我是基于规则的演示模型，无法回答这个问题。",
+        "en": "I cannot answer this.",
+        "zh": "我无法回答这个问题。",
     },
     "understood": {"en": "I understood: {text}.", "zh": "我理解到的是：{text}。"},
     "no_value": {
@@ -50,11 +50,12 @@ PHRASES: dict[str, dict[str, str]] = {
         "en": "This seems to follow up on an earlier question that I cannot see any more. Please ask it in full.",
         "zh": "这像是对之前问题的追问，但我已看不到之前的问题。请完整地再问一次。",
     },
-    "nothing": {"en": "{text}: no rows match.", "zh": "{text}：没有符合条件的数据。"},
+    "nothing": {"en": "No rows match", "zh": "没有符合条件的数据"},
     "null_result": {
-        "en": "{text}: there is no value. No row matches, or none of those that do has one.",
-        "zh": "{text}：没有值。没有符合条件的行，或者这些行都没有值。",
+        "en": "There is no value: no row matches, or none of those that do has one",
+        "zh": "没有值：没有符合条件的行，或者这些行都没有值",
     },
+    "read_as": {"en": "Read as: {text}.", "zh": "问题理解为：{text}。"},
     "cut": {
         "en": "I cannot see what I looked up: it does not fit into the context window. Raise MEMORY_CONTEXT_WINDOW (0: "
         "as large as the model's), or begin a new conversation.",

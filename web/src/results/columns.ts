@@ -12,7 +12,7 @@ const MOMENT = /^\d{4,}-\d{2}(?:-\d{2}(?:[T ]\d{2}:\d{2}(?::\d{2}(?:\.\d+)?)?(?:
 const ID = /(?:^|[_ .-])(?:ids?|uuid|key|code|zip|phone|no|number)$|编号$|编码$|代码$|电话$|号码$/i;
 /** `customerId`, and not `paid`. */
 const CAMEL_ID = /[a-z](?:Id|ID)$/;
-const YEAR = /(?:^|[_ .-])(?:year|yr)s?(?:[_ .-]|$)|年份?$/i;
+const YEAR = /(?:^|[_ .-])(?:year|yr)s?(?:[_ .-]|$)|(?:^|[_ .-])(?:founded|established|born)$|年份?$/i;
 
 export function kindOf(name: string, cells: readonly Cell[]): Kind {
   const values = cells.filter((cell) => cell !== null);

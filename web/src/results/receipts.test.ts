@@ -62,6 +62,22 @@ describe("traced", () => {
     expect(told("中国有 15 枚。", [result(["国家", "火箭数"], [["中国", 15], ["法国", 4]])])).toEqual(["15=0:1 15"]);
   });
 
+  test("as the ends of a range", () => {
+    const flown = result(["year", "launches_count"], [["1990", 40], ["2001", 18], ["2012", 81], ["2025", 73]]);
+    expect(told("1990–2025: **18** to **81** launches a year, most in **2012** [q1].", [flown])).toEqual(["1990=0:0 1990", "2025=3:0 2025", "18=1:1 18", "81=2:1 81", "2012=2:0 2012"]);
+    expect(told("1990–2025 年：每年 launches 数 **18** 到 **81**，**2012** 年最多 [q1]。", [flown])).toEqual(["1990=0:0 1990", "2025=3:0 2025", "18=1:1 18", "81=2:1 81", "2012=2:0 2012"]);
+    expect(told("19 to 81 launches.", [flown])).toEqual(["19=-", "81=2:1 81"]);
+    const shares = result(["kind", "orders_percent"], [["card", 62.5], ["cash", 30], ["none", 7.5]]);
+    expect(told("3 kinds: 7.5% to 62.5% of orders, highest: card.", [shares])).toEqual(["3=rows 3", "7.5%=2:1 7.5", "62.5%=0:1 62.5"]);
+  });
+
+  test("as the number of rows, where it begins a sentence or is found", () => {
+    expect(told("**4** countries: **1** to **15** rockets, most: **China**.", [countries])).toEqual(["4=rows 4", "1=3:1 1", "15=0:1 15"]);
+    expect(told("Found 4 launchers. 找到 4 个国家。", [countries])).toEqual(["4=rows 4", "4=rows 4"]);
+    expect(told("There were 4 attempts, and 4 failed.", [countries])).toEqual(["4=-", "4=-"]);
+    expect(told("2 kinds: 7 calls each.", [result(["kind", "calls_count"], [["a", 7], ["b", 7]])])).toEqual(["2=rows 2", "7=0:1 1:1 7"]);
+  });
+
   test("in a row of a table", () => {
     expect(told("2021 118 112 94.9 %", [years], true)).toEqual(["2021=1:0 2021", "118=1:1 118", "112=1:2 112", "94.9 %=1:3 0.949"]);
     expect(told("Russia 5", [countries], true)).toEqual(["5=2:1 5"]);

@@ -151,7 +151,8 @@ function traced(numeral: Numeral, place: Place, indexed: Indexed): Source | null
   const exact = all.filter((match) => match.exact);
   const cells = meant(numeral, place, indexed, exact.length ? exact : all).map(({ row, column }) => ({ row, column }));
   const [at] = cells;
-  return at ? { step, label, kind: "cell", cells, value: cellText(result.rows[at.row]?.[at.column]) } : null;
+  if (at) return { step, label, kind: "cell", cells, value: cellText(result.rows[at.row]?.[at.column]) };
+  return isCountFound(numeral, place, result) ? { step, label, kind: "rows", cells: [], value: String(numeral.digits.digits) } : null;
 }
 
 function matches(numeral: Numeral, place: Place, { result, numbers, measures }: Indexed): Match[] {
@@ -191,6 +192,8 @@ function meant(numeral: Numeral, place: Place, { result, kinds, numbers }: Index
   const rows = isRow || !all.length ? null : rowsMeant(sentence, at, result.rows, kinds);
   const found = rows === null ? all : all.filter(({ row }) => rows.has(row));
   const isNamed = ({ column }: Match) => namesColumn(sentence, result.columns[column] ?? "");
+  const ends = isRow ? [] : preferred(endsOfRange(place, all, numbers), isNamed);
+  if (ends.length && new Set(ends.map(({ column }) => column)).size === 1) return ends;
   const told = found.map((match) => ({ match, cells: cellsTold(sentence, result.rows[match.row] ?? [], match.column, kinds, isRow) }));
   const most = Math.max(0, ...told.map(({ cells }) => cells));
   if (most > 0) return preferred(told.filter(({ cells }) => cells === most).map(({ match }) => match), isNamed);
@@ -203,8 +206,9 @@ function meant(numeral: Numeral, place: Place, { result, kinds, numbers }: Index
   }
   // In a result of many rows a small number is somewhere by chance.
   const digits = digitsOf(numeral.digits);
-  if (digits < 3 && !numeral.digits.places) return [];
   const named = free.filter(isNamed);
+  if (named.length === result.rows.length) return named;
+  if (digits < 3 && !numeral.digits.places) return [];
   const sure = named.length ? named : free.length === 1 && (digits > 3 || numeral.digits.places > 0) ? free : [];
   // `Italy had 3400`: a row that has a name is meant where it is named, or is the highest and is said to be, or all are alike.
   const isNameless = kinds.every((kind) => kind !== "text" && kind !== "year");
@@ -215,11 +219,23 @@ const MOST = /\b(?:highest|most|largest|biggest|greatest|heaviest|longest|fastes
 const LEAST = /\b(?:lowest|least|fewest|smallest|lightest|shortest|slowest|cheapest|min(?:imum)?|worst|range[sd]?|between|span)\b|最[低少小轻短慢便差]|之间/i;
 
 /** Whether a cell is the highest or the lowest of its column, and the sentence says so. */
-function isExtreme(sentence: string, { row, column }: Match, numbers: Indexed["numbers"]): boolean {
+const isExtreme = (sentence: string, match: Match, numbers: Indexed["numbers"]): boolean =>
+  (MOST.test(sentence) && isEnd(match, numbers, 1)) || (LEAST.test(sentence) && isEnd(match, numbers, -1));
+
+/** Whether a cell is the highest of its column, or the lowest with `way` -1. */
+function isEnd({ row, column }: Match, numbers: Indexed["numbers"], way: 1 | -1): boolean {
   const values = numbers.map((cells) => cells[column]?.number).filter((each) => each !== undefined);
   const value = numbers[row]?.[column]?.number;
-  if (value === undefined) return false;
-  return (MOST.test(sentence) && values.every((each) => compare(each, value) <= 0)) || (LEAST.test(sentence) && values.every((each) => compare(each, value) >= 0));
+  return value !== undefined && values.every((each) => compare(each, value) * way <= 0);
+}
+
+const FROM = /^[\s*_`]*(?:to|–|—|至|到)[\s*_`]*[$€£¥￥]?[-−]?\d/i;
+const TO = /\d(?:\s?[%％]|\s?\p{L}{1,8})?[\s*_`]*(?:\bto|–|—|至|到)[\s*_`]*[$€£¥￥]?$/iu;
+
+/** Of a range such as `18 to 81 launches` the cells that are its ends: the least and the most of a column. */
+function endsOfRange({ before, behind }: Place, all: readonly Match[], numbers: Indexed["numbers"]): Match[] {
+  const way = FROM.test(behind) ? -1 : TO.test(before) ? 1 : null;
+  return way === null ? [] : all.filter((match) => isEnd(match, numbers, way));
 }
 
 /** Those that are so, if any is. */
@@ -236,4 +252,12 @@ function isCountOfRows({ digits, power, percent }: Numeral, { before, behind }: 
   if (power || percent || digits.places || !ROWS.test(behind)) return false;
   const isTotal = total !== null && digits.digits === BigInt(total);
   return isTotal || (SHOWN.test(before) && digits.digits === BigInt(rows.length));
+}
+
+const FOUND = /(?:\b[Ff]ound|找到)[\s*_`]*$/;
+
+/** `Found 12 customers`, or `24 countries: …` at the beginning of a sentence, of a result with so many rows. */
+function isCountFound({ digits, power, percent, year }: Numeral, { sentence, at, before, isRow }: Place, { total, rows }: QueryResult): boolean {
+  if (isRow || power || percent || year || digits.places || rows.length < 2 || digits.digits !== BigInt(total ?? rows.length)) return false;
+  return FOUND.test(before) || !/[\p{L}\p{N}]/u.test(sentence.slice(0, at));
 }

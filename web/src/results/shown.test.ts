@@ -42,3 +42,11 @@ test.each<[string, string, string[]]>([
 ])("a result with a long number and a break is %s", (_, row, tags) => {
   expect(left(table(row), { ...result, rows: [[1 / 3, "two\nlines"]], total: 1 })).toEqual(tags);
 });
+
+test("cells as people write them are the result's", () => {
+  const written: QueryResult = { ...result, columns: ["day", "share", "price"], rows: [["2024-01-05T00:00:00", 0.956, 52838.549999999996]], total: 1 };
+  const of = (...cells: string[]) => left(["| day | share | price |", "|---|---|---|", `| ${cells.join(" | ")} |`].join("\n"), written);
+  expect(of("2024-01-05", "95.6%", "€52,838.55")).toEqual([]);
+  expect(of("2024-01-06", "95.6%", "€52,838.55")).toEqual(["table"]);
+  expect(of("2024-01-05", "96.6%", "€52,838.55")).toEqual(["table"]);
+});

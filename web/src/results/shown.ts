@@ -25,15 +25,20 @@ function isTableOf(table: Element, { columns, rows }: QueryResult): boolean {
 }
 
 /** Whether a text is a cell as an answer writes it: a mark for NULL, on one line, a number with fewer digits. */
-const isCell = (text: string, cell: string) => words(text) === words(cell) || (cell === "" && /^(?:null|-|–|—)$/i.test(text)) || isNumberOf(text, cell);
+const isCell = (text: string, cell: string) =>
+  words(text) === words(cell) || (cell === "" && /^(?:null|-|–|—)$/i.test(text)) || isNumberOf(text, cell) || isDayOf(text, cell);
 
-/** Whether a text is a number, with separators and a unit, rounded to the decimals that the text has. */
+/** Whether a moment is at midnight of a day, or is written without its T. */
+const isDayOf = (text: string, cell: string) => /^\d{4}-\d{2}-\d{2}/.test(cell) && (text === cell.replace("T", " ") || (text === cell.slice(0, 10) && /^[T ]00:00(?::00(?:\.0+)?)?(?:Z|\+00(?::?00)?)?$/.test(cell.slice(10))));
+
+/** Whether a text is a number, with separators and a unit, rounded to the decimals that the text has; or a share in percent. */
 function isNumberOf(written: string, cell: string): boolean {
   const text = written.replace(/^(-?)[^\d-]{1,3}(?=\d)|(?<=\d)[^\d.,]{1,20}$/g, "$1").replace(/,(?=\d{3})/g, "");
   if (!/^-?\d+(?:\.\d+)?$/.test(text) || cell === "") return false;
   const [shown, whole] = [Number(text), Number(cell)];
   const decimals = text.split(".")[1]?.length ?? 0;
-  return shown === whole || (decimals > 0 && Math.abs(shown - whole) <= 0.5 * 10 ** -decimals);
+  const near = 0.5 * 10 ** -decimals + 1e-9;
+  return shown === whole || (decimals > 0 && Math.abs(shown - whole) <= near) || (written.endsWith("%") && Math.abs(shown - 100 * whole) <= near);
 }
 
 function rowsIn(node: Element): string[][] {

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import date, timedelta
+
 from longthread.demo.query.plan import Condition, Dimension, Field, PlannedMeasure, QueryPlan
 from longthread.demo.schema import DemoSchema
 
@@ -46,21 +48,34 @@ def plan_in_words(plan: QueryPlan, schema: DemoSchema, language: str) -> str:
     if plan.dimensions:
         joint = "、" if chinese else " and "
         dims = joint.join(_dimension(dimension, language) for dimension in plan.dimensions)
-        what = f"按 {dims} 的{what}" if chinese else f"{what} by {dims}"
+        what = f"按 {dims}{' ' if dims.endswith('`') else ''}统计的{what}" if chinese else f"{what} by {dims}"
     if plan.wrap == "count":
         what = f"{what} 的组数" if chinese else f"how many groups in: {what}"
     elif plan.wrap:
         what = f"{what} 的{_FUNCTIONS['zh'][plan.wrap]}" if chinese else f"{_FUNCTIONS['en'][plan.wrap]} of the {what}"
-    tests = [_condition(item, language) for item in plan.conditions]
-    tests += [f"{_measure(item.measure, language)} {_OPERATORS[item.operator]} {item.value}" for item in plan.having]
+    tests = conditions_in_words(plan, language)
     if tests:
-        what += ("，条件：" if chinese else ", where ") + ("，" if chinese else " and ").join(tests)
+        what += ("，条件：" if chinese else ", where ") + tests
     return what + _end(plan, language)
+
+
+def conditions_in_words(plan: QueryPlan, language: str, *, home: str = "", but: Field | None = None) -> str:
+    """What the rows and groups of a plan must be; empty where they may be any. The columns of `home` stand without its
+    name; ranges of `but` are not told."""
+    told = [item for item in plan.conditions if item.field != but or item.operator not in ("range", "ranges")]
+    tests = [_condition(item, language, home) for item in told]
+    tests += [f"{_measure(item.measure, language)} {_OPERATORS[item.operator]} {item.value}" for item in plan.having]
+    return ("，" if language == "zh" else " and ").join(tests)
+
+
+def part_in_words(plan: QueryPlan, language: str, *, home: str = "") -> str:
+    """What the rows are that a percentage counts; empty where it is of each group."""
+    return ("，" if language == "zh" else " and ").join(_condition(item, language, home) for item in plan.part)
 
 
 def _share(plan: QueryPlan, what: str, language: str) -> str:
     chinese = language == "zh"
-    of = ("，" if chinese else " and ").join(_condition(item, language) for item in plan.part)
+    of = part_in_words(plan, language)
     if not of:
         return f"{what}的占比（%）" if chinese else f"percentage of the {what}"
     return f"{what}中 {of} 的占比（%）" if chinese else f"percentage of the {what} with {of}"
@@ -97,22 +112,22 @@ def _dimension(dimension: Dimension, language: str) -> str:
     return f"{name} 的{grain}" if language == "zh" else f"{grain} of {name}"
 
 
-def _condition(item: Condition, language: str) -> str:
+def _condition(item: Condition, language: str, home: str = "") -> str:
     chinese = language == "zh"
     if item.operator in ("exists", "not exists"):
         have = item.operator == "exists"
         table = f"`{item.field.ref.table}`"
         return f"{'有' if have else '没有'} {table}" if chinese else f"it has {'' if have else 'no '}{table}"
-    name = _name(item.field)
+    name = _name(item.field, home)
     if item.operator == "null":
         return f"{name} 为空" if chinese else f"{name} is missing"
     if item.operator == "not null":
         return f"{name} 不为空" if chinese else f"{name} is present"
     if item.operator == "range":
-        return _range(name, *item.values)
+        return _range(name, *item.values, chinese=chinese)
     if item.operator == "ranges":
         joint = " 或 " if chinese else " or "
-        return joint.join(_range(name, *pair) for pair in item.values)
+        return joint.join(_range(name, *pair, chinese=chinese) for pair in item.values)
     if item.operator == "newest":
         grain, back = item.values
         word = _GRAINS[language].get(grain, grain)
@@ -124,14 +139,32 @@ def _condition(item: Condition, language: str) -> str:
     return f"{name} {_OPERATORS[item.operator]} {item.values[0]}"
 
 
-def _range(name: str, low: str | None, high: str | None) -> str:
-    parts = ([f"≥ {low}"] if low else []) + ([f"< {high}"] if high else [])
-    return f"{name} " + ", ".join(parts)
+def _range(name: str, low: str | None, high: str | None, *, chinese: bool) -> str:
+    """A half-open range of days: in a year or a month, from one to another, since or before one."""
+    size = 4 if all(day is None or day.endswith("-01-01") for day in (low, high)) else 7
+    if not all(day is None or day.endswith("-01") for day in (low, high)):
+        parts = ([f"≥ {low}"] if low else []) + ([f"< {high}"] if high else [])
+        return f"{name} " + ", ".join(parts)
+    unit = " 年" if size == 4 else ""
+    if low is None or high is None:
+        day = (low or high or "")[:size]
+        if chinese:
+            return f"{name} 从 {day}{unit}起" if low else f"{name} 早于 {day}{unit}"
+        return f"{name} {'since' if low else 'before'} {day}"
+    first, last = low[:size], _day_before(high)[:size]
+    if first == last:
+        return f"{name} 在 {first}{unit}" if chinese else f"{name} in {first}"
+    return f"{name} 从 {first} 到 {last}{unit}" if chinese else f"{name} from {first} to {last}"
 
 
-def _name(field: Field) -> str:
+def _day_before(day: str) -> str:
+    return (date.fromisoformat(day) - timedelta(days=1)).isoformat()
+
+
+def _name(field: Field, home: str) -> str:
     via = f"{field.via.column} → " if field.via else ""
-    return f"`{via}{field.ref.table}.{field.ref.column}`"
+    table = "" if field.ref.table == home and not via else f"{field.ref.table}."
+    return f"`{via}{table}{field.ref.column}`"
 
 
 def _end(plan: QueryPlan, language: str) -> str:

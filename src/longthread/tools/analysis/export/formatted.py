@@ -8,9 +8,9 @@ from typing import Any
 
 from longthread.tools.analysis.cell import as_numbers, shown
 from longthread.tools.analysis.export.table import ExportCell
-from longthread.tools.analysis.formats.column_format import NUMERIC, ColumnFormat
-from longthread.tools.analysis.formats.guess import guess_format
-from longthread.tools.analysis.formats.written import number_in, with_places, write_value
+from longthread.tools.analysis.formats.column_format import ColumnFormat
+from longthread.tools.analysis.formats.guess import format_of
+from longthread.tools.analysis.formats.written import write_value
 
 SAMPLED = 1_000
 """Rows by which formats are guessed."""
@@ -22,13 +22,7 @@ def formats_of(
 ) -> list[ColumnFormat]:
     """The format of each column, with its places. A given one of numbers holds where a column has some."""
     cells = list(zip(*sample, strict=True)) if sample else [()] * len(columns)
-    return [_format_of(name, _as_json(column), given.get(name)) for name, column in zip(columns, cells, strict=True)]
-
-
-def _format_of(name: str, cells: Sequence[Any], given: ColumnFormat | None) -> ColumnFormat:
-    if given is None or (given.kind in NUMERIC and all(number_in(cell) is None for cell in cells)):
-        return guess_format(name, cells)
-    return with_places(given, cells)
+    return [format_of(name, _as_json(column), given.get(name)) for name, column in zip(columns, cells, strict=True)]
 
 
 def _as_json(column: Sequence[ExportCell]) -> list[Any]:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from longthread.tools.analysis.formats.column_format import ColumnFormat
+from longthread.tools.analysis.formats.column_format import NUMERIC, ColumnFormat
 from longthread.tools.analysis.formats.written import MOMENT, number_in, with_places
 
 TEXT = ColumnFormat("text")
@@ -18,7 +18,7 @@ _MIDNIGHT = re.compile(r"\d{4,}-\d{2}-\d{2}[T ]00:00(?::00(?:\.0+)?)?(?:Z|\+00(?
 _ID = re.compile(
     r"(?:^|[_ .-])(?:ids?|uuid|key|code|zip|phone|no|number)$|[a-z](?-i:Id|ID)$|编号$|编码$|代码$|电话$|号码$", re.I
 )
-_YEAR = re.compile(r"(?:^|[_ .-])(?:year|yr)s?(?:[_ .-]|$)|年份?$", re.I)
+_YEAR = re.compile(r"(?:^|[_ .-])(?:year|yr)s?(?:[_ .-]|$)|(?:^|[_ .-])(?:founded|established|born)$|年份?$", re.I)
 _PERCENT = re.compile(r"percent(?!ile)|pct(?!l)|[%％]|百分(?!位)", re.I)
 _SHARE = re.compile(
     r"share(?![_ ]?price)|proportion|(?<!exchange)(?<!fx)(?<!hourly)(?:^|[_ ])rate$"
@@ -52,6 +52,14 @@ def guess_format(name: str, cells: Sequence[Any]) -> ColumnFormat:
     if _is_plain(name, numbers):
         return ColumnFormat("plain", places=0)
     return with_places(_of_numbers(name, numbers), numbers)
+
+
+def format_of(name: str, cells: Sequence[Any], given: ColumnFormat | None) -> ColumnFormat:
+    """The format of a column: the one that is given, with the places that its cells need, or a guess. A given one of
+    numbers holds where the column has some."""
+    if given is None or (given.kind in NUMERIC and all(number_in(cell) is None for cell in cells)):
+        return guess_format(name, cells)
+    return with_places(given, cells)
 
 
 def _are_numbers(name: str, cells: Sequence[Any]) -> bool:

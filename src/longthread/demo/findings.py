@@ -1,0 +1,291 @@
+"""The sentence that an answer begins with: what the rows say. "1990–2025: 18 to 81 launches a year".
+
+Each number in it is a cell of the result, or how many rows it has.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from longthread.demo.query.display import naming_columns
+from longthread.demo.query.plan import Field, PlannedMeasure, QueryPlan
+from longthread.demo.query.render import PlanSql
+from longthread.demo.query.wording import part_in_words
+from longthread.demo.schema import DemoSchema, key_of
+from longthread.demo.sentence_words import SentenceWords, joined
+from longthread.tools.analysis.formats.column_format import ColumnFormat, format_of_json
+from longthread.tools.analysis.formats.guess import format_of
+from longthread.tools.analysis.formats.written import number_in, with_places, write_value
+
+_GRAINS_ZH = {"year": "年", "quarter": "季度", "month": "月", "day": "天"}
+_NAMED = 3
+"""Rows that are named, at most."""
+STATED = 4
+"""Cells of the only row that are stated, at most."""
+
+
+@dataclass(frozen=True)
+class FoundRows:
+    """A result: its cells as JSON, how they are written, and how many rows there are."""
+
+    columns: tuple[str, ...]
+    rows: Sequence[Sequence[Any]]
+    formats: tuple[ColumnFormat, ...]
+    total: int | None
+    """How many rows the query has; None: nobody counted."""
+
+    @property
+    def is_whole(self) -> bool:
+        return self.total == len(self.rows)
+
+    @classmethod
+    def read(cls, data: Mapping[str, Any], plan: QueryPlan, schema: DemoSchema) -> FoundRows:
+        """The result of a plan's query, from its observation."""
+        columns = tuple(str(name) for name in data.get("columns") or ())
+        rows: Sequence[Sequence[Any]] = data.get("rows") or ()
+        years = {field.ref.column for field in plan.fields() if field.ref.column and schema.column(field.ref).yearish}
+        given = {name: ColumnFormat("plain", places=0) for name in years}
+        given |= {name: format_of_json(each) for name, each in (data.get("formats") or {}).items()}
+        formats = [format_of(name, [row[at] for row in rows], given.get(name)) for at, name in enumerate(columns)]
+        if plan.share and formats:
+            formats[-1] = with_places(ColumnFormat("percent"), [row[-1] for row in rows])
+        total = data.get("total")
+        return cls(columns, rows, tuple(formats), len(rows) if total is None and not data.get("truncated") else total)
+
+    def written(self, row: int, column: int) -> str:
+        """A cell as people write it, for Markdown; a dash where there is no value."""
+        cell = self.rows[row][column]
+        text = "—" if cell is None else write_value(cell, self.formats[column])
+        return text.replace("|", "\\|").replace("\n", " ")
+
+    def strong(self, row: int, columns: Sequence[int]) -> str:
+        """Cells of a row as one name or number."""
+        text = " ".join(self.written(row, at) for at in columns).strip().replace("*", "\\*")
+        return f"**{text}**" if text else "“”"
+
+
+class Finding:
+    """What one result says, in one sentence."""
+
+    def __init__(self, words: SentenceWords, found: FoundRows) -> None:
+        self.words, self.found, self.plan, self.say = words, found, words.plan, words.say
+        self.first_measure = len(found.columns) - len(self.plan.measures)
+
+    def sentence(self) -> str:
+        """The sentence, without its end; empty where not all rows are there and nothing can be said of them."""
+        plan = self.plan
+        if not plan.measures:
+            return self._of_list()
+        if plan.wrap or not plan.dimensions:
+            return self._of_value() if len(self.found.columns) == 1 else self._of_values()
+        if len(self.found.rows) == 1:
+            return self._of_group()
+        if plan.limit is not None:
+            return self._of_ranking()
+        if not self.found.is_whole:
+            return self._head(self.found.total) + self.words.where() if self.found.total else ""
+        return self._of_groups()
+
+    def _value(self, row: int, column: int) -> str:
+        return self.found.strong(row, [column])
+
+    # One row of values.
+
+    def _of_values(self) -> str:
+        """Several measures: 40 customers and 12 orders."""
+        told = (self._measured(measure, 0, at) for at, measure in enumerate(self.plan.measures))
+        return self.say(" and ", "，").join(told) + self.words.where()
+
+    def _measured(self, measure: PlannedMeasure, row: int, column: int) -> str:
+        """A measure with its value: 12 launches, total price 99."""
+        value, counted = self._value(row, column), self.words.counted(measure)
+        if self.plan.share:
+            whole = counted or self.words.amount(measure)
+            return self.say(f"{value} of {whole}", f"{joined('占', whole)}的 {value}")
+        if counted:
+            return self.say(f"{value} {counted}", joined(f"{value} 个", counted))
+        return f"{self.words.amount(measure)} {value}"
+
+    def _of_value(self) -> str:
+        words, value = self.words, self._value(0, 0)
+        measure = self.plan.measures[0]
+        if self.plan.wrap:
+            return self._of_wrap(value) + words.where()
+        if self.plan.share:
+            part = words.own(part_in_words(self.plan, words.language, home=self.plan.table))
+            return self._measured(measure, 0, 0) + self.say(f": {part}", f"：{part}") + words.where()
+        counted = words.counted(measure)
+        if counted:
+            only = value == "**1**" and measure.function == "count"
+            english = f"There is {value} row of {counted}" if only else f"There are {value} {counted}"
+            return self.say(english, joined(f"共有 {value} 个", counted)) + words.where()
+        rows, amount = words.rows_of(measure.table), words.amount(measure)
+        subject = joined(joined(joined(rows, "的"), amount), "是")
+        return self.say(f"The {amount} of {rows} is {value}", f"{subject} {value}") + words.where()
+
+    def _of_wrap(self, value: str) -> str:
+        """How many groups there are, or a function of their first measure."""
+        words, wrap = self.words, self.plan.wrap
+        if wrap == "count":
+            return self.say(f"There are {words.groups(value)}", f"共有 {words.groups(value)}")
+        group = self.say(" and ", "、").join(words.group(dimension) for dimension in self.plan.dimensions)
+        measured = words.measured(self.plan.measures[0])
+        function = words.function(wrap)
+        return self.say(
+            f"The {function} {measured}, by {group}, is {value}",
+            f"{joined(joined('每个', group), '的')}{joined(function, measured)}是 {value}",
+        )
+
+    # Groups.
+
+    def _label(self, row: int) -> str:
+        """What a row's group is called; one without a name by its key."""
+        [first, *_] = self.plan.dimensions
+        label = self.found.strong(row, range(max(1, self.first_measure)))
+        if first.key is None or first.key.ref != first.fields[0].ref:
+            return label
+        group = self.words.group(first)
+        return self.say(f"{group} {label}", joined(group, label))
+
+    def _of_group(self) -> str:
+        told = (self._measured(each, 0, self.first_measure + at) for at, each in enumerate(self.plan.measures))
+        return f"{self._label(0)}{self.say(': ', '：')}{self.say(', ', '，').join(told)}{self.words.where()}"
+
+    def _of_ranking(self) -> str:
+        """The first groups with their values, and the last one."""
+        number, column = len(self.found.rows), self.first_measure
+        values = [self._measured(self.plan.measures[0], 0, column)]
+        values += [self._value(row, column) for row in range(1, min(number, _NAMED))]
+        text = self._listed([self._beside(self._label(row), value) for row, value in enumerate(values)])
+        if number > _NAMED:
+            text += f" … {self._beside(self._label(number - 1), self._value(number - 1, column))}"
+        return text + self.words.where()
+
+    def _beside(self, name: str, value: str) -> str:
+        return self.say(f"{name} ({value})", f"{name}（{value}）") if value else name
+
+    def _listed(self, names: Sequence[str]) -> str:
+        return self.say(", ", "、").join(names)
+
+    def _of_groups(self) -> str:
+        """From the least to the most of each measure, over all groups."""
+        ranges = [text for at, each in enumerate(self.plan.measures) if (text := self._range(each, at))]
+        told = f"{self.say(': ', '：')}{self.say(', ', '，').join(ranges)}" if ranges else ""
+        if not self._is_series():
+            return self._head(len(self.found.rows)) + self.words.where() + told
+        where = self.words.where(but=self.plan.dimensions[0].fields[0])
+        return self._period() + told + (self.say(",", "") if where else "") + where
+
+    def _head(self, number: int) -> str:
+        return self.words.groups(f"**{number:,}**")
+
+    def _is_series(self) -> bool:
+        """Whether the groups are years, months, quarters or days."""
+        [first, *others] = self.plan.dimensions
+        return not others and (bool(first.grain) or self._is_year())
+
+    def _is_year(self) -> bool:
+        [first, *_] = self.plan.dimensions
+        return first.grain == "year" or (first.key is None and self.words.schema.column(first.fields[0].ref).yearish)
+
+    def _period(self) -> str:
+        """From the first to the last date, whichever way they are sorted."""
+        first, last = sorted((self.found.written(0, 0), self.found.written(len(self.found.rows) - 1, 0)))
+        if self._is_year():
+            return self.say(f"{first}–{last}", f"{first}–{last} 年")
+        return self.say(f"{first} to {last}", f"{first} 至 {last}")
+
+    def _range(self, measure: PlannedMeasure, at: int) -> str:
+        """From the least to the most of a measure, and of the first one where it is the most; empty without numbers."""
+        column = self.first_measure + at
+        cells = [(number_in(row[column]), place) for place, row in enumerate(self.found.rows)]
+        known = sorted((number, place) for number, place in cells if number is not None)
+        if not known:
+            return ""
+        (least, low), (most, high) = known[0], known[-1]
+        span = f"{self._value(low, column)}{self.say(' to ', ' 到 ')}{self._value(high, column)}"
+        if least == most:
+            return self._per_group(measure, self.say(self._value(low, column), f"都是 {self._value(low, column)}"))
+        text = self._per_group(measure, span)
+        is_alone = known[-2][0] != most and any(
+            cell is not None for cell in self.found.rows[high][: self.first_measure]
+        )
+        return text + self._top(measure, high) if is_alone and at == 0 else text
+
+    def _per_group(self, measure: PlannedMeasure, span: str) -> str:
+        words, counted = self.words, self.words.counted(measure)
+        if self.plan.share:
+            whole = counted or words.amount(measure)
+            return self.say(f"{span} of {whole}", f"{joined('各占', whole)}的 {span}")
+        grain = self.plan.dimensions[0].grain or "year"
+        if words.is_chinese:
+            each = f"每{_GRAINS_ZH.get(grain, grain)}" if self._is_series() else ""
+            return f"{joined(each, words.measured(measure))} {span}"
+        each = f" a {grain}" if self._is_series() else " each" if " to " not in span else ""
+        return f"{span} {counted}{each}" if counted else f"{words.amount(measure)} {span}{each}"
+
+    def _top(self, measure: PlannedMeasure, row: int) -> str:
+        is_count = measure.function in ("count", "distinct") and not self.plan.share
+        label = self._label(row)
+        if self.words.is_chinese:
+            return f"，{label}{' 年' if self._is_series() and self._is_year() else ' '}{'最多' if is_count else '最高'}"
+        return f", {'most' if is_count else 'highest'}{' in ' if self._is_series() else ': '}{label}"
+
+    # Lists.
+
+    def _of_list(self) -> str:
+        number = len(self.found.rows)
+        if number == 1 and len(self.found.columns) <= STATED:
+            return self._of_row()
+        if self.plan.limit is not None and number > 1:
+            return self._of_sorted()
+        total = self.found.total
+        if total is None:
+            return ""
+        names = [self.found.strong(row, self._names()) for row in range(number)] if number <= _NAMED else []
+        told = self.say(": ", "：") + self._listed(names) if names and self.found.is_whole else ""
+        return self._counted(f"**{total:,}**", total) + self.words.where() + told
+
+    def _counted(self, shown: str, number: int) -> str:
+        what = self._what() if number > 1 else ""
+        if not what:
+            return self.say(f"Found {shown} row{'s' if number > 1 else ''}", f"找到 {shown} 行")
+        return self.say(f"Found {shown} {what}", joined(f"找到 {shown} 个", what))
+
+    def _what(self) -> str:
+        """What each row is; empty where a join may repeat it."""
+        plan = self.plan
+        if plan.distinct:
+            return self.words.different(plan.shown[0]) if len(plan.shown) == 1 else ""
+        return "" if PlanSql(plan, self.words.schema).joined.many else self.words.rows_of(plan.table)
+
+    def _names(self) -> list[int]:
+        """The columns that name a row."""
+        naming = naming_columns(self.words.schema.tables[self.plan.table])
+        return [at for at, name in enumerate(self.found.columns) if name in naming] or [0]
+
+    def _of_row(self) -> str:
+        """The cells of the only row: those that name it, then the others with their columns."""
+        names, columns = self._names(), self.found.columns
+        others = [
+            f"{self.words.column(columns[at])} {self._value(0, at)}" for at in range(len(columns)) if at not in names
+        ]
+        told = self.say(": ", "：") + self.say(", ", "，").join(others) if others else ""
+        name = self.found.strong(0, names)
+        if others and key_of(self.words.schema.tables[self.plan.table]) == columns[names[0]]:
+            name = f"{self.words.column(columns[names[0]])} {name}"
+        return name + told + self.words.where()
+
+    def _of_sorted(self) -> str:
+        """The first rows of a sorted list, each with what it is sorted by."""
+        names, columns = self._names(), self.found.columns
+        by = self.plan.order.ref.column if isinstance(self.plan.order, Field) else ""
+        at = columns.index(by) if by in columns and columns.index(by) not in names else None
+        told = []
+        for row in range(min(len(self.found.rows), _NAMED)):
+            value = "" if at is None else self._value(row, at)
+            named = f"{self.words.column(by)} {value}" if value and row == 0 else value
+            told.append(self._beside(self.found.strong(row, names), named))
+        return self._listed(told) + (" …" if len(self.found.rows) > _NAMED else "") + self.words.where()
