@@ -6,11 +6,13 @@ import react from "@vitejs/plugin-react";
 import { type Plugin, defineConfig } from "vite";
 import { messages as en } from "./src/i18n/en";
 import { catalog as enCatalog } from "./src/i18n/en/catalog";
+import { chart as enChart } from "./src/i18n/en/chart";
 import { connect as enConnect } from "./src/i18n/en/connect";
 import { settings as enSettings } from "./src/i18n/en/settings";
 import { share as enShare } from "./src/i18n/en/share";
 import { messages as zh } from "./src/i18n/zh";
 import { catalog as zhCatalog } from "./src/i18n/zh/catalog";
+import { chart as zhChart } from "./src/i18n/zh/chart";
 import { connect as zhConnect } from "./src/i18n/zh/connect";
 import { settings as zhSettings } from "./src/i18n/zh/settings";
 import { share as zhShare } from "./src/i18n/zh/share";
@@ -68,6 +70,8 @@ const MESSAGES: Record<string, { name: string; messages: Record<string, string> 
   "zh/index": { name: "messages", messages: zh },
   "en/catalog": { name: "catalog", messages: enCatalog },
   "zh/catalog": { name: "catalog", messages: zhCatalog },
+  "en/chart": { name: "chart", messages: enChart },
+  "zh/chart": { name: "chart", messages: zhChart },
   "en/connect": { name: "connect", messages: enConnect },
   "zh/connect": { name: "connect", messages: zhConnect },
   "en/settings": { name: "settings", messages: enSettings },
@@ -111,7 +115,7 @@ function compiled(): Plugin {
   return {
     name: "messages",
     load(id) {
-      const file = /\/src\/i18n\/((?:en|zh)\/(?:index|catalog|connect|settings|share))\.ts$/.exec(id)?.[1];
+      const file = /\/src\/i18n\/((?:en|zh)\/(?:index|catalog|chart|connect|settings|share))\.ts$/.exec(id)?.[1];
       const found = file === undefined ? undefined : MESSAGES[file];
       if (!found) return null;
       const entries = Object.entries(found.messages).map(([name, message]) => [name, compileMessage(message)]);

@@ -53,7 +53,12 @@ async def test_an_answer_begins_with_what_was_found(ask: Ask, question: str, sai
 
 @pytest.mark.parametrize(
     "question",
-    ["ships per year of launched", "How many ships per country?", "total price eur of ships by status", "List the ships"],
+    [
+        "ships per year of launched",
+        "How many ships per country?",
+        "total price eur of ships by status",
+        "List the ships",
+    ],
 )
 async def test_each_number_of_it_is_in_the_rows(ask: Ask, question: str) -> None:
     conversation = await ask("port")
@@ -79,5 +84,7 @@ async def test_of_rows_that_are_cut_it_says_how_many_there_are_and_no_range(ask:
 
 async def test_how_the_question_was_read_comes_after_the_rows(ask: Ask) -> None:
     answer = await (await ask("port")).ask("How many ships per country?")
-    assert answer.index("| Chile |") < answer.index("Read as: number of `ships` by `countries`.") < answer.index("```sql")
+    assert (
+        answer.index("| Chile |") < answer.index("Read as: number of `ships` by `countries`.") < answer.index("```sql")
+    )
     assert re.search(r"\| Peru +\| 1 \|", answer)

@@ -59,6 +59,21 @@ export function createKept<Value extends string | number | boolean>(key: string,
   };
 }
 
+/** Values that the browser keeps, one for each conversation; `read` takes what is kept, and `isNone` are not kept. */
+export function keptByThread<Value>(prefix: string, read: (value: unknown) => Value, isNone: (value: Value) => boolean) {
+  const stores = new Map<string, Store<Value>>();
+  const of = (threadId: string): Store<Value> => {
+    const store = stores.get(threadId) ?? createStore(read(parsed(keptAt(prefix + threadId))));
+    stores.set(threadId, store);
+    return store;
+  };
+  const keep = (threadId: string, value: Value) => {
+    keepAt(prefix + threadId, isNone(value) ? null : JSON.stringify(value));
+    of(threadId).set(value);
+  };
+  return { of, keep };
+}
+
 function parsed(text: string | null): unknown {
   try {
     return JSON.parse(text ?? "null");

@@ -3,6 +3,7 @@ import { useT } from "../i18n";
 import type { Conversation } from "../stream/conversation";
 import type { Run } from "../stream/types";
 import { plainText } from "./plain";
+import { withoutLabel } from "./suggestions";
 
 /** Said to those who listen. Longer answers are read in their place. */
 const LONGEST = 600;
@@ -21,7 +22,7 @@ export function Announcer({ conversation, run }: { conversation: Conversation; r
     if (run === null || place.current === null || run.status === "running") return;
     const wasSeen = last?.id === run.id && last.status === "running";
     if (!conversation.tookBegun(run.id) && !wasSeen) return;
-    const answer = beginning(plainText(run.answer));
+    const answer = beginning(plainText(withoutLabel(run.answer, run.model)));
     place.current.textContent = run.status === "waiting" ? t("chat.waitsForYou") : answer ? t("chat.answerReady", { text: answer }) : t("chat.runEnded");
   }, [conversation, run, t]);
   return <div ref={place} role="status" aria-live="polite" className="unseen" />;

@@ -7,6 +7,7 @@ import type { Run, Turn } from "../stream/types";
 import { BranchPager } from "./BranchPager";
 import styles from "./Footer.module.css";
 import * as actions from "./actions";
+import { useIsDemo } from "./model";
 import { copyText } from "./clipboard";
 
 interface FooterProps {
@@ -36,7 +37,7 @@ export function Footer({ conversation, turn, text, onEdit }: FooterProps) {
         </button>
       )}
       <span className={styles["space"]} />
-      {run && <About run={run} />}
+      {run && <About run={run} threadId={conversation?.threadId ?? null} />}
     </div>
   );
 }
@@ -71,16 +72,18 @@ function Again({ conversation, id }: { conversation: Conversation; id: string })
   );
 }
 
-function About({ run }: { run: Run }) {
+/** Who gave the answer, and how long it took. The demo model is not named again where the next question goes to it. */
+function About({ run, threadId }: { run: Run; threadId: string | null }) {
   const t = useT();
+  const isNamed = useIsDemo(threadId) && threadId !== null;
   if (run.editedBy !== null) {
     return <span>{run.editedBy === "default" ? t("chat.editedByYou") : t("chat.editedBy", { user: run.editedBy })}</span>;
   }
   const hint = run.usage ? t("chat.tokens", { input: run.usage.input, output: run.usage.output }) : undefined;
   const elapsed = run.startedAt !== null && run.endedAt !== null ? duration(Math.max(0, run.endedAt - run.startedAt)) : "";
   return (
-    <span className={styles["about"]} title={run.model === "demo" ? t("chat.demoHint") : hint}>
-      {[run.model === "demo" ? t("chat.demo") : run.model, elapsed].filter(Boolean).join(" · ")}
+    <span className={styles["about"]} title={run.model === "demo" ? t("shell.demoHint") : hint}>
+      {[run.model !== "demo" ? run.model : isNamed ? "" : t("shell.demo"), elapsed].filter(Boolean).join(" · ")}
     </span>
   );
 }

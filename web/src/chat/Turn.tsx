@@ -13,7 +13,7 @@ import { Question } from "./Question";
 import { Steps } from "./Steps";
 import styles from "./Turn.module.css";
 import { Working } from "./Working";
-import { suggestedIn } from "./suggestions";
+import { suggestedIn, withoutLabel } from "./suggestions";
 import { visible } from "./visible";
 
 /** What a conversation is where it is only read. */
@@ -43,12 +43,13 @@ export const TurnView = memo(function TurnView({ conversation, turn, isLast, edi
   const running = run?.status === "running";
   const steps: readonly Step[] = run?.steps ?? turn.steps;
   const text = answerOf(turn);
+  const model = run?.model ?? "";
   // What streams is not traced yet.
   const { results, cards } = useMemo(
-    () => (running ? UNTRACED : { results: resultsOf(conversation.get().turns, turn, text), cards: cardsOf(steps, text) }),
-    [conversation, turn, steps, text, running],
+    () => (running ? UNTRACED : { results: resultsOf(conversation.get().turns, turn, text), cards: cardsOf(steps, text, model) }),
+    [conversation, turn, steps, text, running, model],
   );
-  const suggested = suggestedIn(text, run !== null && isLast && !running ? run.model : "");
+  const suggested = suggestedIn(withoutLabel(text, model), isLast && !running ? model : "");
   return (
     <article className={styles["turn"]}>
       {question && (
@@ -56,7 +57,7 @@ export const TurnView = memo(function TurnView({ conversation, turn, isLast, edi
       )}
       <Steps threadId={conversation.threadId} steps={steps} decided={run?.decided ?? NONE} running={running} />
       {run && <Notes run={run} />}
-      <Receipts results={results} cards={cards} reads={acting === null}>
+      <Receipts threadId={conversation.threadId} results={results} cards={cards} reads={acting === null}>
         <Answer threadId={conversation.threadId} text={suggested.text} cards={cards} />
         {suggested.questions.length > 0 && <Suggestions questions={suggested.questions} onAsk={onAsk} />}
         {run && running && <Working run={run} />}

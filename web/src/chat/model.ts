@@ -1,6 +1,7 @@
 // The model that the next questions of a conversation go to. The browser keeps what was chosen.
 
 import { Problem } from "../api/problem";
+import { useInfo } from "../api/server";
 import { t } from "../i18n";
 import { createStore, keepAt, keptAt, useStore } from "../store";
 import { say } from "../ui";
@@ -23,6 +24,12 @@ export function chooseModel(threadId: string | null, model: string | null): void
 export function useModel(threadId: string | null): string | null {
   useStore(choices);
   return modelOf(threadId);
+}
+
+/** Whether the next questions go to the demo model. */
+export function useIsDemo(threadId: string | null): boolean {
+  const { data: info } = useInfo();
+  return (useModel(threadId) ?? "demo") === "demo" && info?.demo === true;
 }
 
 /** Sends a request with the chosen model. One that may not be asked any more is forgotten, and that is said. */

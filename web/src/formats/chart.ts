@@ -13,6 +13,7 @@ interface Channel extends Record<string, unknown> {
   type?: string;
   title?: unknown;
   aggregate?: string;
+  stack?: unknown;
   axis?: object | null;
   legend?: object | null;
 }
@@ -22,30 +23,34 @@ export const WRITES = "columnValue";
 const SHORTENS = "columnShort";
 
 /** A copy of a specification that has its rows, with the formats of its columns: those that are given, else guesses. */
-export function formattedSpec(spec: Spec, given: Formats, words: HeadingWords & { locale: string }): Spec {
+export function formattedSpec(spec: Spec, given: Formats, words: HeadingWords): Spec {
   const made = structuredClone(spec);
   const rows = ((made["data"] as { values?: unknown } | undefined)?.values ?? []) as Record<string, Cell>[];
   const format = (field: string, name: string) => formatIn(rows, field, name, given);
   const folded = ((made["transform"] ?? []) as { fold?: string[]; as?: string[] }[]).find(({ fold }) => fold);
+  const { sum } = (made["usermeta"] ?? {}) as { sum?: string };
   const texts: string[] = [];
   for (const [at, channel] of Object.entries((made["encoding"] ?? {}) as Record<string, Channel>)) {
     const field = unescaped(channel.field ?? "");
     const name = typeof channel.title === "string" && !channel.aggregate && /^(?:c\d+|x|value)$/.test(field) ? channel.title : field;
     if (channel.type === "quantitative" && field && rows.length) {
       const inFold = folded?.as?.[1] === field;
-      const found = inFold ? alike((folded?.fold ?? []).map((each) => format(unescaped(each), unescaped(each)))) : format(field, name);
+      const found = channel.stack === "normalize" ? SHARE : inFold ? alike((folded?.fold ?? []).map((each) => format(unescaped(each), unescaped(each)))) : format(field, name);
       const text = JSON.stringify({ ...found, locale: words.locale });
       texts.push(text);
       if (at === "x" || at === "y") channel.axis = channel.axis === null ? null : { format: text, formatType: WRITES, labelExpr: `${SHORTENS}(datum.value, ${JSON.stringify(text)})`, ...channel.axis };
       else if (at === "color") channel.legend = channel.legend === null ? null : { format: text, formatType: WRITES, ...channel.legend };
     }
     if (channel.title === name && name) channel.title = headingOf(name, words);
+    if (field && field === sum && typeof channel.title === "string") channel.title = words.aggregate("sum", channel.title);
   }
   // What has no axis, such as slices, is written by the first.
-  made["config"] = { customFormatTypes: true, numberFormatType: WRITES, numberFormat: texts[0] ?? JSON.stringify({ kind: "number", locale: words.locale }), ...(made["config"] as object | undefined) };
+  made["config"] = { normalizedNumberFormatType: WRITES, normalizedNumberFormat: JSON.stringify({ ...SHARE, locale: words.locale }), customFormatTypes: true, numberFormatType: WRITES, numberFormat: texts[0] ?? JSON.stringify({ kind: "number", locale: words.locale }), ...(made["config"] as object | undefined) };
   return made;
 }
 
+/** The format of parts of a whole. */
+const SHARE: ColumnFormat = { kind: "share", places: 0 };
 const unescaped = (field: string) => field.replace(/\\(.)/gu, "$1");
 
 function formatIn(rows: readonly Record<string, Cell>[], field: string, name: string, given: Formats): ColumnFormat {

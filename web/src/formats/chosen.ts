@@ -2,31 +2,13 @@
 
 import { useMemo } from "react";
 import type { QueryResult } from "../results/result";
-import { type Store, createStore, keepAt, keptAt, useStore } from "../store";
+import { keptByThread, useStore } from "../store";
 import { type ColumnFormat, formatOfJson } from "./columnFormat";
 
 export type Formats = Readonly<Record<string, ColumnFormat>>;
 
 const NONE: Formats = {};
-const stores = new Map<string, Store<Formats>>();
-
-const keyOf = (threadId: string) => `longthread.formats.${threadId}`;
-
-function storeOf(threadId: string): Store<Formats> {
-  const known = stores.get(threadId);
-  if (known) return known;
-  const store = createStore(kept(threadId));
-  stores.set(threadId, store);
-  return store;
-}
-
-function kept(threadId: string): Formats {
-  try {
-    return formatsOfJson(JSON.parse(keptAt(keyOf(threadId)) ?? "null"));
-  } catch {
-    return NONE;
-  }
-}
+const kept = keptByThread("longthread.formats.", formatsOfJson, (formats) => !Object.keys(formats).length);
 
 /** The formats by column in what was kept or sent; what is none is left out. */
 export function formatsOfJson(value: unknown): Formats {
@@ -38,15 +20,13 @@ export function formatsOfJson(value: unknown): Formats {
   return found.length ? Object.fromEntries(found) : NONE;
 }
 
-export const useChosen = (threadId: string): Formats => useStore(storeOf(threadId));
-export const chosenIn = (threadId: string): Formats => storeOf(threadId).get();
+export const useChosen = (threadId: string): Formats => useStore(kept.of(threadId));
+export const chosenIn = (threadId: string): Formats => kept.of(threadId).get();
 
 /** Keeps the format of a column by its name, for all results of a conversation; null: as it was. */
 export function choose(threadId: string, column: string, format: ColumnFormat | null): void {
   const { [column]: _, ...others } = chosenIn(threadId);
-  const next = format ? { ...others, [column]: format } : others;
-  keepAt(keyOf(threadId), Object.keys(next).length ? JSON.stringify(next) : null);
-  storeOf(threadId).set(next);
+  kept.keep(threadId, format ? { ...others, [column]: format } : others);
 }
 
 /** The formats of a result's columns that are not guessed: those of its source, and those that were chosen. */

@@ -75,6 +75,13 @@ export function written(cell: Cell | undefined, format: ColumnFormat, locale: st
   return affixed(rounded, format, textOf(rounded, locale, format.kind !== "plain"));
 }
 
+/** A number that an answer has as a database wrote it, with separators and no more places than its column has. */
+export function tidied(text: string, format: ColumnFormat, locale: string): string {
+  if (!NUMBER.test(text) || format.kind === "plain" || format.kind === "share" || !isNumeric(format)) return text;
+  const places = text.split(".")[1]?.length ?? 0;
+  return written(text, { kind: "number", places: Math.min(places, format.places ?? places) }, locale);
+}
+
 /** A cell where space is short: 1.2M, 120万. Below ten thousand, and in percent, as `written`. */
 export function shortened(cell: Cell | undefined, format: ColumnFormat, locale: string): string {
   const number = numberIn(cell);

@@ -2,17 +2,19 @@ import { compileMessage } from "@lingui/message-utils/compileMessage";
 import { expect, test } from "vitest";
 import { messages as enFirst } from "./en";
 import { catalog as enCatalog } from "./en/catalog";
+import { chart as enChart } from "./en/chart";
 import { connect as enConnect } from "./en/connect";
 import { settings as enSettings } from "./en/settings";
 import { share as enShare } from "./en/share";
 import { messages as zhFirst } from "./zh";
 import { catalog as zhCatalog } from "./zh/catalog";
+import { chart as zhChart } from "./zh/chart";
 import { connect as zhConnect } from "./zh/connect";
 import { settings as zhSettings } from "./zh/settings";
 import { share as zhShare } from "./zh/share";
 
-const en = { ...enFirst, ...enCatalog, ...enSettings, ...enShare, ...enConnect };
-const zh = { ...zhFirst, ...zhCatalog, ...zhSettings, ...zhShare, ...zhConnect };
+const en = { ...enFirst, ...enCatalog, ...enSettings, ...enShare, ...enConnect, ...enChart };
+const zh = { ...zhFirst, ...zhCatalog, ...zhSettings, ...zhShare, ...zhConnect, ...zhChart };
 
 /** The names that a message is filled with. */
 function names(message: string): string[] {

@@ -1,10 +1,8 @@
 import { keepPreviousData, useQuery } from "@tanstack/react-query";
 import { memo, useState } from "react";
 import { usage } from "../api/conversations";
-import { useInfo } from "../api/server";
 import type { ConversationView, UsageView } from "../api/types";
 import { printAll } from "../chat/printing";
-import { useModel } from "../chat/model";
 import { useT } from "../i18n";
 import { brief, number } from "../i18n/format";
 import { toggleInspector, useSelection } from "../inspector/selection";
@@ -29,10 +27,7 @@ export const Header = memo(function Header({ threadId }: { threadId: string | nu
     <header className={styles["header"]}>
       {useWidth() === "narrow" && <IconButton icon="menu" label={t("shell.openList")} onClick={openDrawer} />}
       {threadId === null ? (
-        <>
-          <NewTitle />
-          <Demo threadId={threadId} />
-        </>
+        <NewTitle />
       ) : (
         <OpenConversation key={threadId} threadId={threadId} />
       )}
@@ -59,7 +54,6 @@ function OpenConversation({ threadId }: { threadId: string }) {
       ) : (
         <Title threadId={threadId} />
       )}
-      <Demo threadId={threadId} />
       <Tools threadId={threadId} item={item} onDo={setDoing} />
       {item && <TagsDialog item={item} open={doing === "tags"} onClose={done} />}
     </>
@@ -105,19 +99,6 @@ function Fact({ label, value, short = value }: { label: string; value: string; s
     <span className={styles["chip"]} title={`${label}: ${value}`}>
       <span className="unseen">{label}: </span>
       {short}
-    </span>
-  );
-}
-
-/** The demo model is marked wherever it answers. */
-function Demo({ threadId }: { threadId: string | null }) {
-  const t = useT();
-  const { data: info } = useInfo();
-  const chosen = useModel(threadId);
-  if (!info?.demo || (chosen ?? "demo") !== "demo") return null;
-  return (
-    <span className={styles["demo"]} title={t("shell.demoHint")}>
-      {t("shell.demo")}
     </span>
   );
 }

@@ -1,5 +1,5 @@
 import { useInfo } from "../api/server";
-import { useModel } from "../chat/model";
+import { useIsDemo } from "../chat/model";
 import { useT } from "../i18n";
 import { openConnect } from "../palette/open";
 import { Button, Icon } from "../ui";
@@ -14,7 +14,7 @@ export function Welcome({ choice, onAsk }: { choice: Choice; onAsk: (question: s
   const t = useT();
   const about = useAbout();
   const { data: info } = useInfo();
-  const chosen = useModel(null);
+  const isDemo = useIsDemo(null);
   const { agent, agents, source } = choice;
   const isDefault = agent === agents[0] || agents.length === 0;
   if (!isDefault) {
@@ -46,10 +46,10 @@ export function Welcome({ choice, onAsk }: { choice: Choice; onAsk: (question: s
           ))}
         </ul>
       )}
-      {info?.demo && (chosen ?? "demo") === "demo" && (
+      {isDemo && (
         <div className={styles["connect"]}>
           <p className={styles["note"]}>{t("shell.demoHint")}</p>
-          {info.sources === "any" && (
+          {info?.sources === "any" && (
             <Button onClick={() => openConnect(null)}>
               <Icon name="model" size={16} />
               {t("shell.connect")}

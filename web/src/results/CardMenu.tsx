@@ -1,18 +1,15 @@
 import { useQueryClient } from "@tanstack/react-query";
 import * as api from "../api/results";
-import { formattedSpec } from "../formats/chart";
 import { useChosen, useGiven } from "../formats/chosen";
 import { useT } from "../i18n";
 import { number } from "../i18n/format";
 import { sentence } from "../i18n/sentence";
 import { openInspector } from "../inspector/selection";
 import { IconButton, Menu, MenuItem, MenuLink, MenuSeparator, say } from "../ui";
-import { useWords } from "./ChartView";
 import type { ChartChoice } from "./choices";
 import { asTsv } from "./copied";
 import type { QueryResult, Row } from "./result";
-import { saveChart } from "./saveChart";
-import { specQuery } from "./useSpec";
+import { useWords } from "./words";
 
 interface CardMenuProps {
   threadId: string;
@@ -35,8 +32,9 @@ export function CardMenu({ threadId, result, chart }: CardMenuProps) {
   const step = result?.step ?? null;
   const save = async (shown: ChartChoice, format: "png" | "svg") => {
     try {
+      const { saveChart, specQuery } = await import("./saveChart");
       const spec = await client.ensureQueryData(specQuery(threadId, result, shown));
-      await saveChart(formattedSpec(spec, given, words), shown.title || (result?.label ?? "chart"), words, format);
+      await saveChart(spec, given, shown.title || (result?.label ?? "chart"), words, format);
     } catch (error) {
       say({ text: t("results.chartFailed", { reason: sentence(error) }), kind: "bad" });
     }

@@ -1,40 +1,54 @@
-import { useMemo } from "react";
+import { useMemo, useState } from "react";
 import { formattedSpec } from "../formats/chart";
 import { useGiven } from "../formats/chosen";
 import { useT } from "../i18n";
 import { sentence } from "../i18n/sentence";
-import { Button, Skeleton } from "../ui";
+import { Button, Icon, Skeleton, later } from "../ui";
 import styles from "./ChartPanel.module.css";
-import { ChartView, useWords } from "./ChartView";
-import type { ChartChoice } from "./choices";
+import { ChartView } from "./ChartView";
+import type { ChartChoice, ChartEdit } from "./choices";
 import type { QueryResult } from "./result";
 import { useSpec } from "./useSpec";
+import { useWords } from "./words";
 
 interface ChartPanelProps {
   threadId: string;
   result: QueryResult | null;
   choices: readonly ChartChoice[];
   chosen: ChartChoice;
-  onChoose: (choice: ChartChoice) => void;
+  onChoose: (choice: ChartChoice | undefined) => void;
+  edit: ChartEdit | null;
 }
 
+/** Its code and words come when a chart is first edited. */
+const ChartEditor = later(async () => (await import("./load")).load());
+
 /** The chart of a result, and the other forms that it may have. */
-export function ChartPanel({ threadId, result, choices, chosen, onChoose }: ChartPanelProps) {
+export function ChartPanel({ threadId, result, choices, chosen, onChoose, edit }: ChartPanelProps) {
   const t = useT();
+  const [edits, setEdits] = useState(false);
   const { data, error, refetch } = useSpec(threadId, result, chosen);
   const given = useGiven(threadId, result);
   const words = useWords();
   const spec = useMemo(() => data && formattedSpec(data, given, words), [data, given, words]);
   return (
     <>
-      {choices.length > 1 && (
+      {(choices.length > 1 || result) && (
         <div className={styles["forms"]} role="group" aria-label={t("results.forms")}>
           {choices.map((choice) => (
             <button key={choice.key} type="button" className={styles["form"]} aria-pressed={choice.key === chosen.key} onClick={() => onChoose(choice)}>
-              {choice.mark ? t(`results.mark.${choice.mark}`) : choice.title}
+              {choice.isEdited ? t("results.edited") : choice.mark ? t(`results.mark.${choice.mark}`) : choice.title}
             </button>
           ))}
+          {result && (
+            <button type="button" className={styles["edit"]} aria-expanded={edits} onClick={() => setEdits(!edits)}>
+              <Icon name="edit" size={14} /> {t("results.editChart")}
+            </button>
+          )}
         </div>
+      )}
+      {edits && result && (
+        <ChartEditor threadId={threadId} result={result} chosen={chosen} edit={edit} onEdit={() => onChoose(undefined)} onDone={() => setEdits(false)} fallback={<Skeleton label={t("results.drawing")} lines={3} />} />
       )}
       {spec && <ChartView spec={spec} title={chosen.title} />}
       {!spec && !error && <Skeleton label={t("results.drawing")} lines={6} />}

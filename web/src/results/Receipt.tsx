@@ -1,6 +1,9 @@
 import type { Element } from "hast";
-import type { ReactNode } from "react";
-import { useT } from "../i18n";
+import { type ReactNode, useMemo } from "react";
+import { useGiven } from "../formats/chosen";
+import { TEXT, formatsOf } from "../formats/guess";
+import { tidied } from "../formats/written";
+import { locale, useT } from "../i18n";
 import { openInspector } from "../inspector/selection";
 import { HoverCard } from "../ui";
 import styles from "./Receipt.module.css";
@@ -16,9 +19,12 @@ interface MarkedProps {
 /** A number of an answer that is a cell of a result. */
 export function Receipt({ node, children }: MarkedProps) {
   const t = useT();
-  const { results } = useScope();
+  const { threadId, results } = useScope();
   const { text, source } = (node?.data as { receipt?: Traced } | undefined)?.receipt ?? { text: "", source: null };
   const result = results.find(({ label, step }) => label === source?.label && step === source?.step);
+  const given = useGiven(threadId, result ?? null);
+  const [cell] = source?.cells ?? [];
+  const format = useMemo(() => (result && cell ? formatsOf([result.columns[cell.column] ?? ""], result.rows.map((row) => [row[cell.column] ?? null]), given)[0] : { kind: "number" as const }), [result, cell, given]);
   if (!source || !result) return children;
   const { step, label } = source;
   // Outside runs, and where others only read, there is no inspector to show the row in.
@@ -29,7 +35,7 @@ export function Receipt({ node, children }: MarkedProps) {
   return (
     <HoverCard told={<Told source={source} result={result} />}>
       <button type="button" className={styles["number"]} {...opens}>
-        {children}
+        {typeof children === "string" ? tidied(children, format ?? TEXT, locale()) : children}
       </button>
     </HoverCard>
   );

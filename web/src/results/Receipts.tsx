@@ -5,17 +5,18 @@ import remarkParse from "remark-parse";
 import remarkRehype from "remark-rehype";
 import { unified } from "unified";
 import { useT } from "../i18n";
-import { Tooltip } from "../ui";
+import { Icon, Tooltip } from "../ui";
 import { Citation, Receipt } from "./Receipt";
 import styles from "./Receipt.module.css";
 import { CITATION, RECEIPT, numbersOf, receipts } from "./mark";
 import { ReceiptScope, type Scope, useScope } from "./receiptScope";
-import { tracer } from "./receipts";
+import { type Receipt as Traced, tracer } from "./receipts";
 import type { QueryResult } from "./result";
 import { withoutShown } from "./shown";
 import { type Card, resultOf } from "./step";
 
 interface ReceiptsProps {
+  threadId: string;
   results: readonly QueryResult[];
   cards?: readonly Card[];
   reads?: boolean;
@@ -25,8 +26,8 @@ interface ReceiptsProps {
 const NONE: readonly Card[] = [];
 
 /** Around an answer and what is below it: the results that it may speak of (`resultsOf`), and the cards (`cardsOf`). */
-export function Receipts({ results, cards = NONE, reads = false, children }: ReceiptsProps) {
-  const scope = useMemo(() => ({ results, shown: cards.map(({ step }) => resultOf(step)).filter((result) => result !== null), reads }), [results, cards, reads]);
+export function Receipts({ threadId, results, cards = NONE, reads = false, children }: ReceiptsProps) {
+  const scope = useMemo(() => ({ threadId, results, shown: cards.map(({ step }) => resultOf(step)).filter((result) => result !== null), reads }), [threadId, results, cards, reads]);
   return <ReceiptScope value={scope}>{children}</ReceiptScope>;
 }
 
@@ -38,7 +39,7 @@ export function useReceiptPlugins(): NonNullable<Options["rehypePlugins"]> {
 
 export const receiptComponents = { [RECEIPT]: Receipt, [CITATION]: Citation } as Components;
 
-/** How many of the numbers of an answer are traced; nothing where it has none. */
+/** A mark that says how many different values of an answer are traced; nothing where it has none. */
 export function TracedCount({ answer }: { answer: string }) {
   const t = useT();
   const scope = useScope();
@@ -47,13 +48,20 @@ export function TracedCount({ answer }: { answer: string }) {
   const numbers = useMemo(() => numbersIn(counted, scope), [counted, scope]);
   if (counted !== answer) return <span data-undrawn />;
   if (!numbers.length) return null;
-  const traced = numbers.filter(({ source }) => source !== null).length;
+  const values = new Map(numbers.map((number) => [keyOf(number), number.source]));
+  const [n, traced] = [values.size, [...values.values()].filter((source) => source !== null).length];
   return (
-    <Tooltip text={t("results.tracedWhy")}>
-      <span className={traced === numbers.length ? styles["all"] : styles["traced"]}>{t("results.traced", { n: numbers.length, traced })}</span>
+    <Tooltip text={t("results.tracedWhy", { n, traced })}>
+      <span className={styles["traced"]}>
+        {n === traced && <Icon name="check" size={14} />}
+        {t(n === traced ? "results.tracedAll" : "results.traced", { n, traced })}
+      </span>
     </Tooltip>
   );
 }
+
+/** What is said twice of the same cells is one value. */
+const keyOf = ({ text, source }: Traced) => JSON.stringify(source ? [source.label, source.kind, source.cells[0], source.value] : text);
 
 const markdown = unified().use(remarkParse).use(readGfm).use(remarkRehype).freeze();
 

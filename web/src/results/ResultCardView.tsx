@@ -2,17 +2,23 @@ import { type ReactNode, useId, useMemo, useState } from "react";
 import { useT } from "../i18n";
 import { duration, number } from "../i18n/format";
 import type { Step } from "../stream/types";
-import { later } from "../ui";
+import { Skeleton, later } from "../ui";
 import { CardMenu } from "./CardMenu";
-import { ChartPanel } from "./ChartPanel";
 import type { ResultCardProps } from "./ResultCard";
 import styles from "./ResultCard.module.css";
+import { OneValue } from "./OneValue";
 import { ResultTable } from "./ResultTable";
 import { type ChartChoice, choicesOf } from "./choices";
+import { useEdit } from "./edited";
+import { isOneNumber, isSeries } from "./shape";
 import { type View, Views, panelId, tabId } from "./Views";
 import { resultOf } from "./step";
 
 const NONE: readonly Step[] = [];
+/** Rows of one page of a table. */
+const ONE_PAGE = 20;
+/** With what makes a chart's specification. */
+const ChartPanel = later(async () => (await import("./ChartPanel")).ChartPanel);
 /** With what runs an edited query. */
 const SqlView = later(async () => (await import("./SqlView")).SqlView);
 
@@ -21,19 +27,21 @@ export function ResultCardView({ threadId, step, charts = NONE }: ResultCardProp
   const t = useT();
   const id = useId();
   const result = useMemo(() => resultOf(step), [step]);
-  const choices = useMemo(() => choicesOf(result, charts), [result, charts]);
-  const views: View[] = [...(result ? (["table"] as const) : []), ...(choices.length ? (["chart"] as const) : []), ...(result ? (["sql"] as const) : [])];
-  const [view, setView] = useState<View>(charts.length ? "chart" : "table");
-  const [choice, setChoice] = useState<ChartChoice | undefined>(choices[0]);
+  const edit = useEdit(threadId, result);
+  const choices = useMemo(() => choicesOf(result, charts, edit), [result, charts, edit]);
+  const rows: View = isOneNumber(result) ? "value" : "table";
+  const views: View[] = [...(result ? [rows] : []), ...(choices.length ? (["chart"] as const) : []), ...(result ? (["sql"] as const) : [])];
+  const [view, setView] = useState<View>(charts.length || edit || isSeries(result, choices) ? "chart" : rows);
+  const [choice, setChoice] = useState<ChartChoice>();
   const [sqlSeen, setSqlSeen] = useState(false);
   const shown = choices.find(({ key }) => key === choice?.key) ?? choices[0];
-  const title = charts.length && shown?.title ? shown.title : t("results.title", { label: result?.label ?? "" });
+  const title = (charts.length || view === "chart") && shown?.title ? shown.title : t("results.title", { label: result?.label ?? "" });
   const choose = (next: View) => {
     setView(next);
     if (next === "sql") setSqlSeen(true);
   };
   return (
-    <section className={styles["card"]} aria-label={title} data-query={result?.label ?? undefined}>
+    <section className={styles["card"]} data-fits={view === rows && result?.total !== null && (result?.total ?? 0) <= ONE_PAGE ? "" : undefined} aria-label={title} data-query={result?.label ?? undefined}>
       <header className={styles["head"]}>
         <h3 className={styles["title"]} dir="auto">
           {title}
@@ -43,8 +51,8 @@ export function ResultCardView({ threadId, step, charts = NONE }: ResultCardProp
         <CardMenu threadId={threadId} result={result} chart={view === "chart" ? shown : undefined} />
       </header>
       {result && (
-        <Panel id={id} of="table" view={view}>
-          <ResultTable threadId={threadId} result={result} />
+        <Panel id={id} of={rows} view={view}>
+          {rows === "value" ? <OneValue threadId={threadId} result={result} /> : <ResultTable threadId={threadId} result={result} size={ONE_PAGE} />}
         </Panel>
       )}
       {result && (
@@ -54,7 +62,7 @@ export function ResultCardView({ threadId, step, charts = NONE }: ResultCardProp
       )}
       {shown && (
         <Panel id={id} of="chart" view={view}>
-          <ChartPanel threadId={threadId} result={result} choices={choices} chosen={shown} onChoose={setChoice} />
+          <ChartPanel threadId={threadId} result={result} choices={choices} chosen={shown} onChoose={setChoice} edit={edit} fallback={<Skeleton label={t("results.drawing")} lines={6} />} />
         </Panel>
       )}
     </section>

@@ -11,12 +11,12 @@ import { number } from "../i18n/format";
 import { sentence } from "../i18n/sentence";
 import { useStore } from "../store";
 import { Button, classes } from "../ui";
-import { useWords } from "./ChartView";
 import { ColumnMenu } from "./ColumnMenu";
 import { Pager } from "./Pager";
 import styles from "./ResultTable.module.css";
 import type { Cell, QueryResult } from "./result";
 import { type Rows, useRows } from "./useRows";
+import { useWords } from "./words";
 
 interface ResultTableProps {
   threadId: string;

@@ -2,7 +2,7 @@ import { type KeyboardEvent, useRef } from "react";
 import { useT } from "../i18n";
 import styles from "./ResultCard.module.css";
 
-export type View = "table" | "chart" | "sql";
+export type View = "value" | "table" | "chart" | "sql";
 
 interface ViewsProps {
   /** Begins the ids of the tabs and their panels. */

@@ -1,7 +1,7 @@
 // The charts of a result: those that the model made, and the forms that fit its columns.
 
 import type { Step } from "../stream/types";
-import { type Form, type Mark, type Spec, formsOf } from "./forms";
+import { type Form, MARKS, type Mark, type Spec, formsOf } from "./forms";
 import type { QueryResult } from "./result";
 
 export interface ChartChoice {
@@ -14,17 +14,29 @@ export interface ChartChoice {
   /** The specification of a chart that has its rows. */
   readonly spec: Spec | null;
   readonly form: Form | null;
+  /** The specification of a chart that the model made, perhaps without its rows. */
+  readonly given?: Spec | null;
+  /** Whether it was changed on the page. */
+  readonly isEdited?: boolean;
+}
+
+/** What was changed of a chart on the page. `form` is null for one of the model that no form is: its title alone. */
+export interface ChartEdit {
+  readonly form: Form | null;
+  readonly title: string;
 }
 
 /** Rows up to which a form is drawn: those that the server gives on one page. */
 export const MOST_DRAWN = 1000;
 
-export function choicesOf(result: QueryResult | null, charts: readonly Step[]): ChartChoice[] {
-  const made = charts.map(({ chart, index }, at) => ({ key: `made${at}`, mark: markOf(chart), title: titleOf(chart), step: index, spec: chart && hasRows(chart) ? chart : null, form: null }));
+export function choicesOf(result: QueryResult | null, charts: readonly Step[], edit: ChartEdit | null = null): ChartChoice[] {
+  const made: ChartChoice[] = charts.map(({ chart, index }, at) => ({ key: `made${at}`, mark: markOf(chart), title: edit && !edit.form ? edit.title : titleOf(chart), step: index, spec: chart && hasRows(chart) ? chart : null, form: null, given: chart ?? null }));
   const drawn = made.filter(({ step, spec }) => step !== null || spec !== null);
   const taken = new Set(drawn.map(({ mark }) => mark));
   const fitting = isSmall(result) ? formsOf(result.columns, result.rows, result.formats).filter(({ mark }) => !taken.has(mark)) : [];
-  return [...drawn, ...fitting.map((form) => ({ key: form.mark, mark: form.mark, title: "", step: null, spec: null, form }))];
+  const edited = edit?.form && result && [edit.form.x, edit.form.y, edit.form.color ?? 0, ...edit.form.beside].every((place) => place < result.columns.length);
+  const own: ChartChoice[] = edited ? [{ key: `edited ${JSON.stringify(edit)}`, mark: edit.form.mark, title: edit.title, step: null, spec: null, form: edit.form, isEdited: true }] : [];
+  return [...own, ...drawn, ...fitting.map((form) => ({ key: form.mark, mark: form.mark, title: "", step: null, spec: null, form }))];
 }
 
 const hasRows = (chart: Spec): boolean => Array.isArray((chart["data"] as { values?: unknown } | undefined)?.values);
@@ -38,7 +50,7 @@ function isSmall(result: QueryResult | null): result is QueryResult {
 function markOf(chart: Step["chart"]): Mark | null {
   const mark = chart?.["mark"] as string | { type?: string } | undefined;
   const name = typeof mark === "string" ? mark : mark?.type;
-  return (["bar", "line", "area", "point", "arc"] as const).find((each) => each === name) ?? null;
+  return MARKS.find((each) => each === name) ?? null;
 }
 
 function titleOf(chart: Step["chart"]): string {

@@ -2,7 +2,8 @@ import { describe, expect, test } from "vitest";
 
 import { kindOf, momentOf } from "./columns";
 import { asTsv } from "./copied";
-import { formsOf, specOf } from "./forms";
+import { formsOf } from "./forms";
+import { specOf } from "./spec";
 import type { Cell } from "./result";
 
 const marks = (columns: string[], rows: Cell[][]) => formsOf(columns, rows).map(({ mark, x, y, color, beside }) => `${mark} ${x} ${[y, ...beside].join("+")}${color === null ? "" : ` ${color}`}`);
@@ -82,8 +83,28 @@ describe("forms of charts", () => {
   test("each measure has its mark and its colour", () => {
     const columns = ["year", "income", "cost"];
     const spec = specOf({ mark: "bar", x: 0, y: 1, color: null, beside: [2] }, columns, [[2020, 10, "8.5"]]) as { data: { values: unknown }; encoding: Record<string, { field: string }> };
-    expect(spec.data.values).toEqual([{ x: "2020", measure: "income", value: 10 }, { x: "2020", measure: "cost", value: 8.5 }]);
-    expect(Object.fromEntries(Object.entries(spec.encoding).map(([channel, { field }]) => [channel, field]))).toEqual({ x: "x", y: "value", color: "measure", xOffset: "measure" });
+    expect(spec.data.values).toEqual([{ c0: "2020", measure: "income", value: 10 }, { c0: "2020", measure: "cost", value: 8.5 }]);
+    expect(Object.fromEntries(Object.entries(spec.encoding).map(([channel, { field }]) => [channel, field]))).toEqual({ x: "c0", y: "value", color: "measure", xOffset: "measure" });
+  });
+
+  test("rows of one place are added up, sorted and stacked as was chosen", () => {
+    const columns = ["city", "kind", "n"];
+    const rows = [["Köln", "a", 1], ["Bonn", "a", 5], ["Köln", "b", 2], ["Bonn", "b", 9]];
+    const drawn = (rest: object) => specOf({ mark: "bar", x: 0, y: 2, color: null, beside: [], ...rest }, columns, rows) as { usermeta?: unknown; data: { values: Record<string, unknown>[] }; encoding: Record<string, { field: string; stack?: string }> };
+    expect(drawn({ sort: "most" }).data.values).toEqual([{ c0: "Bonn", c2: 14 }, { c0: "Köln", c2: 3 }]);
+    expect(drawn({}).usermeta).toEqual({ sum: "c2" });
+    expect(drawn({ color: 1 }).usermeta).toBeUndefined();
+    expect(drawn({ color: 1, sort: "name" }).data.values.map(({ c2 }) => c2)).toEqual([5, 9, 1, 2]);
+    expect(drawn({ color: 1, sort: "least" }).data.values.map(({ c2 }) => c2)).toEqual([1, 2, 5, 9]);
+    expect(drawn({ color: 1, stack: "grouped" }).encoding["xOffset"]?.field).toBe("c1");
+    expect(drawn({ color: 1, stack: "normalize" }).encoding["y"]?.stack).toBe("normalize");
+    expect(drawn({ x: 1, color: 0, mark: "line" }).encoding["xOffset"]).toBeUndefined();
+  });
+
+  test("long names lie", () => {
+    const columns = ["name", "n"];
+    const along = (name: string) => (specOf({ mark: "bar", x: 0, y: 1, color: null, beside: [] }, columns, [["a", 1], ["b", 2], [name, 3]]) as { encoding: { y: { field: string } } }).encoding.y.field;
+    expect([along("c"), along("A name that is longer than what stands upright")]).toEqual(["c1", "c0"]);
   });
 
   test("too many names are no chart", () => {

@@ -8,14 +8,16 @@ import { expressionInterpreter } from "vega-interpreter";
 import { type Config, type TopLevelSpec, compile } from "vega-lite";
 import { functions } from "../formats/chart";
 import type { Spec } from "./forms";
-import { type Paint, configOf, fitted, vegaLocale } from "./look";
+import { LINES, type Paint, configOf, fitted, linesOf, vegaLocale } from "./look";
 
 for (const [name, write] of Object.entries(functions)) expressionFunction(name, write);
+expressionFunction(LINES, linesOf);
 
 export interface Words {
   /** Why a chart that would load something is not drawn. */
   readonly loads: string;
   readonly count: string;
+  readonly countOf: (field: string) => string;
   readonly aggregate: (aggregate: string, field: string) => string;
   readonly locale: string;
 }

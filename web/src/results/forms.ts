@@ -1,12 +1,11 @@
-// Which charts fit a result, by the kinds of its columns, and their Vega-Lite specifications.
+// Which charts fit a result, by the kinds of its columns.
 
 import type { Formats } from "../formats/chosen";
 import type { ColumnFormat } from "../formats/columnFormat";
 import { formatsOf } from "../formats/guess";
-import { type Kind, kindsOf, momentOf } from "./columns";
-import type { Cell, Row } from "./result";
+import { type Kind, kindsOf } from "./columns";
+import type { Row } from "./result";
 
-export type Mark = "bar" | "line" | "area" | "point" | "arc";
 export type Spec = Record<string, unknown>;
 
 export interface Form {
@@ -17,11 +16,20 @@ export interface Form {
   readonly color: number | null;
   /** Places of more measures on y's axis. */
   readonly beside: readonly number[];
+  /** How marks of one place stand to each other; none: beside each other for several measures, else stacked. */
+  readonly stack?: Stack;
+  /** The order of places that are no times; none: that of the rows. */
+  readonly sort?: Sort;
 }
 
-/** Rows of a chart at most; the server's charts have as many. */
-export const MOST_ROWS = 5000;
-const MOST_BARS = 60;
+export const MARKS = ["bar", "line", "area", "point", "arc"] as const;
+export const STACKS = ["grouped", "stacked", "normalize"] as const;
+export const SORTS = ["rows", "most", "least", "name"] as const;
+export type Mark = (typeof MARKS)[number];
+export type Stack = (typeof STACKS)[number];
+export type Sort = (typeof SORTS)[number];
+
+export const MOST_BARS = 60;
 const MOST_SLICES = 8;
 const MOST_COLORS = 12;
 const MOST_BESIDE = 4;
@@ -77,70 +85,4 @@ function isSeries(places: readonly string[], series: readonly string[]): boolean
   const many = new Set(series).size;
   const pairs = new Set(places.map((place, row) => `${place}\u0000${series[row]}`));
   return many > 1 && many <= MOST_COLORS && pairs.size === places.length;
-}
-
-/** The specification of a form, with the rows. */
-export function specOf(form: Form, columns: readonly string[], rows: readonly Row[]): Spec {
-  const { mark, x, y, color, beside } = form;
-  if (beside.length > 0) return severalOf(form, columns, rows);
-  const kinds = kindsOf(columns, rows);
-  const channel = (place: number) => ({ field: `c${place}`, title: columns[place] ?? "", ...typeOf(kinds[place] ?? "text", rows, place) });
-  const used = [x, y, ...(color === null ? [] : [color])];
-  const values = rows.slice(0, MOST_ROWS).map((row) => Object.fromEntries(used.map((place) => [`c${place}`, valueOf(row[place] ?? null, kinds[place] ?? "text")])));
-  const encoding =
-    mark === "arc"
-      ? { theta: channel(y), color: channel(x) }
-      : { ...axes(mark, channel(x), channel(y), kinds[x] ?? "text", rows.length), ...(color === null ? {} : { color: channel(color) }) };
-  return { $schema: "https://vega.github.io/schema/vega-lite/v6.json", data: { values }, mark: { type: mark, tooltip: true, ...(mark === "line" ? { point: rows.length <= MOST_BARS } : {}) }, encoding };
-}
-
-/** Several measures: each row has a mark for each of them, in the measure's colour. */
-function severalOf({ mark, x, y, beside }: Form, columns: readonly string[], rows: readonly Row[]): Spec {
-  const kinds = kindsOf(columns, rows);
-  const kind = kinds[x] ?? "text";
-  const measures = [y, ...beside];
-  const values = rows.slice(0, MOST_ROWS).flatMap((row) => measures.map((place) => ({ x: valueOf(row[x] ?? null, kind), measure: columns[place] ?? "", value: valueOf(row[place] ?? null, "number") })));
-  const measure = { field: "measure", type: "nominal", title: null, sort: null };
-  const placed = axes(mark, { field: "x", title: columns[x] ?? "", ...typeOf(kind, rows, x) }, { field: "value", type: "quantitative", title: null }, kind, rows.length * measures.length);
-  const offset = mark !== "bar" ? {} : { [(placed.y as { field?: string }).field === "x" ? "yOffset" : "xOffset"]: measure };
-  return {
-    $schema: "https://vega.github.io/schema/vega-lite/v6.json",
-    data: { values },
-    mark: { type: mark, tooltip: true, ...(mark === "line" ? { point: rows.length <= MOST_BARS } : {}) },
-    encoding: { ...placed, color: measure, ...offset },
-  };
-}
-
-/** A specification that names its data, with the rows of that. */
-export function withRows(spec: Spec, columns: readonly string[], rows: readonly Row[]): Spec {
-  const channels = Object.values((spec["encoding"] ?? {}) as Record<string, { field?: string; type?: string }>);
-  // Vega reads points and brackets in a field's name as a path: there they are escaped.
-  const typeOfField = new Map(channels.map(({ field = "", type }) => [field.replace(/\\(.)/g, "$1"), type]));
-  for (const { fold = [] } of (spec["transform"] ?? []) as { fold?: readonly string[] }[]) for (const field of fold) typeOfField.set(field.replace(/\\(.)/g, "$1"), "quantitative");
-  const kindOf = (name: string): Kind => ({ quantitative: "number", temporal: "time" } as const)[typeOfField.get(name) ?? ""] ?? "text";
-  const values = rows.map((row) => Object.fromEntries(columns.map((name, at) => [name, valueOf(row[at] ?? null, kindOf(name))])));
-  return { ...spec, data: { ...(spec["data"] as object), values } };
-}
-
-/** Names stand on the left where there are many: they are read better there. */
-function axes(mark: Mark, x: object, y: object, kind: Kind, many: number) {
-  const lies = mark === "bar" && kind === "text" && many > 6;
-  return lies ? { x: y, y: x } : { x, y };
-}
-
-function typeOf(kind: Kind, rows: readonly Row[], place: number) {
-  if (kind === "number") return { type: "quantitative" };
-  if (kind === "year") return { type: "ordinal" };
-  if (kind !== "time") return { type: "nominal", sort: null };
-  const texts = rows.map((row) => row[place]).filter((cell) => typeof cell === "string");
-  // In local time a browser could show the day before.
-  if (texts.every((text) => text.length === 10)) return { type: "temporal", timeUnit: "utcyearmonthdate" };
-  return { type: "temporal", ...(texts.every((text) => text.length === 7) ? { timeUnit: "utcyearmonth" } : { scale: { type: "utc" } }) };
-}
-
-function valueOf(cell: Cell, kind: Kind): string | number | null {
-  if (cell === null) return null;
-  if (kind === "time") return momentOf(String(cell))?.toISOString() ?? null;
-  if (kind !== "number") return String(cell);
-  return Number.isFinite(Number(cell)) ? Number(cell) : null;
 }

@@ -2,6 +2,7 @@
 
 import type { Words } from "./draw";
 import type { Spec } from "./forms";
+import { widthOf } from "./spec";
 
 interface Channel extends Record<string, unknown> {
   field?: string;
@@ -24,20 +25,40 @@ export function fitted(spec: Spec, width: number, words: Words): Spec {
   // Else slices stand in the order of their names, and beside a legend in the order of the rows.
   if (theta?.field && !theta.aggregate) encoding["order"] ??= { field: theta.field, type: "quantitative", sort: "descending", title: theta.title };
   for (const channel of Object.values(encoding)) tellInWords(channel, words);
-  // Bars that are too thin to be seen are made wider than their place, which scrolls.
-  const wide = isArc(spec) ? Math.min(width, 460) : Math.min(LARGEST, Math.max(width, 60 + valuesOf(spec, x).length * 9));
+  // Bars that are too thin to be seen are made wider than their place, which scrolls; points of a line need less.
+  const wide = markOf(spec) === "arc" ? Math.min(width, 460) : Math.min(LARGEST, Math.max(width, 60 + valuesOf(spec, x).length * (markOf(spec) === "bar" ? 9 : 5)));
   spec["width"] ??= wide;
-  spec["height"] ??= isDiscrete(y) ? { step: 24 } : 260;
+  const lines = Math.max(1, ...valuesOf(spec, y).map((text) => [linesOf(text, roomFor(width))].flat().length));
+  if (y && lines > 1 && y["axis"] !== null) y["axis"] = { labelExpr: `${LINES}(datum.label, ${roomFor(width)})`, ...(y["axis"] as object | undefined) };
+  spec["height"] ??= isDiscrete(y) ? { step: 10 + 14 * lines } : 260;
   spec["autosize"] ??= { type: "fit-x", contains: "padding" };
   return spec;
+}
+
+/** Pixels for a name on the left. */
+const roomFor = (width: number) => Math.round(Math.min(260, width * 0.4));
+
+export const LINES = "columnLines";
+
+const MOST_LINES = 4;
+
+/** A text in lines of so many pixels, at most four. */
+export function linesOf(text: string, room: number): string | string[] {
+  const lines: string[] = [];
+  for (const word of text.split(/(?<=[\s\u2e80-\uffff/-])/u)) {
+    const line = `${lines.at(-1) ?? ""}${word}`;
+    if (lines.length && (lines.length === MOST_LINES || widthOf(line.trimEnd()) <= room)) lines[lines.length - 1] = line;
+    else lines.push(word);
+  }
+  return lines.length > 1 ? lines.map((line) => line.trimEnd()) : text;
 }
 
 const encodingOf = (spec: Spec) => (spec["encoding"] ?? {}) as Record<string, Channel>;
 const isDiscrete = (channel: Channel | undefined) => channel?.type === "nominal" || channel?.type === "ordinal";
 
-function isArc(spec: Spec): boolean {
+function markOf(spec: Spec): string | undefined {
   const mark = spec["mark"] as string | { type?: string } | undefined;
-  return (typeof mark === "string" ? mark : mark?.type) === "arc";
+  return typeof mark === "string" ? mark : mark?.type;
 }
 
 /** The different values of a column that stand along an axis or in a legend. */
@@ -72,7 +93,7 @@ export function configOf(spec: Spec, place: number, paint: Paint) {
   const many = valuesOf(spec, color).length;
   const legend = narrow
     ? { orient: "bottom", symbolDirection: "vertical", gradientDirection: "horizontal", gradientLength: 160, columns: many > 3 ? 2 : 1, labelLimit: width / 2 - 40, titleLimit: width - 20 }
-    : { labelLimit: 150, titleLimit: 170 };
+    : { labelLimit: 220, titleLimit: 220 };
   return {
     font: getComputedStyle(document.documentElement).getPropertyValue("--sans").trim(),
     background: "transparent",
@@ -85,6 +106,7 @@ export function configOf(spec: Spec, place: number, paint: Paint) {
     point: { filled: true, size: 45, opacity: 0.9 },
     range: { category: colors, ramp: RAMP, heatmap: RAMP },
     axis: { ...text, domainColor: paint("--control"), tickColor: paint("--control"), gridColor: paint("--line"), labelLimit: narrow ? 100 : 170, titleLimit: width - 40 },
+    axisYDiscrete: { labelLimit: roomFor(width) },
     // Above the axis and upright: Chinese is hard to read on its side.
     axisY: { titleAngle: 0, titleAlign: "left", titleAnchor: "end", titleBaseline: "bottom", titleX: 0, titleY: -9 },
     axisXDiscrete: angle(valuesOf(spec, x), width),
@@ -99,10 +121,8 @@ const RAMP = ["#5fb3a4", "#4a86c8", "#8a63d2"];
 function angle(columns: readonly string[], width: number) {
   const each = (width - 70) / Math.max(1, columns.length);
   if (Math.max(0, ...columns.map(widthOf)) < each - 4) return { labelAngle: 0 };
-  return { labelAngle: each < 20 ? -90 : -45, labelLimit: 110, labelOverlap: each < 13 ? "parity" : false };
+  return { labelAngle: each < 20 ? -90 : -45, labelLimit: 160, labelOverlap: each < 13 ? "parity" : false };
 }
-
-const widthOf = (text: string) => [...text].reduce((sum, one) => sum + (one > "\u2e7f" ? 12.5 : 7), 0);
 
 /** Numbers, months and days as a language writes them. */
 export function vegaLocale(locale: string) {

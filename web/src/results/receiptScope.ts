@@ -3,6 +3,7 @@ import type { QueryResult } from "./result";
 
 /** What stands around an answer. */
 export interface Scope {
+  readonly threadId: string;
   /** The results that it may speak of. */
   readonly results: readonly QueryResult[];
   /** Those of them that stand below it as cards. */
@@ -11,6 +12,6 @@ export interface Scope {
   readonly reads: boolean;
 }
 
-export const ReceiptScope = createContext<Scope>({ results: [], shown: [], reads: false });
+export const ReceiptScope = createContext<Scope>({ threadId: "", results: [], shown: [], reads: false });
 
 export const useScope = () => useContext(ReceiptScope);

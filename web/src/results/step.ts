@@ -36,15 +36,19 @@ export interface Card {
 }
 
 /**
- * The cards of a turn: queries that have a chart, that the answer cites, or, if there are none, the last one. Queries
- * that only led there are among the steps.
+ * The cards of a turn: queries that have a chart, that the answer cites, or, if there are none, the last one that found
+ * rows. Queries that only led there are among the steps. The demo model cites what it found in its first sentence, and
+ * below that what it counted besides; a refusal cites nothing.
  */
-export function cardsOf(steps: readonly Step[], answer: string): Card[] {
+export function cardsOf(steps: readonly Step[], text: string, model = ""): Card[] {
+  const isDemo = model === "demo";
+  const answer = isDemo ? (text.split("\n\n", 1)[0] ?? "") : text;
   const queries = steps.filter((step) => resultOf(step) !== null);
   const charts = steps.filter((step) => step.chart && step.status === "ok");
   const cited = new Set(labelsIn(answer));
   const shown = queries.filter((step) => chartsOf(step, charts).length || (step.query !== undefined && cited.has(step.query)));
-  const cards = (shown.length ? shown : queries.slice(-1)).map((step) => ({ step, charts: chartsOf(step, charts) }));
+  const last = isDemo ? [] : queries.slice(-1).filter(({ rows }) => rows?.length);
+  const cards = (shown.length ? shown : last).map((step) => ({ step, charts: chartsOf(step, charts) }));
   const placed = new Set(cards.flatMap((card) => card.charts));
   // A chart of an earlier turn's query stands by itself.
   return [...cards, ...charts.filter((chart) => !placed.has(chart)).map((step) => ({ step, charts: [step] }))];

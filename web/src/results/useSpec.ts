@@ -1,8 +1,9 @@
 import { type QueryClient, queryOptions, useQuery } from "@tanstack/react-query";
 import * as api from "../api/results";
 import { type ChartChoice, MOST_DRAWN } from "./choices";
-import { type Spec, specOf } from "./forms";
+import type { Spec } from "./forms";
 import type { QueryResult, Row } from "./result";
+import { specOf } from "./spec";
 
 /** The specification of a chart with its rows. What was asked for once is not asked for again. */
 export function specQuery(threadId: string, result: QueryResult | null, { step, spec, form, key }: ChartChoice) {

@@ -2,7 +2,7 @@
 
 import type { SharedConversation, SharedMessage, SharedRun } from "../api/shares";
 import type { MessageView, RunView } from "../api/types";
-import { withRows } from "../results/forms";
+import { withRows } from "../results/spec";
 import { resultOf } from "../results/step";
 import { conversationOf } from "../stream/history";
 import { chartedQuery } from "../stream/steps";

@@ -91,8 +91,6 @@ export const chat = {
   "chat.again": "Again",
   "chat.editedBy": "Query edited by {user}",
   "chat.editedByYou": "Query edited by you",
-  "chat.demo": "demo model",
-  "chat.demoHint": "Rule-based: no language model is at work.",
   "chat.tokens": "{input} tokens in, {output} out",
   "chat.agentWaits": "{agent} waits for approval: {label}",
   "chat.decideThere": "Go there to decide",

@@ -37,7 +37,7 @@ export const shell = {
   "shell.assistant": "Answers anything, and can remember things.",
   "shell.askedIn": "Asked in “{label}”",
   "shell.demo": "demo model",
-  "shell.demoHint": "The demo model is rule-based: no language model is at work.",
+  "shell.demoHint": "Rules answer here: no language model is at work.",
   "shell.connect": "Connect a model",
   "shell.tokens": "{n} tokens",
   "shell.tokensExactly": "{n} tokens, as providers counted them",

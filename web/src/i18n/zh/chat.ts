@@ -91,8 +91,6 @@ export const chat: Record<keyof typeof en, string> = {
   "chat.again": "重新回答",
   "chat.editedBy": "查询由 {user} 修改",
   "chat.editedByYou": "查询由你修改",
-  "chat.demo": "演示模型",
-  "chat.demoHint": "基于规则，没有使用语言模型。",
   "chat.tokens": "输入 {input} 个 token，输出 {output} 个",
   "chat.agentWaits": "{agent} 正在等待批准：{label}",
   "chat.decideThere": "前往批准",

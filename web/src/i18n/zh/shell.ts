@@ -37,7 +37,7 @@ export const shell: Record<keyof typeof en, string> = {
   "shell.assistant": "有问必答，并能记住事情。",
   "shell.askedIn": "来自“{label}”",
   "shell.demo": "演示模型",
-  "shell.demoHint": "演示模型基于规则，没有使用语言模型。",
+  "shell.demoHint": "这里按规则回答，没有使用语言模型。",
   "shell.connect": "连接模型",
   "shell.tokens": "{n} 个 token",
   "shell.tokensExactly": "{n} 个 token，由模型提供方统计",

@@ -1,0 +1,152 @@
+"""Answers that begin with what was found, results in the view that fits them, and charts changed on the page."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from tests.web.conftest import looked_at
+from tests.web.looking import ask
+from tests.web.test_results import asked, card
+
+pytestmark = pytest.mark.browser
+
+SCHEMES = ("light", "dark")
+DEMO = {"model": "demo"}
+FOUND = {
+    "en": (
+        "How many launches were there per year?",
+        ("1990–2025: ", " launches a year"),
+        "How many rockets are there?",
+        "There are 41 rockets",
+        "List the agencies founded after 2000",
+        "Found 6 agencies",
+        "What is the meaning of life?",
+        "I cannot answer this.",
+        "Chart",
+    ),
+    "zh-CN": (
+        "每年的发射次数",
+        ("1990–2025 年：每年 launches 数 ", " 年最多"),
+        "有多少运载火箭？",
+        "共有 41 个运载火箭",
+        "2000年以后成立的机构有哪些？",
+        "找到 ",
+        "人生的意义是什么？",
+        "我无法回答这个问题。",
+        "图表",
+    ),
+}
+
+
+def answer(tab: Any, number: int) -> Any:
+    found = tab.locator("article").nth(number)
+    found.locator("[data-answer]").wait_for()
+    found.get_by_role("button", name="Copy" if found.page.locator("html[lang=en]").count() else "复制").first.wait_for()
+    return found
+
+
+@pytest.mark.parametrize(("locale", "width"), [("en", 1280), ("zh-CN", 1280), ("zh-CN", 390)])
+def test_an_answer_begins_with_what_was_found_and_shows_it_as_it_is(
+    serve: Any, open_page: Any, locale: str, width: int
+) -> None:
+    series, ranges, count, counted, few, listed, odd, refused, chart = FOUND[locale]
+    tab = open_page(serve(None, **DEMO), locale=locale, width=width)
+    name = f"findings-{width}-{locale[:2]}"
+
+    ask(tab, series)
+    first = answer(tab, 0)
+    begun = first.locator("[data-answer] p").first.inner_text()
+    assert all(each in begun for each in ranges), begun
+    assert begun.startswith(ranges[0])
+    first.locator("svg .mark-line path").first.wait_for()
+    assert first.get_by_role("tab", name=chart).get_attribute("aria-selected") == "true"
+    assert first.locator("[data-answer] table").count() == 0
+    for scheme in SCHEMES:
+        tab.emulate_media(color_scheme=scheme)
+        looked_at(tab, f"{name}-series-{scheme}")
+    tab.emulate_media(color_scheme="light")
+
+    ask(tab, count)
+    second = answer(tab, 1)
+    assert second.locator("[data-answer] p").first.inner_text().startswith(counted)
+    assert second.locator("section b").first.inner_text() == "41"
+    assert second.locator("section table").count() == 0
+
+    ask(tab, few)
+    third = answer(tab, 2)
+    assert third.locator("[data-answer] p").first.inner_text().startswith(listed)
+    third.locator("section td").first.wait_for()
+    box = third.locator("section").first.bounding_box()
+    if width > 760:
+        assert box["width"] < 700
+    looked_at(tab, f"{name}-few")
+
+    ask(tab, odd)
+    last = answer(tab, 3)
+    assert last.locator("[data-answer] p").first.inner_text().startswith(refused)
+    assert last.locator("section").count() == 0
+    assert last.locator("ul button").count() == 3
+    looked_at(tab, f"{name}-refused")
+    said = tab.locator("body").inner_text()
+    assert said.count("demo model" if locale == "en" else "演示模型") == 1, said
+
+
+SOLD = (
+    "SELECT 'Books and other printed matter, new and used' AS category, 'North' AS region, 10 AS sold, 4 AS sent "
+    "UNION ALL SELECT 'Toys', 'North', 30, 20 UNION ALL SELECT 'Toys', 'South', 25, 12 "
+    "UNION ALL SELECT 'Food', 'South', 40, 39"
+)
+EDITING = {
+    "en": ("Chart", "Edit the chart", "Change the chart", "Type", "Series", "Stacking", "Order", "Title"),
+    "zh-CN": ("图表", "修改图表", "修改图表", "类型", "系列", "堆叠", "排序", "标题"),
+}
+ENDING = {"en": ("added up", "Done", "Reset", "Edited"), "zh-CN": ("相加", "完成", "还原", "已修改")}
+FOOD_FIRST = """() => {
+    const names = [...document.querySelectorAll('svg .role-axis-label text')].map((each) => each.textContent);
+    return names.includes('Food') && names.indexOf('Food') < names.indexOf('Toys');
+}"""
+
+
+@pytest.mark.parametrize(("locale", "width"), [("en", 1280), ("zh-CN", 390)])
+def test_a_chart_is_changed_on_the_page_and_kept(serve: Any, open_page: Any, locale: str, width: int) -> None:
+    chart, edit, group, kind, series, stacking, order, title = EDITING[locale]
+    added, done, reset, edited = ENDING[locale]
+    running = serve(asked(SOLD))
+    thread = running.answer("What was sold?")["thread_id"]
+    tab = open_page(running, f"/c/{thread}", locale=locale, width=width)
+    result = card(tab)
+    result.get_by_role("tab", name=chart).click()
+    bars = result.locator("svg .mark-rect path")
+    bars.nth(3).wait_for()
+    shown = result.locator("svg text").all_text_contents()
+    assert any("used" in each for each in shown) and not any("…" in each for each in shown), shown
+
+    result.get_by_role("button", name=edit, exact=True).click()
+    editor = result.get_by_role("group", name=group)
+    editor.get_by_label(series).select_option("")
+    editor.get_by_text(added).wait_for()
+    bars.nth(2).wait_for()
+    editor.get_by_label(order).select_option("least")
+    result.locator("svg text", has_text="Toys").first.wait_for()
+    tab.wait_for_function(FOOD_FIRST)
+    editor.get_by_label(series).select_option(label="region")
+    editor.get_by_label(stacking).select_option("normalize")
+    result.locator("svg text", has_text="100%").first.wait_for()
+    editor.get_by_label(title).fill("Sold by kind")
+    result.get_by_role("heading", name="Sold by kind").wait_for()
+    for scheme in SCHEMES:
+        tab.emulate_media(color_scheme=scheme)
+        looked_at(tab, f"chart-edit-{width}-{locale[:2]}-{scheme}")
+    editor.get_by_label(kind).select_option("line")
+    result.locator("svg .mark-line path").first.wait_for()
+    editor.get_by_role("button", name=done).click()
+
+    tab.reload()
+    result = card(tab)
+    result.locator("svg .mark-line path").first.wait_for()
+    assert result.get_by_role("button", name=edited).get_attribute("aria-pressed") == "true"
+    result.get_by_role("button", name=edit, exact=True).click()
+    result.get_by_role("button", name=reset).click()
+    result.locator("svg .mark-rect path").nth(3).wait_for()
+    assert result.get_by_role("button", name=edited).count() == 0
