@@ -180,3 +180,73 @@ def test_code_is_coloured_and_copied_and_formulas_are_set(
         "what cannot be read is shown as written"
     )
     looked_at(page, f"reading-rich-{locale}-{scheme}")
+
+
+NAMES = {"en": "How many rockets are there?", "zh-CN": "有多少枚火箭？"}
+EXPORTS = {
+    "en": ("Save as Markdown", "Save as Markdown, with steps"),
+    "zh-CN": ("保存为 Markdown", "保存为 Markdown，含步骤"),
+}
+MENU = {"en": "More", "zh-CN": "更多"}
+COPIED = {"en": "Copied", "zh-CN": "已复制"}
+CONTROLS = {
+    "en": ("Copy", "Again", "Edit", "More", "Copy code"),
+    "zh-CN": ("复制", "重新回答", "修改", "更多", "复制代码"),
+}
+TABLE = "| name | n |\n|---|--:|\n| A | 1 |\n| B | 2 |"
+
+
+@pytest.mark.parametrize("locale", ["en", "zh-CN"])
+def test_a_conversation_is_saved_under_its_question_and_an_answer_is_copied_as_rich_text(
+    serve: Any, open_page: OpenPage, locale: str
+) -> None:
+    told = f"There are **41** [q1], so $n^2$:\n\n{TABLE}\n\n[more](https://example.org) <b>no</b> ![x](https://example.org/x.png)"
+    running = serve([COUNT, {"finish": told}])
+    thread = running.answer(NAMES[locale])["thread_id"]
+    page = open_page(
+        running, f"/c/{thread}", locale=locale, permissions=["clipboard-read", "clipboard-write"], accept_downloads=True
+    )
+    page.get_by_role("button", name=COPY[locale], exact=True).wait_for()
+    texts = []
+    for item in EXPORTS[locale]:
+        page.locator("main > header").get_by_role("button", name=MENU[locale]).click()
+        with page.expect_download() as saved:
+            page.get_by_role("menuitem", name=item, exact=True).click()
+        assert saved.value.suggested_filename == f"{NAMES[locale].rstrip('?')}.md"
+        texts.append(saved.value.path().read_text("utf-8"))
+    short, whole = texts
+    assert short.startswith(f"# {NAMES[locale]}\n\n## {NAMES[locale]}\n\nThere are **41**, so")
+    assert "run_sql" not in short and "[q1]" not in short
+    assert "run_sql" in whole and "> Count." in whole and "[q1]" in whole
+
+    page.get_by_role("button", name=COPY[locale], exact=True).click()
+    page.get_by_role("button", name=COPIED[locale], exact=True).wait_for()
+    html, plain = page.evaluate("""async () => {
+        const [item] = await navigator.clipboard.read();
+        return Promise.all(['text/html', 'text/plain'].map(async (type) => (await item.getType(type)).text()));
+    }""")
+    assert plain == told
+    for part in ("<strong>41</strong>", '<table border="1"', '<td align="right">1', ">more</a>", "<msup>"):
+        assert part in html, html
+    for part in ("[q1]", "<b>", "<img", "<button"):
+        assert part not in html, html
+
+
+@pytest.mark.parametrize("locale", ["en", "zh-CN"])
+def test_paper_has_what_was_said_and_no_controls(serve: Any, open_page: OpenPage, locale: str) -> None:
+    running = serve([COUNT, {"finish": f"There are **41** [q1].\n\n{fenced('sql', SQL * 20)}\n\n{TABLE}"}])
+    thread = running.answer(NAMES[locale])["thread_id"]
+    page = open_page(running, f"/c/{thread}", locale=locale, color_scheme="dark")
+    page.locator("[data-answer] pre span").first.wait_for()
+    settled(page)
+    page.emulate_media(media="print")
+    looked_at(page, f"reading-print-{locale}")
+    for name in CONTROLS[locale]:
+        buttons = page.locator("main").get_by_role("button", name=name, exact=True, include_hidden=True)
+        assert buttons.filter(visible=True).count() == 0, name
+    assert page.get_by_role("navigation").filter(visible=True).count() == 0
+    code = page.locator("[data-answer] pre")
+    assert code.evaluate("node => node.scrollHeight - node.clientHeight") <= 1, "all of it is on paper"
+    assert page.evaluate("document.documentElement.scrollWidth") <= 1280
+    paper = page.evaluate("getComputedStyle(document.querySelector('[data-answer] p')).color")
+    assert max(int(each) for each in paper.removeprefix("rgb(").rstrip(")").split(",")) < 100, "dark on white"

@@ -10,22 +10,41 @@ from longthread.model.entry import Entry
 from longthread.model.thread import Thread
 
 
-def markdown(thread: Thread, entries: Sequence[Entry], *, has_others: bool = False) -> str:
-    """The messages and calls of a branch, without results; what is said beside a call is a quote, and no answer. If the
-    thread `has_others`, it says which branch this is."""
+def markdown(thread: Thread, entries: Sequence[Entry], *, details: bool = False, has_others: bool = False) -> str:
+    """The questions and answers of a branch. With `details` also its calls, without results, what is said beside a
+    call, as a quote, the labels of queries, and, if the thread `has_others`, which branch this is."""
     parts = [f"# {thread.title or thread.id}\n"]
     if has_others and entries:
         parts.append(f"\n*The chosen branch, up to the message {entries[-1].id}. Other branches are left out.*\n")
     for entry in entries:
         if entry.role == "user":
             parts.append(f"\n## {entry.text}\n")
-        elif entry.role == "assistant" and entry.text.strip():
-            parts.append(f"\n{_quoted(entry.text) if entry.tool_calls else entry.text}\n")
-        for call in entry.tool_calls:
-            sql = call.args.get("sql")
-            shown = f"```sql\n{sql}\n```" if sql else f"`{json.dumps(dict(call.args), ensure_ascii=False)}`"
-            parts.append(f"\n*{call.name}*\n\n{shown}\n")
+        elif details:
+            parts += _detailed(entry)
+        elif entry.role == "assistant" and not entry.tool_calls and entry.text.strip():
+            parts.append(f"\n{_unlabelled(entry.text)}\n")
     return "".join(parts)
+
+
+def _detailed(entry: Entry) -> list[str]:
+    """What a model said and called."""
+    parts = []
+    if entry.role == "assistant" and entry.text.strip():
+        parts.append(f"\n{_quoted(entry.text) if entry.tool_calls else entry.text}\n")
+    for call in entry.tool_calls:
+        sql = call.args.get("sql")
+        shown = f"```sql\n{sql}\n```" if sql else f"`{json.dumps(dict(call.args), ensure_ascii=False)}`"
+        parts.append(f"\n*{call.name}*\n\n{shown}\n")
+    return parts
+
+
+_LABELS = r"\s?\[q\d+(?:\s*,\s*q\d+)*\](?!\()"
+_LABELS_OR_CODE = re.compile(rf"(^ {{0,3}}```.*?(?:^ {{0,3}}```|\Z)|`[^`\n]*`)|{_LABELS}", re.DOTALL | re.MULTILINE)
+
+
+def _unlabelled(text: str) -> str:
+    """An answer without the labels of its queries, which name what is not there. Code keeps what looks like one."""
+    return _LABELS_OR_CODE.sub(lambda found: found[1] or "", text)
 
 
 def _quoted(text: str) -> str:
@@ -34,7 +53,7 @@ def _quoted(text: str) -> str:
 
 _RULES = (
     (re.compile(r"^ {0,3}(?:```|~~~).*$|^ *\|[ :|-]+$|^ {0,3}(?:#{1,6} |> ?)|^ *[-*+] ", re.MULTILINE), ""),
-    (re.compile(r"\s?\[q\d+(?:\s*,\s*q\d+)*\](?!\()"), ""),  # labels of queries
+    (re.compile(_LABELS), ""),  # of queries
     (re.compile(r"!?\[([^\[\]\n]{1,300})\]\([^()\s]{0,500}\)"), r"\1"),
     (re.compile(r"(\*\*|~~|\b__)(?=\S)([^\n]{1,500}?)(?<=\S)\1"), r"\2"),
     (re.compile(r"(\*|\b_)(?=[^\s*_])([^*_\n]{1,500}?)(?<=\S)\1(?!\w)"), r"\2"),

@@ -7,6 +7,7 @@ import json
 import sqlite3
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import openpyxl
 import pytest
@@ -113,7 +114,7 @@ def test_a_result_that_the_step_does_not_keep_whole_is_read_again(serve: Any) ->
     assert card["result"]["total"] > len(card["result"]["rows"]) > 100, "of a card there is more than of a step"
     assert card["error"] is None
     sheet = running.client.get(f"{path}/cards/{card['id']}/file", params={"format": "xlsx"})
-    assert 'filename="result.xlsx"' in sheet.headers["content-disposition"]
+    assert sheet.headers["content-disposition"].endswith(f"filename*=UTF-8''{quote(card['title'])}.xlsx")
     rows = list(openpyxl.load_workbook(io.BytesIO(sheet.content)).active.values)
     assert (rows[0][0], len(rows)) == ("id", card["result"]["total"] + 1)
 

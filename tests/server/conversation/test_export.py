@@ -17,8 +17,8 @@ SQL = "SELECT 40 + 2 AS n"
 SCRIPT = [{"thought": "Count.", "action": "run_sql", "args": {"sql": SQL}}, {"finish": "It is 42 [q1]."}]
 
 
-def export(running: Any, thread: str, format_: str) -> Any:
-    answer = running.client.get(f"/api/conversations/{thread}/export", params={"format": format_})
+def export(running: Any, thread: str, format_: str, **options: Any) -> Any:
+    answer = running.client.get(f"/api/conversations/{thread}/export", params={"format": format_, **options})
     assert answer.status_code == 200, answer.text
     named = (
         f"attachment; filename=\"conversation.{format_}\"; filename*=UTF-8''%E5%A4%9A%E5%B0%91%20How%20many.{format_}"
@@ -32,13 +32,14 @@ def test_a_conversation_is_exported_to_read_and_as_data(serve: Any) -> None:
     thread = running.answer("多少/How many?")["thread_id"]
     running.client.post(f"/api/conversations/{thread}/messages/{running.history(thread)['messages'][1]['id']}/again")
     assert running.client.get(running.history(thread)["run"]["events"]).status_code in {200, 204}
-    text = export(running, thread, "md").text
+    assert export(running, thread, "md").text == "# 多少/How many?\n\n## 多少/How many?\n\nIt is 42.\n"
+    text = export(running, thread, "md", details=True).text
     assert text.count("## 多少/How many?") == 1
     assert "\n> Count.\n" in text and "\nIt is 42 [q1].\n" in text
     end = running.history(thread)["messages"][-1]["id"]
     assert f"*The chosen branch, up to the message {end}. Other branches are left out.*" in text
     alone = running.answer("多少/How many?")["thread_id"]
-    assert "branch" not in export(running, alone, "md").text
+    assert "branch" not in export(running, alone, "md", details=True).text
     assert f"```sql\n{SQL}\n```" in text and text.count("It is 42 [q1].") == 1
     assert export(running, thread, "json").json() == running.history(thread)
 

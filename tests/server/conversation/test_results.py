@@ -18,9 +18,9 @@ MANY = """WITH RECURSIVE t(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM t WHERE n
 SELECT n, 9007199254740990 + n AS big, CASE WHEN n % 2 THEN NULL ELSE '' END AS part, n % 3 AS third FROM t"""
 
 
-def asked(running: Any) -> tuple[str, int]:
+def asked(running: Any, question: str = "How many?") -> tuple[str, int]:
     """The thread, and the step that ran a query."""
-    done = running.answer("How many?")
+    done = running.answer(question)
     [step] = running.history(done["thread_id"])["steps"][done["run_id"]]
     return done["thread_id"], step["step"]
 
@@ -71,9 +71,11 @@ def test_the_rows_that_no_step_keeps_are_asked_for_again(serve: Any) -> None:
 
 def test_all_rows_are_a_file(serve: Any) -> None:
     running = serve(script(MANY))
-    thread, step = asked(running)
+    thread, step = asked(running, "多少？")
     made = file(running, thread, step, "csv")
-    assert made.headers["content-disposition"] == f'attachment; filename="result-{step}.csv"'
+    assert made.headers["content-disposition"] == (
+        f"attachment; filename=\"result-{step}.csv\"; filename*=UTF-8''%E5%A4%9A%E5%B0%91%EF%BC%9F%20q1.csv"
+    ), "it has the question's name"
     assert made.headers["longthread-rerun"] == "true"
     text = made.content.decode("utf-8-sig")
     assert text.splitlines()[:3] == ["n,big,part,third", "1,9007199254740991,,1", '2,9007199254740992,"",2']

@@ -23,4 +23,6 @@ export const remove = (id: string, seconds: number, memories: "keep" | "delete")
   request<void>("DELETE", at(id, query({ undo_seconds: seconds, memories })));
 export const restore = (id: string) => post<ConversationView>(at(id, "/restore"));
 export const usage = (id: string, signal?: AbortSignal) => get<UsageView>(at(id, "/usage"), signal);
-export const exportPath = (id: string, format: "md" | "json" | "jsonl") => at(id, `/export${query({ format })}`);
+/** `details` is Markdown with the steps, too. */
+export const exportPath = (id: string, format: "md" | "details" | "json" | "jsonl") =>
+  at(id, `/export${query(format === "details" ? { format: "md", details: true } : { format })}`);

@@ -7,8 +7,8 @@ import type { Run, Turn } from "../stream/types";
 import { BranchPager } from "./BranchPager";
 import styles from "./Footer.module.css";
 import * as actions from "./actions";
+import { copyAnswer } from "./clipboard";
 import { useIsDemo } from "./model";
-import { copyText } from "./clipboard";
 
 interface FooterProps {
   /** Null where it is only read. */
@@ -46,7 +46,7 @@ function Copy({ text }: { text: string }) {
   const t = useT();
   const [copied, setCopied] = useState(false);
   const copy = async () => {
-    await copyText(text);
+    await copyAnswer(text);
     setCopied(true);
     setTimeout(() => setCopied(false), 2000);
   };

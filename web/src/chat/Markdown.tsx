@@ -36,12 +36,13 @@ export const Markdown = memo(function Markdown({ text, plugins = NO_PLUGINS, com
 type Formulas = typeof import("./formulas");
 /** Seldom another sign: what reads formulas comes with the first text that has this. */
 const MAY_HAVE = /\\[([]|\$\$|\$[^\s\d$][^$\n]*\$|\$[^$\n]*[\\^_=][^$\n]*\$/;
+export const mayHaveFormulas = (text: string): boolean => MAY_HAVE.test(text);
 let known: Formulas | null = null;
 
 /** What reads the formulas of a text; null where it has none, and until the code has come. */
 function useFormulas(text: string): Formulas | null {
   const [found, setFound] = useState(known);
-  const wanted = useMemo(() => MAY_HAVE.test(text), [text]);
+  const wanted = useMemo(() => mayHaveFormulas(text), [text]);
   useEffect(() => {
     if (wanted && !found) void import("./formulas").then((formulas) => setFound((known = formulas)));
   }, [wanted, found]);

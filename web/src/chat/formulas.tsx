@@ -2,7 +2,7 @@
 
 import { renderToString } from "katex";
 import "katex/dist/katex.min.css";
-import { useLayoutEffect, useMemo, useRef } from "react";
+import { type ReactNode, useLayoutEffect, useMemo, useRef } from "react";
 import type { Components } from "react-markdown";
 import styles from "./formulas.module.css";
 import { DISPLAY, INLINE } from "./markFormulas";
@@ -22,7 +22,7 @@ const MOST_EXPANDED = 500;
 /** A formula; what KaTeX cannot read is shown as it is written. */
 export function Formula({ tex, display }: FormulaProps) {
   const place = useRef<HTMLSpanElement>(null);
-  const html = useMemo(() => htmlOf(tex, display), [tex, display]);
+  const html = useMemo(() => htmlOf(tex, display, "htmlAndMathml"), [tex, display]);
   useLayoutEffect(() => {
     if (place.current && html !== null) put(place.current, html);
   }, [html]);
@@ -30,9 +30,9 @@ export function Formula({ tex, display }: FormulaProps) {
   return <span ref={place} data-formula={tex} className={display ? styles["display"] : undefined} {...(display ? { tabIndex: 0 } : {})} />;
 }
 
-function htmlOf(tex: string, displayMode: boolean): string | null {
+function htmlOf(tex: string, displayMode: boolean, output: "htmlAndMathml" | "mathml"): string | null {
   try {
-    return renderToString(tex, { displayMode, throwOnError: true, strict: "ignore", trust: false, maxSize: LARGEST, maxExpand: MOST_EXPANDED });
+    return renderToString(tex, { displayMode, output, throwOnError: true, strict: "ignore", trust: false, maxSize: LARGEST, maxExpand: MOST_EXPANDED });
   } catch {
     return null;
   }
@@ -47,11 +47,19 @@ function put(place: HTMLElement, html: string) {
   }
 }
 
-/** For react-markdown: code that `markFormulas` has marked is a formula. */
-export const formulaComponents: Components = {
+/** For react-markdown: code that `markFormulas` has marked is a formula, drawn by `Shown`. */
+const componentsWith = (Shown: (formula: FormulaProps) => ReactNode): Components => ({
   code: ({ className, children }) => {
     const text = typeof children === "string" ? children : "";
     const isDisplay = text.startsWith(DISPLAY);
-    return isDisplay || text.startsWith(INLINE) ? <Formula tex={text.slice(1)} display={isDisplay} /> : <code className={className}>{children}</code>;
+    return isDisplay || text.startsWith(INLINE) ? <Shown tex={text.slice(1)} display={isDisplay} /> : <code className={className}>{children}</code>;
   },
-};
+});
+
+export const formulaComponents = componentsWith(Formula);
+
+/** As MathML, which documents take. */
+export const mathmlComponents = componentsWith(({ tex, display }) => {
+  const html = htmlOf(tex, display, "mathml");
+  return html === null ? <code>{tex}</code> : <span dangerouslySetInnerHTML={{ __html: html }} />;
+});

@@ -13,7 +13,8 @@ interface Node {
 
 const parser = unified().use(remarkParse).use(readGfm).freeze();
 const BETWEEN: Record<string, string> = { root: "\n", list: "\n", listItem: "\n", blockquote: "\n", footnoteDefinition: "\n" };
-const LABELS = /\s*\[q\d+(?:\s*,\s*q\d+)*\]/g;
+/** Labels of queries, such as `[q1, q2]`. */
+export const LABELS = /\s*\[q\d+(?:\s*,\s*q\d+)*\]/g;
 
 export const plainText = (answer: string): string => said(parser.parse(answer) as Node).replace(LABELS, "").trim();
 

@@ -3,7 +3,7 @@ import type { Turn } from "../stream/types";
 import type { ColumnHandle } from "./Column";
 import type { ComposerHandle } from "./Composer";
 import { answerOf } from "./Turn";
-import { copyText } from "./clipboard";
+import { copyAnswer } from "./clipboard";
 
 interface Places {
   turns: readonly Turn[];
@@ -23,7 +23,7 @@ export function useThreadKeys({ turns, column, composer }: Places): void {
       else if (event.altKey && !mod && (event.key === "ArrowUp" || event.key === "ArrowDown")) column.current?.step(event.key === "ArrowUp" ? -1 : 1);
       else if (mod && event.shiftKey && event.key.toLowerCase() === "c") {
         const last = turns.map(answerOf).findLast(Boolean);
-        if (last) void copyText(last);
+        if (last) void copyAnswer(last);
       } else return;
       event.preventDefault();
     };

@@ -150,7 +150,7 @@ export function DeleteItem({ item }: { item: Pick<ConversationView, "id" | "labe
 /** The forms in which a conversation is saved. */
 export function ExportItems({ id }: { id: string }) {
   const t = useT();
-  return (["md", "json", "jsonl"] as const).map((format) => (
+  return (["md", "details", "json", "jsonl"] as const).map((format) => (
     <MenuLink key={format} icon="download" href={exportPath(id, format)} download>
       {t(`list.export.${format}`)}
     </MenuLink>

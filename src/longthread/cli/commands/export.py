@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, BinaryIO
@@ -44,6 +45,9 @@ def export(
         ExportFormat | None,
         typer.Option("--format", "-f", help="jsonl, for import; or md, to read. By default as FILE's name."),
     ] = None,
+    details: Annotated[
+        bool, typer.Option("--details", help="md: also calls, what was thought beside them, and ids.")
+    ] = False,
     force: Annotated[bool, typer.Option("--force", help="Replace FILE when it is there.")] = False,
     database: options.Database = None,
     read_only: options.ReadOnly = None,
@@ -54,6 +58,8 @@ def export(
     if not names and not everything:
         raise InvalidInput(reason="Name the conversations to export, or give --all.")
     chosen = format_ or (ExportFormat.MARKDOWN if to is not None and to.suffix.lower() == ".md" else ExportFormat.JSONL)
+    if details and chosen is not ExportFormat.MARKDOWN:
+        raise InvalidInput(reason="--details is for Markdown: give --format md, or leave it out. JSONL has everything.")
     settings = Settings.load(database=database, read_only=read_only)
 
     damaged: dict[str, str] = {}
@@ -62,7 +68,8 @@ def export(
     async def work() -> int:
         async with existing(settings) as store:
             with output(to, settings.database, force=force) as file:
-                return await _export(store, settings.user, file, names or [], chosen, damaged)
+                wanted = _Wanted(names or [], chosen, details)
+                return await _export(store, settings.user, file, wanted, damaged)
 
     count = run(work())
     if to is not None:
@@ -70,11 +77,19 @@ def export(
     leave_damaged("exported" if everything else "exported whole", damaged)
 
 
-async def _export(
-    store: Driver, user: str, file: BinaryIO, names: Sequence[str], chosen: ExportFormat, damaged: dict[str, str]
-) -> int:
+@dataclass(frozen=True, slots=True)
+class _Wanted:
+    """What is exported: the threads of these names, or all; `details` in Markdown."""
+
+    names: Sequence[str]
+    format: ExportFormat
+    details: bool
+
+
+async def _export(store: Driver, user: str, file: BinaryIO, wanted: _Wanted, damaged: dict[str, str]) -> int:
     """Export the threads of these names, or all of the user's, and say how many. Damaged ones are noted in
     `damaged`: where all are exported they are passed over, and one that is named is written as it is."""
+    names, chosen = wanted.names, wanted.format
     ids = [str(await find_thread(store, name, user=user)) for name in names]
     # One snapshot for all: the file holds what there was at one moment.
     async with store.reading() as tx:
@@ -99,7 +114,7 @@ async def _export(
                 try:
                     thread = await log.find_thread(tx, thread_id, user_id=user)
                     entries = await log.branch(tx, thread_id, thread.tip, limit=max(1, thread.entry_count))
-                    text = await branch_markdown(tx, thread, entries)
+                    text = await branch_markdown(tx, thread, entries, details=wanted.details)
                 except RowDamaged as error:
                     if names:
                         raise

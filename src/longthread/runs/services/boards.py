@@ -104,8 +104,8 @@ class Boards:
             await boards.save_result(tx, card, result)
             return await boards.find_card(tx, board_id, card_id)
 
-    async def write(self, board_id: str, card_id: str, to: BinaryIO, wanted: FileRequest, *, user_id: str) -> None:
-        """Write all rows of a card to a file. What the card does not keep is read from its source again.
+    async def write(self, board_id: str, card_id: str, to: BinaryIO, wanted: FileRequest, *, user_id: str) -> BoardCard:
+        """Write all rows of a card to a file, and return the card. What it does not keep is read from its source again.
 
         Raises:
             ResultTooLong: a sheet cannot hold the rows.
@@ -119,7 +119,7 @@ class Boards:
         told = formats_of(card)
         if is_whole(data):
             await asyncio.to_thread(write_file, wanted, told, data["columns"], data["rows"], to)
-            return
+            return card
         async with await self._open(board, card) as source:
             statement = await _bound(source, board, card)
             _, sql = await asyncio.to_thread(source.prepare, statement.shown, await source.schema(), statement.run)
@@ -132,6 +132,7 @@ class Boards:
                     rows.close()
 
             await source.work(work)
+        return card
 
     async def refresh_if_due(self, board_id: str) -> None:
         """Carry out a board's schedule, as the job that this process has claimed: refresh its cards if it is time, and

@@ -72,6 +72,11 @@ class KeptResult:
         """Whether the query can be run again: that of a tool in the catalog has values of its own."""
         return self.step.action in QUERIES and bool(self.sql)
 
+    @property
+    def runs_again(self) -> bool:
+        """Whether all rows are only in the database."""
+        return not self.whole and self.can_run
+
 
 @dataclass(frozen=True, slots=True)
 class FileRequest:
@@ -111,17 +116,18 @@ class Results:
             result = await source.work(lambda connection: read_page(connection, sql, limits, wanted))
         return ResultPage(kept.step, kept.sql, result, result.total, whole=True, rerun=True)
 
-    async def write(self, thread_id: str, index: int, to: BinaryIO, wanted: FileRequest, *, user_id: str) -> bool:
-        """Write all rows of the result of a step to a file. Return whether the query was run again.
+    async def write(self, thread_id: str, index: int, to: BinaryIO, wanted: FileRequest, *, user_id: str) -> KeptResult:
+        """Write all rows of the result of a step to a file, of those that it keeps or of the query, run again. Return
+        what it keeps.
 
         Raises:
             ResultTooLong: a sheet cannot hold the rows.
             and what `page` raises, but for a column.
         """
         kept = await self.kept(thread_id, index, user_id)
-        if kept.whole or not kept.can_run:
+        if not kept.runs_again:
             await asyncio.to_thread(write_file, wanted, kept.formats, kept.columns, kept.rows, to)
-            return False
+            return kept
         async with await self.open_source(kept, user_id) as source:
             _, sql = await asyncio.to_thread(source.prepare, kept.sql, await source.schema())
 
@@ -133,7 +139,7 @@ class Results:
                     rows.close()
 
             await source.work(work)
-        return True
+        return kept
 
     async def kept(self, thread_id: str, index: int, user_id: str) -> KeptResult:
         """Return what a step keeps of a result. Raises ThreadNotFound, or EntryNotFound: it has none."""

@@ -34,6 +34,7 @@ from longthread.server.boards.answers import (
     summary_of,
 )
 from longthread.server.fields import WHOLE, Name, PlainText
+from longthread.server.http.file_name import content_disposition
 from longthread.server.openapi import problems
 from longthread.server.paths import PathSegment
 from longthread.server.requests import NO_STORE
@@ -216,10 +217,10 @@ async def card_file(
     """All rows of a card, as a file. What the card does not keep is read from its source again."""
     with ExitStack() as stack:
         made = stack.enter_context(tempfile.TemporaryFile())
-        await served.analyst.boards.write(board_id, card_id, made, FileRequest(format_), user_id=user)
+        card = await served.analyst.boards.write(board_id, card_id, made, FileRequest(format_), user_id=user)
         made.seek(0)
         stack.pop_all()  # the answer closes it
-    headers = {**NO_STORE, "Content-Disposition": f'attachment; filename="result.{format_}"'}
+    headers = {**NO_STORE, "Content-Disposition": content_disposition(card.title, format_, unnamed="result")}
     return StreamingResponse(chunks(made), media_type=TYPES[format_], headers=headers)
 
 

@@ -1,1 +1,1 @@
-"""The HTTP server: a socket of ours, and what a client may take."""
+"""The HTTP server: a socket of ours, what a client may take, and the names of files."""

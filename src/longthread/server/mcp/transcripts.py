@@ -39,7 +39,7 @@ class Transcripts:
         async with self._store.reading() as tx:
             thread = await log.find_thread(tx, unquote(uri.removeprefix(PREFIX)), user_id=self._user)
             entries = await log.branch(tx, thread.id, thread.tip, limit=_ENTRIES)
-            text = await branch_markdown(tx, thread, entries)
+            text = await branch_markdown(tx, thread, entries, details=True)
         is_cut = bool(entries and entries[0].parent_seq) or len(text) > MOST_CHARS
         return f"(Only the end; the tool read_thread reads the rest.)\n\n{text[-MOST_CHARS:]}" if is_cut else text
 

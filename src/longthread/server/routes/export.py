@@ -4,19 +4,18 @@ from __future__ import annotations
 
 import asyncio
 import json
-import re
 import tempfile
 from collections.abc import AsyncIterator
 from contextlib import ExitStack
 from enum import StrEnum
 from typing import Annotated, Any, BinaryIO
-from urllib.parse import quote
 
 from fastapi import APIRouter, Query, Response
 from fastapi.responses import StreamingResponse
 
 from longthread.errors import ThreadNotFound
 from longthread.server.history import history
+from longthread.server.http.file_name import content_disposition
 from longthread.server.openapi import problems
 from longthread.server.paths import PathSegment
 from longthread.server.requests import NO_STORE
@@ -29,10 +28,6 @@ from longthread.store.transfer.markdown import branch_markdown
 router = APIRouter(prefix="/api", tags=["conversations"])
 
 _CHUNK = 2**16
-_NO_NAME = re.compile(r'[\x00-\x1f\x7f/\\:*?"<>|]')
-"""What a file's name may not have on some system."""
-_LONGEST_NAME = 60
-"""Characters of the name; in UTF-8 it must have room in 255 bytes."""
 
 
 class ConversationFormat(StrEnum):
@@ -68,33 +63,29 @@ async def export(
     user: Caller,
     thread_id: PathSegment,
     format_: Annotated[ConversationFormat, Query(alias="format")] = ConversationFormat.MARKDOWN,
+    details: bool = False,
 ) -> Response:
     """A conversation as a file: `md` and `json` have the chosen branch; `jsonl` has all that is kept of it and of those
-    below it, for `longthread import`."""
+    below it, for `longthread import`. `md` has questions and answers; with `details` also calls, thoughts and ids."""
     with ExitStack() as stack:
         made = stack.enter_context(tempfile.TemporaryFile())
         # One snapshot: the file holds what there was at one moment.
         async with served.analyst.store.reading() as tx:
-            title = await _write(tx, thread_id, format_, made, user)
+            title = await _write(tx, thread_id, format_, made, user, details=details)
         made.seek(0)
         stack.pop_all()  # the answer closes it
-    headers = {**NO_STORE, "Content-Disposition": _disposition(title, format_)}
+    headers = {**NO_STORE, "Content-Disposition": content_disposition(title, format_, unnamed="conversation")}
     return StreamingResponse(_chunks(made), media_type=_TYPES[format_], headers=headers)
 
 
-def _disposition(title: str | None, format_: ConversationFormat) -> str:
-    """The file has the conversation's name, as far as every system takes it; older clients read the first one."""
-    name = " ".join(_NO_NAME.sub(" ", title or "").split())[:_LONGEST_NAME].strip(". ") or "conversation"
-    whole = quote(f"{name}.{format_}", safe="", errors="replace")
-    return f"attachment; filename=\"conversation.{format_}\"; filename*=UTF-8''{whole}"
-
-
-async def _write(tx: Transaction, thread_id: str, format_: ConversationFormat, to: BinaryIO, user: str) -> str | None:
+async def _write(
+    tx: Transaction, thread_id: str, format_: ConversationFormat, to: BinaryIO, user: str, *, details: bool
+) -> str | None:
     """Write the file. Returns the conversation's title."""
     thread = await log.find_thread(tx, thread_id, user_id=user)
     if format_ is ConversationFormat.MARKDOWN:
         entries = await log.branch(tx, thread_id, thread.tip, limit=max(1, thread.entry_count)) if thread.tip else []
-        to.write((await branch_markdown(tx, thread, entries)).encode())
+        to.write((await branch_markdown(tx, thread, entries, details=details)).encode())
     elif format_ is ConversationFormat.JSON:
         whole = await history(tx, thread_id, user_id=user, limit=max(1, thread.entry_count))
         to.write(json.dumps(whole, ensure_ascii=False, indent=1).encode())

@@ -23,6 +23,7 @@ from longthread.errors import (
 from longthread.runs.services.results import FileRequest
 from longthread.server.answers import ResultRows
 from longthread.server.fields import PlainText
+from longthread.server.http.file_name import content_disposition
 from longthread.server.openapi import problems
 from longthread.server.paths import PathSegment
 from longthread.server.requests import NO_STORE
@@ -104,13 +105,14 @@ async def file(
     wanted = FileRequest(format_, formats_of_json(formats), shown)
     with ExitStack() as stack:
         made = stack.enter_context(tempfile.TemporaryFile())
-        rerun = await served.analyst.results.write(thread_id, index, made, wanted, user_id=user)
+        kept = await served.analyst.results.write(thread_id, index, made, wanted, user_id=user)
         made.seek(0)
         stack.pop_all()  # the answer closes it
+    label = str(kept.data.get("query") or "")
     headers = {
         **NO_STORE,
-        "Content-Disposition": f'attachment; filename="result-{index}.{format_}"',
-        "Longthread-Rerun": str(rerun).lower(),
+        "Content-Disposition": content_disposition(kept.run.question, format_, unnamed=f"result-{index}", label=label),
+        "Longthread-Rerun": str(kept.runs_again).lower(),
     }
     return StreamingResponse(chunks(made), media_type=TYPES[format_], headers=headers)
 

@@ -11,6 +11,8 @@ from longthread.store.driver import Transaction
 from longthread.store.index.recall import branch_points
 
 
-async def branch_markdown(tx: Transaction, thread: Thread, entries: Sequence[Entry]) -> str:
-    """Return entries of a thread's branch as Markdown; it says whether the thread has other branches."""
-    return markdown(thread, entries, has_others=bool(await branch_points(tx, thread.id)))
+async def branch_markdown(tx: Transaction, thread: Thread, entries: Sequence[Entry], *, details: bool) -> str:
+    """Return entries of a thread's branch as Markdown: questions and answers, or all with its details. Those say
+    whether the thread has other branches."""
+    has_others = details and bool(await branch_points(tx, thread.id))
+    return markdown(thread, entries, details=details, has_others=has_others)

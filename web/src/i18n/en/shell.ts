@@ -94,6 +94,7 @@ export const shell = {
   "list.save": "Save as a file",
   "list.print": "Print",
   "list.export.md": "Save as Markdown",
+  "list.export.details": "Save as Markdown, with steps",
   "list.export.json": "Save as JSON",
   "list.export.jsonl": "Save all branches, to import",
   "palette.hint": "Search, or type a command",

@@ -94,6 +94,7 @@ export const shell: Record<keyof typeof en, string> = {
   "list.save": "保存为文件",
   "list.print": "打印",
   "list.export.md": "保存为 Markdown",
+  "list.export.details": "保存为 Markdown，含步骤",
   "list.export.json": "保存为 JSON",
   "list.export.jsonl": "保存全部分支，供导入",
   "palette.hint": "搜索，或输入命令",
