@@ -118,3 +118,23 @@ def test_chinese_has_its_own_words_and_large_numbers(serve: Any, open_page: Any)
     result.get_by_role("tab", name="图表").click()
     result.locator("svg text", has_text="¥100万").first.wait_for()
     looked_at(tab, "formats-chart-390-zh")
+
+
+ANSWERS = {
+    "en": ("In 2023 the revenue_eur was 52838.549999999996, in 2024 it was 1200000.5 [q1].", "revenue eur"),
+    "zh-CN": ("2023 年 revenue_eur 为 52838.549999999996，2024 年为 1200000.5 [q1]。", "revenue eur"),
+}
+
+
+@pytest.mark.parametrize("language", ["en", "zh-CN"])
+def test_a_number_that_an_answer_copied_is_written_as_people_do(serve: Any, open_page: Any, language: str) -> None:
+    said, heading = ANSWERS[language]
+    tab = open_page(serve(asked(SALES, said)), locale=language)
+    ask(tab, "Sales by year?")
+    card(tab)
+    numbers = tab.locator("[data-answer] button")
+    tab.locator("[data-answer] button", has_text="52,838.55").wait_for()
+    assert {"1,200,000.5", "52,838.55"} <= set(numbers.all_inner_texts())
+    tab.locator("[data-answer] button", has_text="52,838.55").hover()
+    tab.get_by_text(f"€52,838.55 {heading}").wait_for()
+    looked_at(tab, f"formats-answer-{language}")

@@ -1,15 +1,19 @@
 import type { Element } from "hast";
-import { type ReactNode, useMemo } from "react";
-import { useGiven } from "../formats/chosen";
-import { TEXT, formatsOf } from "../formats/guess";
-import { tidied } from "../formats/written";
+import type { ReactNode } from "react";
+import type { ColumnFormat } from "../formats/columnFormat";
+import { TEXT } from "../formats/guess";
+import { headingOf } from "../formats/heading";
+import { tidied, written } from "../formats/written";
 import { locale, useT } from "../i18n";
 import { openInspector } from "../inspector/selection";
 import { HoverCard } from "../ui";
 import styles from "./Receipt.module.css";
 import { useScope } from "./receiptScope";
 import type { Receipt as Traced, Source } from "./receipts";
-import { type QueryResult, cellText } from "./result";
+import type { Cell, QueryResult } from "./result";
+import { useWords } from "./words";
+
+const NUMBER: ColumnFormat = { kind: "number" };
 
 interface MarkedProps {
   node?: Element;
@@ -19,39 +23,42 @@ interface MarkedProps {
 /** A number of an answer that is a cell of a result. */
 export function Receipt({ node, children }: MarkedProps) {
   const t = useT();
-  const { threadId, results } = useScope();
+  const { results, formatsOf } = useScope();
   const { text, source } = (node?.data as { receipt?: Traced } | undefined)?.receipt ?? { text: "", source: null };
   const result = results.find(({ label, step }) => label === source?.label && step === source?.step);
-  const given = useGiven(threadId, result ?? null);
-  const [cell] = source?.cells ?? [];
-  const format = useMemo(() => (result && cell ? formatsOf([result.columns[cell.column] ?? ""], result.rows.map((row) => [row[cell.column] ?? null]), given)[0] : { kind: "number" as const }), [result, cell, given]);
   if (!source || !result) return children;
-  const { step, label } = source;
+  const { step, label, cells } = source;
+  const formats = formatsOf(result);
+  const format = cells[0] ? (formats[cells[0].column] ?? TEXT) : NUMBER;
+  const shown = typeof children === "string" ? tidied(children, format, locale()) : children;
   // Outside runs, and where others only read, there is no inspector to show the row in.
   const opens = step !== null && {
-    "aria-label": t("results.receiptOpen", { text, label: label ?? "" }),
+    "aria-label": t("results.receiptOpen", { text: typeof shown === "string" ? shown : text, label: label ?? "" }),
     onClick: () => openInspector({ tab: "query", step, rows: [...new Set(source.cells.map(({ row }) => row))] }),
   };
   return (
-    <HoverCard told={<Told source={source} result={result} />}>
+    <HoverCard told={<Told source={source} result={result} formats={formats} />}>
       <button type="button" className={styles["number"]} {...opens}>
-        {typeof children === "string" ? tidied(children, format ?? TEXT, locale()) : children}
+        {shown}
       </button>
     </HoverCard>
   );
 }
 
 /** The value with its column and its row, and the query that found it. */
-function Told({ source, result }: { source: Source; result: QueryResult }) {
+function Told({ source, result, formats }: { source: Source; result: QueryResult; formats: readonly ColumnFormat[] }) {
   const t = useT();
+  const words = useWords();
+  const heading = (at: number) => headingOf(result.columns[at] ?? "", words);
+  const whole = (value: Cell | undefined, at: number) => written(value, { ...(formats[at] ?? TEXT), places: undefined }, locale());
   const [cell] = source.cells;
   const row = cell ? (result.rows[cell.row] ?? []) : [];
-  const beside = row.flatMap((value, at) => (at === cell?.column || value === null ? [] : [`${result.columns[at]} ${cellText(value)}`]));
+  const beside = row.flatMap((value, at) => (at === cell?.column || value === null ? [] : [`${heading(at)} ${whole(value, at)}`]));
   const others = new Set(source.cells.map((each) => each.row)).size - 1;
   return (
     <>
       <div className={styles["value"]}>
-        <b>{source.value}</b> {cell ? result.columns[cell.column] : t("results.receiptRows", { label: source.label ?? "" })}
+        <b>{cell ? whole(row[cell.column], cell.column) : source.value}</b> {cell ? heading(cell.column) : t("results.receiptRows", { label: source.label ?? "" })}
         <code className={styles["label"]}>{source.label}</code>
       </div>
       {beside.length > 0 && <div className={styles["beside"]}>{beside.slice(0, 3).join(" · ")}</div>}

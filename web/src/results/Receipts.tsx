@@ -4,6 +4,9 @@ import { readGfm } from "../chat/gfm";
 import remarkParse from "remark-parse";
 import remarkRehype from "remark-rehype";
 import { unified } from "unified";
+import { type Formats, useChosen } from "../formats/chosen";
+import type { ColumnFormat } from "../formats/columnFormat";
+import { formatsOf } from "../formats/guess";
 import { useT } from "../i18n";
 import { Icon, Tooltip } from "../ui";
 import { Citation, Receipt } from "./Receipt";
@@ -27,8 +30,22 @@ const NONE: readonly Card[] = [];
 
 /** Around an answer and what is below it: the results that it may speak of (`resultsOf`), and the cards (`cardsOf`). */
 export function Receipts({ threadId, results, cards = NONE, reads = false, children }: ReceiptsProps) {
-  const scope = useMemo(() => ({ threadId, results, shown: cards.map(({ step }) => resultOf(step)).filter((result) => result !== null), reads }), [threadId, results, cards, reads]);
+  const chosen = useChosen(threadId);
+  const scope = useMemo(
+    () => ({ results, shown: cards.map(({ step }) => resultOf(step)).filter((result) => result !== null), formatsOf: formatsIn(chosen), reads }),
+    [results, cards, reads, chosen],
+  );
   return <ReceiptScope value={scope}>{children}</ReceiptScope>;
+}
+
+/** The formats of results, reckoned once for each. */
+function formatsIn(chosen: Formats) {
+  const known = new Map<QueryResult, ColumnFormat[]>();
+  return (result: QueryResult) => {
+    const formats = known.get(result) ?? formatsOf(result.columns, result.rows.slice(0, 100), { ...result.formats, ...chosen });
+    known.set(result, formats);
+    return formats;
+  };
 }
 
 /** For react-markdown: `<Markdown rehypePlugins={useReceiptPlugins()} components={{ …, ...receiptComponents }}>`. */
