@@ -29,7 +29,7 @@ from longthread.tools.analysis.files.encoding import called, recoded
 from longthread.tools.analysis.files.listing import reader_of
 from longthread.tools.analysis.open import database_kind
 
-SUFFIXES = (".csv", ".tsv", ".parquet", ".xlsx", ".json", ".jsonl", ".ndjson", ".sqlite", ".sqlite3", ".db")
+SUFFIXES = (".csv", ".tsv", ".parquet", ".xlsx", ".xls", ".json", ".jsonl", ".ndjson", ".sqlite", ".sqlite3", ".db")
 """Of files that can be uploaded."""
 TEXT_SUFFIXES = (".csv", ".tsv", ".json", ".jsonl", ".ndjson")
 """Of those that have an encoding."""

@@ -1,5 +1,5 @@
 /** Files that can become a source, as a file field takes them. */
-export const KINDS = ".csv,.tsv,.parquet,.xlsx,.json,.jsonl,.ndjson,.sqlite,.sqlite3,.db";
+export const KINDS = ".csv,.tsv,.parquet,.xlsx,.xls,.json,.jsonl,.ndjson,.sqlite,.sqlite3,.db";
 
 const ENDINGS = KINDS.split(",");
 

@@ -21,7 +21,7 @@ from longthread.tools.analysis.address import absolute, is_url, parsed, remember
 from longthread.tools.analysis.engine import Engine
 from longthread.tools.analysis.engines.sqlite import is_sqlite
 from longthread.tools.analysis.files.encoding import known
-from longthread.tools.analysis.files.listing import KINDS, data_files, left_out, old_sheet, reader_of
+from longthread.tools.analysis.files.listing import KINDS, data_files, left_out, reader_of, unread_sheet
 from longthread.tools.analysis.isolation.idle import IdleWorkers
 from longthread.tools.analysis.isolation.remote import WorkerEngine
 from longthread.tools.analysis.isolation.worker import engine_class
@@ -160,8 +160,8 @@ def _engine_of_path(path: Path, spec: str, limits: Limits) -> Engine:
         raise SourceUnreadable(source=spec, reason="it is neither a file nor a folder.")
     if (kind := database_kind(path)) is not None:
         return _embedded(kind, path, spec, limits)
-    if (old := old_sheet(path)) is not None:
-        raise SourceUnsupported(source=spec, reason=old)
+    if (unread := unread_sheet(path)) is not None:
+        raise SourceUnsupported(source=spec, reason=unread)
     if reader_of(path):
         return _embedded("files", path, spec, limits)
     reason = f"its kind is not known. Longthread reads SQLite and DuckDB databases, {KINDS} files."

@@ -7,7 +7,7 @@ export const upload = {
   "upload.about": "The file becomes a source, under the name below. Your next question asks it. Settings has all sources, also to remove them.",
   "upload.aboutAll": "Each file becomes a source, under a name of its own. Your next question asks the last one. Settings has all sources, also to remove them.",
   "upload.titleOf": "Ask a file: {n} of {count}",
-  "upload.unknown": "{file} cannot be asked. Files that can: CSV, TSV, Parquet, Excel (.xlsx), JSON and SQLite.",
+  "upload.unknown": "{file} cannot be asked. Files that can: CSV, TSV, Parquet, Excel, JSON and SQLite.",
   "upload.encoding": "Encoding",
   "upload.encodingFound": "Found automatically",
   "upload.exists": "There is a file {file} already, the source {source}, uploaded on {at}. Replace it with the new one, and conversations on it ask the new data; or keep both, and the new one is called {other}.",

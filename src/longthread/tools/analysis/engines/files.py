@@ -20,7 +20,7 @@ from longthread.tools.analysis.files.delimited import DelimitedTable, delimited,
 from longthread.tools.analysis.files.encoding import called, likely, recoded
 from longthread.tools.analysis.files.jsontext import json_table
 from longthread.tools.analysis.files.listing import base_name, data_files, left_out, reader_of, stem_of
-from longthread.tools.analysis.files.workbook import sheets_of
+from longthread.tools.analysis.files.workbook import is_text, sheets_of
 from longthread.tools.analysis.limits import Limits
 from longthread.tools.analysis.quoting import literal, quoted
 from longthread.tools.analysis.unique_names import UniqueNames
@@ -123,6 +123,8 @@ class FilesEngine(DuckdbEngine):
         if path.stat().st_size == 0:
             raise SourceEmpty(source=self._source)
         kind = reader_of(path) or "csv"
+        if path.suffix.lower() == ".xls" and is_text(path, self._source):
+            kind = "csv"
         if kind == "xlsx":
             return self._workbook(root, path, names)
         if kind == "parquet":

@@ -10,15 +10,15 @@ _READERS = {
     ".csv": "csv", ".tsv": "csv", ".tab": "csv", ".txt": "csv",
     ".parquet": "parquet", ".pq": "parquet",
     ".json": "json", ".jsonl": "json", ".ndjson": "json",
-    ".xlsx": "xlsx", ".xlsm": "xlsx",
+    ".xlsx": "xlsx", ".xlsm": "xlsx", ".xls": "xlsx",
 }  # fmt: skip
 _PACKABLE = frozenset({"csv", "json"})
 COMPRESSED = (".gz", ".zst")
 _DATABASES = frozenset({".sqlite", ".sqlite3", ".db", ".db3", ".s3db", ".gpkg", ".duckdb", ".ddb"})
-_OLD_SHEETS = frozenset({".xls", ".xlsb", ".ods"})
+_UNREAD_SHEETS = frozenset({".xlsb", ".ods"})
 _NAMED = 20
 """Skipped files that are listed by name."""
-KINDS = "CSV, TSV, Parquet, JSON, JSON Lines and Excel (.xlsx)"
+KINDS = "CSV, TSV, Parquet, JSON, JSON Lines and Excel (.xlsx, .xls)"
 
 
 def reader_of(path: Path) -> str | None:
@@ -47,9 +47,9 @@ def left_out(folder: Path) -> list[str]:
     return notes
 
 
-def old_sheet(path: Path) -> str | None:
+def unread_sheet(path: Path) -> str | None:
     """The advice for a workbook of an unsupported format; None for any other file."""
-    if path.suffix.lower() not in _OLD_SHEETS:
+    if path.suffix.lower() not in _UNREAD_SHEETS:
         return None
     return f"{path.suffix.lower()} workbooks are not read. Save it as .xlsx."
 
@@ -68,7 +68,7 @@ def _why_not(path: Path) -> str | None:
         return "it is a database. Give it as a source of its own."
     if suffix == ".txt":
         return "a folder's .txt files are taken for plain text. Name it .csv if it is a table."
-    if (reason := old_sheet(path)) is not None:
+    if (reason := unread_sheet(path)) is not None:
         return reason
     return None if reader_of(path) else f"its kind is not known. Longthread reads {KINDS} files."
 

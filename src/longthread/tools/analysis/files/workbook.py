@@ -19,10 +19,10 @@ from python_calamine import (
 )
 
 from longthread.errors import SourceUnreadable
+from longthread.tools.analysis.files.old_workbook import OLE, DamagedWorkbook, expect_bounded_old
 from longthread.tools.analysis.files.workbook_bounds import expect_bounded
 
-_OLE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
-"""The first bytes of workbooks with a password, and of Excel 2003."""
+_ZIP = b"PK\x03\x04"
 _UNKNOWN = re.compile(rb'<c (?![^<>]*t="str")[^<>]*>\s*+<f[^<>]*>[^<]*</f>\s*+(?:<v\s*+/>|<v>\s*+</v>)?\s*+</c>')
 """A formula without a value. Linear: no part of it crosses the beginning of another cell."""
 _SEARCHED = 64_000_000
@@ -42,21 +42,45 @@ class Sheet:
 
 
 def sheets_of(path: Path, source: str) -> tuple[list[Sheet], list[str]]:
-    """The visible sheets with cells, and notes on the others. Raises SourceUnreadable."""
-    with path.open("rb") as file:
-        if file.read(len(_OLE)) == _OLE:
-            reason = "it has a password, or is a workbook of Excel 2003. Save it as .xlsx without a password."
-            raise SourceUnreadable(source=source, reason=f"{path.name}: {reason}")
+    """The visible sheets with cells, and notes on the others. Of which format it is, its first bytes tell. Raises
+    SourceUnreadable."""
     try:
-        expect_bounded(path, source)
-        with CalamineWorkbook.from_path(str(path)) as book:
-            return _read(book, _uncalculated(path))
+        with path.open("rb") as file:
+            is_old = file.read(len(OLE)) == OLE
+            (expect_bounded_old if is_old else expect_bounded)(path, source)
+            file.seek(0)
+            with _PanicIsDamage(), CalamineWorkbook.from_filelike(file) as book:
+                return _read(book, 0 if is_old else _uncalculated(path))
     except PasswordError as error:
         reason = f"{path.name} has a password. Save it without one."
         raise SourceUnreadable(source=source, reason=reason) from error
-    except (CalamineError, zipfile.BadZipFile, OSError) as error:
+    except (CalamineError, DamagedWorkbook, zipfile.BadZipFile, OSError) as error:
         reason = f"{path.name} is no workbook, or is damaged. Open it in Excel and save it as .xlsx again."
         raise SourceUnreadable(source=source, reason=reason) from error
+
+
+class _PanicIsDamage:
+    """Turns a panic of the library into DamagedWorkbook. Its class cannot be imported, and is no Exception."""
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _: object) -> None:
+        if kind is not None and kind.__name__ == "PanicException":
+            raise DamagedWorkbook(str(error)) from error
+
+
+def is_text(path: Path, source: str) -> bool:
+    """Whether a file that is called a workbook is a table of text, as many programs write it. Raises SourceUnreadable:
+    it is a web page."""
+    with path.open("rb") as file:
+        head = file.read(1_000)
+    if head.startswith((OLE, _ZIP)):
+        return False
+    if head.removeprefix(b"\xef\xbb\xbf").lstrip().startswith(b"<"):
+        reason = f"{path.name} is a web page that is called a workbook. Open it in Excel and save it as .xlsx."
+        raise SourceUnreadable(source=source, reason=reason)
+    return True
 
 
 def _read(book: CalamineWorkbook, uncalculated: int) -> tuple[list[Sheet], list[str]]:

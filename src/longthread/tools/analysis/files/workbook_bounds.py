@@ -13,7 +13,7 @@ MOST_UNPACKED = 1_000_000_000
 """Bytes of a workbook when it is unpacked."""
 MOST_CELLS = 10_000_000
 """Cells of a sheet, empty ones included, that may be mostly empty."""
-_MOSTLY = 20
+MOSTLY = 20
 """A sheet is mostly empty if one cell of so many has something."""
 _CELL = re.compile(rb"""<c\s(?:[^<>]*\s)?r=["']([A-Z]{1,3})([0-9]{1,7})["'][^<>]*(?<!/)>(?!\s*</c)""")
 """A cell with something in it. Those that only have a format are not read, and may reach to the sheet's end."""
@@ -30,18 +30,18 @@ def expect_bounded(path: Path, source: str) -> None:
         sheets = [each for each in parts if re.fullmatch(r"xl/worksheets/[^/]+\.xml", each.filename)]
         if (size := sum(each.file_size for each in parts)) > MOST_UNPACKED:
             told = f"is {size / 1e6:,.0f} MB when it is unpacked, and {MOST_UNPACKED / 1e6:,.0f} MB are read"
-            raise _refused(path, source, f"{told}. Save a part of it as a file of its own, or as CSV.")
+            raise refused(path, source, f"{told}. Save a part of it as a file of its own, or as CSV.")
         if len(sheets) > MOST_SHEETS:
             told = f"has {len(sheets):,} sheets, and at most {MOST_SHEETS} are read"
-            raise _refused(path, source, f"{told}. Save those that you need as a file of their own.")
+            raise refused(path, source, f"{told}. Save those that you need as a file of their own.")
         for number, part in enumerate(sheets, 1):
             last, cells = _extent(archive, part)
             area = last[0] * last[1]
-            if area > MOST_CELLS and area > _MOSTLY * cells:
-                where = f"row {last[0]:,} and column {_letters(last[1])}"
+            if area > MOST_CELLS and area > MOSTLY * cells:
+                where = f"row {last[0]:,} and column {letters_of(last[1])}"
                 told = f"has a sheet (number {number}) that reaches {where}, with something in {cells:,} cells only"
                 advice = "Delete the stray cells at its end (Ctrl+End goes there), and save it again."
-                raise _refused(path, source, f"{told}. {advice}")
+                raise refused(path, source, f"{told}. {advice}")
 
 
 def _extent(archive: zipfile.ZipFile, part: zipfile.ZipInfo) -> tuple[tuple[int, int], int]:
@@ -67,7 +67,8 @@ def _number(letters: bytes) -> int:
     return number
 
 
-def _letters(number: int) -> str:
+def letters_of(number: int) -> str:
+    """Return the letters of a column, such as AB for 28."""
     letters = ""
     while number:
         number, rest = divmod(number - 1, 26)
@@ -75,5 +76,6 @@ def _letters(number: int) -> str:
     return letters
 
 
-def _refused(path: Path, source: str, told: str) -> SourceUnreadable:
+def refused(path: Path, source: str, told: str) -> SourceUnreadable:
+    """Return the error about a workbook."""
     return SourceUnreadable(source=source, reason=f"{path.name} {told}")
