@@ -74,6 +74,7 @@ OPERATIONS = {
     ("DELETE", "/api/uploads/{upload_id}"): OWNER,
     ("GET", "/api/sources"): TELLS,
     ("POST", "/api/sources"): OWNER,
+    ("POST", "/api/sources/{name}/files"): OWNER,
     ("GET", "/api/sources/{name}/preview"): NAMES,
     ("DELETE", "/api/sources/{name}"): OWNER,
     ("POST", "/api/conversations/{thread_id}/shares"): OPEN,

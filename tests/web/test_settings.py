@@ -13,7 +13,8 @@ from tests.web.looking import answered, ask
 
 from longthread.server.routes.sources import Encoding
 from longthread.testing import ProviderEmulator
-from longthread.tools.uploads import SUFFIXES, TEXT_SUFFIXES
+from longthread.tools.upload_names import SUFFIXES
+from longthread.tools.uploads import TEXT_SUFFIXES
 
 pytestmark = pytest.mark.browser
 
@@ -195,7 +196,7 @@ def test_each_file_of_an_equal_name_replaces_is_kept_beside_or_left(
     running = serve(SCRIPT)
     for name in (TOWNS, RIVERS):
         sent = running.client.post("/api/uploads", params={"name": name[0]}, content=name[1]).json()
-        running.client.post("/api/sources", json={"upload": sent["upload"]})
+        running.client.post("/api/sources", json={"uploads": [sent["upload"]]})
     page = open_page(running, "/", width=width, locale=locale, color_scheme=scheme, quiet=False)
     page.wait_for_selector("#question")
     files = [["towns.csv", "city,n\nParis,7\n"], ["towns.csv", "city,n\nRome,8\n"], ["rivers.csv", "river\nPo\n"]]

@@ -67,14 +67,15 @@ class ToolTrial(TypedDict):
 
 
 class SourceView(TypedDict):
-    """A source, by the name that a question may give as its `source`. `address` has no password, and is null for a
-    `file` that was uploaded."""
+    """A source, by the name that a question may give as its `source`. `address` has no password. It is null for
+    `files` that were uploaded, whose id is `upload`: the address that a conversation keeps has it as a part."""
 
     name: str
     origin: Literal["configured", "demo", "catalog"]
     description: str | None
     address: str | None
-    file: str | None
+    upload: str | None
+    files: list[str]
 
 
 class SourceList(TypedDict):

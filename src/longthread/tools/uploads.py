@@ -3,6 +3,9 @@
 The folder of a file that becomes a source moves below `sources`. So one upload is one source's, and no server deletes
 it as old: servers with other stores may have the same data folder. While its source is written or removed the folder
 has a mark. One that is still marked a day later is deleted, unless a source of the store has it.
+
+A source of data files is a folder in that one, so that files can be added to it: `sources/ID/sales.csv/sales.csv`. Its
+name tells people and models what it is. A database is the file itself: `sources/ID/shop.sqlite`.
 """
 
 from __future__ import annotations
@@ -12,15 +15,13 @@ import os
 import re
 import shutil
 import time
-import unicodedata
-from collections.abc import AsyncIterator, Collection, Iterable
+from collections.abc import AsyncIterator, Collection, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from itertools import count
 from pathlib import Path
 from typing import BinaryIO
 
-from longthread.errors import UploadFailed, UploadNotFound, UploadRefused, UploadTooLarge
+from longthread.errors import LongthreadError, UploadFailed, UploadNotFound, UploadRefused, UploadTooLarge
 from longthread.model.ids import new_id
 from longthread.settings import Settings
 from longthread.store.completion import to_the_end
@@ -28,20 +29,19 @@ from longthread.tools.analysis.address import is_url, parsed
 from longthread.tools.analysis.files.encoding import called, recoded
 from longthread.tools.analysis.files.listing import reader_of
 from longthread.tools.analysis.open import database_kind
+from longthread.tools.upload_names import are_equal, copy_name, joint_name, plain, safe_name
 
-SUFFIXES = (".csv", ".tsv", ".parquet", ".xlsx", ".xls", ".json", ".jsonl", ".ndjson", ".sqlite", ".sqlite3", ".db")
-"""Of files that can be uploaded."""
 TEXT_SUFFIXES = (".csv", ".tsv", ".json", ".jsonl", ".ndjson")
 """Of those that have an encoding."""
 _KEPT_SECONDS = 24 * 3600.0
 """How long a file stays that no source has."""
-_LONGEST = 100
+MOST_FILES = 100
+"""Of one source."""
 _ID = re.compile(r"[0-9a-f-]{36}")
-_STRANGE = re.compile(r"[^\w-]+")
-_NUMBERED = re.compile(r"(.+)( \(\d{1,4}\))", re.DOTALL)
-"""The name of a copy, as file managers call it: `sales (2)`."""
 _PART = "incoming"
 """The file while it comes; below `sources`, the mark."""
+_MADE = "made"
+"""A source's folder until its first file is in it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,12 +54,29 @@ class Upload:
     @property
     def name(self) -> str:
         """What its source is called by default."""
-        return _plain(self.path.stem)
+        return plain(self.path.stem)
+
+    @property
+    def files(self) -> list[Path]:
+        """Of a source its files, the first first; of any other upload the file itself."""
+        try:
+            found = [*self.path.iterdir()] if self.path.is_dir() else [self.path]
+            return sorted(found, key=lambda each: (each.name != self.path.name, each.name))
+        except OSError:  # it has just been removed
+            return []
 
     @property
     def size(self) -> int:
         """Bytes."""
         return self.path.stat().st_size
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """Uploads that became files of the source `upload`: from where each moved, and to where."""
+
+    upload: Upload
+    moved: tuple[tuple[Path, Path], ...] = ()
 
 
 class Uploads:
@@ -125,18 +142,82 @@ class Uploads:
             raise UploadNotFound(upload=upload_id)
         return Upload(upload_id, found)
 
-    async def keep(self, upload: Upload) -> Upload:
-        """Make an upload a source's, marked until `settle`. Raises UploadNotFound: it is one already, or is gone."""
-        await asyncio.to_thread(self._sources.mkdir, 0o700, exist_ok=True)
-        await self.unsettle(upload)
-        return await self._moved(upload, self._sources)
+    async def keep(self, uploads: Sequence[Upload]) -> Kept:
+        """Make uploads the files of one source, marked until `settle`.
 
-    async def give_back(self, upload: Upload) -> Upload:
-        """Make the file of a source an upload again. Raises UploadNotFound."""
-        return await self._moved(upload, self._folder)
+        Raises:
+            UploadNotFound: one is a source's already, or is gone.
+            UploadRefused: a database among several files.
+        """
+        first, *others = uploads
+        if others:
+            _expect_joinable(uploads)
+        await asyncio.to_thread(self._sources.mkdir, 0o700, exist_ok=True)
+        await self.unsettle(first)
+        kept = await self._moved(first, self._sources)
+        if not _is_data(first.path):
+            return Kept(kept)
+        folder = kept.path.with_name(joint_name([each.path.name for each in uploads]))
+        made = Kept(Upload(first.id, folder))
+        try:
+            await to_the_end(asyncio.to_thread(_into_folder, kept.path, folder))
+        except OSError as error:
+            await self.settle(await self._moved(kept, self._folder))
+            raise UploadFailed(reason=f"{error.strerror or error}.") from error
+        if not others:
+            return made
+        try:
+            return await self.add(made.upload, others)
+        except LongthreadError:
+            await self.give_back(made)
+            raise
+
+    async def add(self, to: Upload, uploads: Sequence[Upload]) -> Kept:
+        """Move uploads into a source's folder. One whose name is taken there gets a number. All move, or none.
+
+        Raises:
+            UploadNotFound: one is a source's already, or is gone.
+            UploadRefused: a database, or the source takes no files, or no more.
+        """
+        _expect_joinable(uploads)
+        if not await asyncio.to_thread(to.path.is_dir):
+            reason = f"{to.path.name} takes no other files. Add it as a source of its own."
+            raise UploadRefused(name=uploads[0].path.name, reason=reason)
+        if len(to.files) + len(uploads) > MOST_FILES:
+            reason = f"a source has at most {MOST_FILES} files. Put them into a folder of the server, and add that."
+            raise UploadRefused(name=uploads[0].path.name, reason=reason)
+        moved: list[tuple[Path, Path]] = []
+        for each in uploads:
+            taken = [file.name for file in to.files]
+            is_taken = any(are_equal(each.path.name, name) for name in taken)
+            place = to.path / (copy_name(each.path.name, taken, ()) if is_taken else each.path.name)
+            try:
+                await to_the_end(asyncio.to_thread(each.path.rename, place))
+            except OSError as error:
+                await self._move_back(moved)
+                raise UploadNotFound(upload=each.id) from error
+            moved.append((each.path, place))
+        return Kept(to, tuple(moved))
+
+    async def give_back(self, kept: Kept) -> None:
+        """Make files uploads again that `keep` has made a source's. Raises UploadNotFound."""
+        await self._move_back(kept.moved)
+        path = kept.upload.path
+        if path.is_dir() and (files := kept.upload.files):
+            await to_the_end(asyncio.to_thread(_out_of_folder, path, files[0].name))
+        await self.settle(await self._moved(kept.upload, self._folder))
+
+    async def take_out(self, kept: Kept) -> None:
+        """Make files uploads again that `add` has moved into a source."""
+        await self._move_back(kept.moved)
+
+    @staticmethod
+    async def _move_back(moved: Iterable[tuple[Path, Path]]) -> None:
+        for before, now in moved:
+            await to_the_end(asyncio.to_thread(now.rename, before))
 
     async def settle(self, upload: Upload) -> None:
-        """Note that a source has the file: no sweep deletes it."""
+        """Take the mark away: the file has its place, and no sweep deletes it for the mark."""
         await to_the_end(asyncio.to_thread(upload.path.with_name(_PART).unlink, missing_ok=True))
 
     async def unsettle(self, upload: Upload) -> None:
@@ -159,23 +240,23 @@ class Uploads:
         await to_the_end(asyncio.to_thread(shutil.rmtree, upload.path.parent, True))
 
     @staticmethod
-    async def received_at(upload: Upload) -> datetime | None:
-        """When the file came; None: it is gone."""
+    async def received_at(file: Path) -> datetime | None:
+        """When a file came; None: it is gone."""
         try:
-            return datetime.fromtimestamp((await asyncio.to_thread(upload.path.stat)).st_mtime, UTC)
+            return datetime.fromtimestamp((await asyncio.to_thread(file.stat)).st_mtime, UTC)
         except OSError:
             return None
 
-    async def replace(self, old: Upload, new: Upload) -> Upload:
-        """Put an upload in the place of a source's file, whose address stays. What reads the old file reads it to the
-        end, and then the system removes it.
+    async def replace(self, old: Upload, file: Path, new: Upload) -> Upload:
+        """Put an upload in the place of a `file` of a source, whose address stays. What reads the old file reads it to
+        the end, and then the system removes it.
 
         Raises:
             UploadNotFound: the source and its file have just been removed.
             UploadFailed: the disk does not take it.
         """
         try:
-            await to_the_end(asyncio.to_thread(new.path.replace, old.path))
+            await to_the_end(asyncio.to_thread(new.path.replace, file))
         except FileNotFoundError as error:
             raise UploadNotFound(upload=old.id) from error
         except OSError as error:
@@ -245,6 +326,34 @@ class Uploads:
         return files[0] if len(files) == 1 else None
 
 
+def _is_data(path: Path) -> bool:
+    """Whether a file is one of several that a source may have: a database is a source of its own."""
+    return reader_of(path) is not None
+
+
+def _expect_joinable(uploads: Iterable[Upload]) -> None:
+    """Raise UploadRefused for a database."""
+    for each in uploads:
+        if not _is_data(each.path):
+            reason = "a database is asked alone. Add it as a source of its own."
+            raise UploadRefused(name=each.path.name, reason=reason)
+
+
+def _into_folder(file: Path, folder: Path) -> None:
+    """Put a file into a folder beside it, which may have its name."""
+    made = file.with_name(_MADE)
+    made.mkdir(0o700)
+    file.rename(made / file.name)
+    made.rename(folder)
+
+
+def _out_of_folder(folder: Path, name: str) -> None:
+    """Put a file in the place of its folder."""
+    made = folder.rename(folder.with_name(_MADE))
+    (made / name).rename(made.with_name(name))
+    made.rmdir()
+
+
 def _expect_kind(path: Path) -> None:
     """Refuse a database that is not of the kind that its name says: who sees CSV does not expect its views to run.
     Raises UploadRefused."""
@@ -273,39 +382,3 @@ def _is_old(path: Path) -> bool:
         return path.stat().st_mtime < time.time() - _KEPT_SECONDS
     except OSError:  # another server has deleted it
         return False
-
-
-def safe_name(name: str) -> str:
-    """Return a file's name that means nothing to a file system or a source's address. Raises UploadRefused: its kind is
-    none that can be read."""
-    last = unicodedata.normalize("NFC", re.split(r"[/\\]", name)[-1])  # macOS parts letters from their accents
-    stem, dot, suffix = last.rpartition(".")
-    suffix = f"{dot}{suffix.strip().lower()}"
-    if suffix not in SUFFIXES or not dot:
-        raise UploadRefused(name=last[:50], reason=f"its kind is none of {', '.join(SUFFIXES)}.")
-    copy = _NUMBERED.fullmatch(stem.strip())
-    stem, number = copy.groups() if copy else (stem, "")
-    return f"{_plain(stem)[: _LONGEST - len(number)] or 'data'}{number}{suffix}"
-
-
-def are_equal(name: str, other: str) -> bool:
-    """Whether two safe names are one for a person, whom case tells nothing."""
-    one, two = (_plain(Path(each).stem).casefold() for each in (name, other))
-    return one == two and Path(name).suffix == Path(other).suffix
-
-
-def copy_name(name: str, files: Iterable[str], sources: Iterable[str]) -> str:
-    """Return the name of a file beside those of equal names, as file managers give it: `sales (2).csv`. Neither a file
-    has it, nor a source that of its default one."""
-    there, called = list(files), {each.casefold() for each in sources}
-    stem, suffix = Path(name).stem, Path(name).suffix
-    numbered = (safe_name(f"{stem[: _LONGEST - 7]} ({number}){suffix}") for number in count(2))
-    return next(
-        each
-        for each in numbered
-        if _plain(Path(each).stem).casefold() not in called and not any(are_equal(each, other) for other in there)
-    )
-
-
-def _plain(stem: str) -> str:
-    return _STRANGE.sub("_", stem).strip("_")

@@ -20,14 +20,14 @@ MORE = "国家,amount,day,city\n中国,1,2026-03-31,北京\n日本,2,2026-03-01,
 def add(running: Any, content: bytes, file: str = "sales.csv", **source: str) -> Any:
     sent = upload(running, content, file)
     assert sent.status_code == 201, sent.text
-    answer = running.client.post("/api/sources", json={"upload": sent.json()["upload"], **source})
+    answer = running.client.post("/api/sources", json={"uploads": [sent.json()["upload"]], **source})
     assert answer.status_code == 201, answer.text
     return answer.json()
 
 
 def sources(running: Any) -> dict[str, Any]:
     found = running.client.get("/api/sources").json()["sources"]
-    return {each["name"]: each["file"] for each in found if each["origin"] == "catalog"}
+    return {each["name"]: each["files"] for each in found if each["origin"] == "catalog"}
 
 
 def told(running: Any, thread: str) -> tuple[list[Any], list[str]]:
@@ -65,7 +65,7 @@ def test_a_file_of_an_equal_name_is_refused_until_somebody_chooses(serve: Any) -
 
 def test_accents_are_one_letter_however_they_are_written(serve: Any) -> None:
     running = serve(ASKS)
-    assert add(running, SALES, unicodedata.normalize("NFD", "été.csv"))["file"] == "été.csv"
+    assert add(running, SALES, unicodedata.normalize("NFD", "été.csv"))["files"] == ["été.csv"]
     assert upload(running, SALES, unicodedata.normalize("NFC", "été.csv")).json()["code"] == "upload_exists"
 
 
@@ -73,7 +73,7 @@ def test_a_file_that_replaces_another_is_asked_by_the_conversations_on_it(serve:
     running = serve(ASKS)
     source = add(running, SALES, name="june", description="What was sold.")
     thread = running.answer("How many?", source="june")["thread_id"]
-    [old] = (running.folder / "data" / "uploads" / "sources").glob("*/sales.csv")
+    [old] = (running.folder / "data" / "uploads" / "sources").glob("*/*/sales.csv")
     answer = upload(running, MORE, on_conflict="replace")
     assert answer.status_code == 201, answer.text
     assert (answer.json()["source"], answer.json()["file"]) == (source, "sales.csv")
@@ -81,7 +81,7 @@ def test_a_file_that_replaces_another_is_asked_by_the_conversations_on_it(serve:
     assert [each["name"] for each in table["columns"]] == ["国家", "amount", "day", "city"]
     assert old.read_bytes() == MORE, "at the same address"
     assert kept(running) == ["sales.csv"], "and the old file is gone"
-    assert sources(running) == {"june": "sales.csv"}
+    assert sources(running) == {"june": ["sales.csv"]}
     running.answer("And now?", thread_id=thread)
     rows, schemas = told(running, thread)
     assert rows == [[[2]], [[3]]]
@@ -112,7 +112,7 @@ def test_what_cannot_be_read_replaces_nothing(serve: Any, content: bytes, given:
     running = serve(ASKS)
     add(running, SALES)
     assert upload(running, content, on_conflict="replace", **given).status_code in {409, 422}
-    [file] = (running.folder / "data" / "uploads" / "sources").glob("*/sales.csv")
+    [file] = (running.folder / "data" / "uploads" / "sources").glob("*/*/sales.csv")
     assert (file.read_bytes(), kept(running)) == (SALES, ["sales.csv"])
 
 
@@ -125,8 +125,8 @@ def test_both_are_kept_under_two_names(serve: Any) -> None:
         name = f"{file[:5]}_{number}"
         assert (shown["name"], shown["file"], shown["source"]) == (name, f"{file[:5]} ({number}).csv", None)
         assert shown["tables"][0]["name"] == name
-        assert running.client.post("/api/sources", json={"upload": shown["upload"]}).json()["name"] == name
-    assert sources(running)["sales"] == "sales.csv"
+        assert running.client.post("/api/sources", json={"uploads": [shown["upload"]]}).json()["name"] == name
+    assert sources(running)["sales"] == ["sales.csv"]
     assert running.client.get("/api/sources/sales/preview").json()["tables"][0]["rows"][0][1] == 10
     for equal in ("sales (2).csv", "sales_2.csv"):
         assert upload(running, MORE, equal).json()["params"]["name"] == "sales (2).csv"
@@ -145,4 +145,4 @@ def test_the_longest_name_has_room_for_a_number(serve: Any) -> None:
     add(running, SALES, "x" * 300 + ".csv")
     shown = upload(running, SALES, "x" * 300 + ".csv", on_conflict="keep_both").json()
     assert shown["file"].endswith("x (2).csv") and shown["name"].endswith("x_2")
-    assert running.client.post("/api/sources", json={"upload": shown["upload"]}).status_code == 201
+    assert running.client.post("/api/sources", json={"uploads": [shown["upload"]]}).status_code == 201

@@ -118,16 +118,17 @@ def test_what_was_guessed_of_a_file_is_told_before_it_is_a_source_and_afterwards
     shown = upload(running, GUESSED).json()
     for told in ("Sales of June", 'begins with "Total"', "kept as text", "1.234,56", "in €"):
         assert [note for note in shown["notes"] if note.startswith("sales: ") and told in note], told
-    assert running.client.post("/api/sources", json={"upload": shown["upload"]}).status_code == 201
+    assert running.client.post("/api/sources", json={"uploads": [shown["upload"]]}).status_code == 201
     assert running.client.get("/api/sources/sales/preview").json()["notes"] == shown["notes"]
 
 
 def test_an_uploaded_file_is_a_source_at_once_and_after_a_restart_until_it_is_removed(serve: Any) -> None:
     running = serve(ASKS)
     shown = upload(running, SALES).json()
-    added = running.client.post("/api/sources", json={"upload": shown["upload"], "description": "What was sold."})
+    added = running.client.post("/api/sources", json={"uploads": [shown["upload"]], "description": "What was sold."})
     assert added.status_code == 201, added.text
-    view = {"name": "sales", "origin": "catalog", "description": "What was sold.", "address": None, "file": "sales.csv"}
+    view = {"name": "sales", "origin": "catalog", "description": "What was sold.", "address": None}
+    view |= {"upload": shown["upload"], "files": ["sales.csv"]}
     assert added.json() == view
     assert view in running.client.get("/api/sources").json()["sources"]
     used = running.client.delete(f"/api/uploads/{shown['upload']}")
@@ -142,9 +143,9 @@ def test_an_uploaded_file_is_a_source_at_once_and_after_a_restart_until_it_is_re
     assert again.answer("How many?", source="sales")
     other = upload(again, SALES, on_conflict="keep_both").json()
     for name in ("sales", "demo"):
-        taken = again.client.post("/api/sources", json={"upload": other["upload"], "name": name})
+        taken = again.client.post("/api/sources", json={"uploads": [other["upload"]], "name": name})
         assert (taken.status_code, taken.json()["code"]) == (409, "source_taken")
-    assert again.client.post("/api/sources", json={"upload": other["upload"]}).json()["name"] == "sales_2"
+    assert again.client.post("/api/sources", json={"uploads": [other["upload"]]}).json()["name"] == "sales_2"
     assert again.client.delete("/api/sources/sales").status_code == 204
     assert kept(again) == ["sales (2).csv"]
     for answer in (again.client.delete("/api/sources/sales"), again.client.get("/api/sources/sales/preview")):
@@ -159,13 +160,13 @@ def test_one_upload_becomes_one_source_and_one_name_is_given_once(serve: Any) ->
 
     once = upload(running, SALES).json()["upload"]
     with ThreadPoolExecutor() as pool:
-        answers = list(pool.map(lambda n: add(upload=once, name=f"one{n}").status_code, range(6)))
+        answers = list(pool.map(lambda n: add(uploads=[once], name=f"one{n}").status_code, range(6)))
         assert sorted(answers) == [201] + [404] * 5
         uploads = [upload(running, SALES, "sold.csv").json()["upload"] for _ in range(4)]
-        answers = list(pool.map(lambda each: add(upload=each, name="sold").status_code, uploads))
+        answers = list(pool.map(lambda each: add(uploads=[each], name="sold").status_code, uploads))
     assert sorted(answers) == [201] + [409] * 3
     [left, *_] = [each for each, answer in zip(uploads, answers, strict=True) if answer == 409]
-    assert add(upload=left, name="other").status_code == 201, "what was refused is still there"
+    assert add(uploads=[left], name="other").status_code == 201, "what was refused is still there"
     assert running.client.delete("/api/sources/sold").status_code == 204
     assert running.answer("How many?", source="other")
 
@@ -180,7 +181,7 @@ async def test_no_server_deletes_the_files_of_sources(tmp_path: Path) -> None:
     source, old, young = [await ours.receive("a.csv", _pieces()) for _ in range(3)]
     for each in (source, old):
         os.utime(each.path.parent, (0, 0))
-    source = await ours.keep(source)
+    source = (await ours.keep([source])).upload
     await theirs.sweep(())
     assert [each.path.exists() for each in (source, old, young)] == [True, False, True]
     await ours.settle(source)
@@ -195,7 +196,7 @@ async def test_no_server_deletes_the_files_of_sources(tmp_path: Path) -> None:
 async def test_a_file_whose_source_was_never_written_goes_like_one_that_became_none(tmp_path: Path) -> None:
     """The server was killed between the two. It knows its own sources, whose mark it takes away."""
     uploads = Uploads(tmp_path, 2**20)
-    lost, own = [await uploads.keep(await uploads.receive("a.csv", _pieces())) for _ in range(2)]
+    lost, own = [(await uploads.keep([await uploads.receive("a.csv", _pieces())])).upload for _ in range(2)]
     await uploads.sweep({own.id})
     assert lost.path.exists(), "it may just be written"
     for each in (lost, own):
@@ -208,7 +209,7 @@ def test_a_file_has_one_source_and_goes_with_no_other(serve: Any, store_address:
     running = serve(ASKS)
     pending = upload(running, SALES).json()["upload"]
     shown = upload(running, SALES).json()["upload"]
-    assert running.client.post("/api/sources", json={"upload": shown, "name": "orig"}).status_code == 201
+    assert running.client.post("/api/sources", json={"uploads": [shown], "name": "orig"}).status_code == 201
     folder = running.folder / "data" / "uploads"
     assert kept(running) == ["sales.csv"] * 2, "no mark stays"
     file = folder / "sources" / shown / "sales.csv"
@@ -245,7 +246,7 @@ def test_a_source_is_asked_by_its_name_whatever_files_lie_where_the_server_runs(
     monkeypatch.chdir(tmp_path)
     running = serve(ASKS)
     assert (
-        running.client.post("/api/sources", json={"upload": upload(running, SALES).json()["upload"]}).json()["name"]
+        running.client.post("/api/sources", json={"uploads": [upload(running, SALES).json()["upload"]]}).json()["name"]
         == "sales"
     )
 
@@ -289,14 +290,14 @@ def test_nobody_is_told_where_an_uploaded_file_is(serve: Any) -> None:
         assert told.status_code in {409, 422}
         assert name in told.text
         texts.append(told.text)
-    added = running.client.post("/api/sources", json={"upload": upload(running, SALES).json()["upload"]})
+    added = running.client.post("/api/sources", json={"uploads": [upload(running, SALES).json()["upload"]]})
     asked = running.answer("Which tables?", source="sales")
     [call] = [step for steps in running.history(asked["thread_id"])["steps"].values() for step in steps]
     assert call["observation"]["data"]["source"] == "sales.csv"
-    [file] = (running.folder / "data" / "uploads" / "sources").glob("*/sales.csv")
+    [file] = (running.folder / "data" / "uploads" / "sources").glob("*/*/sales.csv")
     file.unlink()
     gone = running.client.get("/api/sources/sales/preview")
-    assert "There is no source at sales.csv" in gone.text
+    assert "The source sales.csv cannot be read" in gone.text
     assert [
         text for text in (*texts, added.text, str(call["observation"]), gone.text) if str(running.folder) in text
     ] == []
@@ -392,7 +393,7 @@ def test_a_source_is_added_by_its_address_and_no_password_is_kept(
     where = tmp_path / "shop.db"
     where.write_bytes(database)
     added = running.client.post("/api/sources", json={"address": str(where), "name": "店"}).json()
-    assert (added["address"], added["file"]) == (str(where), None)
+    assert (added["address"], added["files"]) == (str(where), [])
     assert running.answer("How many?", source="店")
     assert running.client.delete("/api/sources/店").status_code == 204
     assert where.exists()
@@ -408,7 +409,7 @@ def test_a_source_is_added_by_its_address_and_no_password_is_kept(
     "body",
     [
         {},
-        {"upload": "x", "address": "y"},
+        {"uploads": ["x"], "address": "y"},
         {"address": ""},
         {"address": "a\0b"},
         {"address": 7},
@@ -426,7 +427,7 @@ def test_an_unknown_upload_is_told(serve: Any, upload_id: str) -> None:
     running = serve(ASKS)
     gone = running.client.delete(f"/api/uploads/{upload_id}")
     assert (gone.status_code, gone.json()["code"]) == (404, "upload_not_found")
-    assert running.client.post("/api/sources", json={"upload": upload_id}).status_code == 404
+    assert running.client.post("/api/sources", json={"uploads": [upload_id]}).status_code == 404
 
 
 def test_the_store_is_no_source_by_any_route(serve: Any, store_address: str, tmp_path: Path) -> None:

@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
+from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
 from fastapi import APIRouter, Query, Request, Response
@@ -43,7 +44,8 @@ from longthread.tools.catalog.catalog import Catalog
 from longthread.tools.catalog.source_address import may_be_name
 from longthread.tools.catalog.teach import name_of
 from longthread.tools.preview import TablePreview, preview
-from longthread.tools.uploads import SUFFIXES, Upload, are_equal, copy_name, safe_name
+from longthread.tools.upload_names import SUFFIXES, are_equal, copy_name, safe_name
+from longthread.tools.uploads import MOST_FILES, Upload
 
 router = APIRouter(prefix="/api", tags=["sources"])
 
@@ -67,27 +69,41 @@ OnConflict = Literal["replace", "keep_both"]
 
 
 def _one_of(given: str, other: str) -> JsonObject:
-    return {"required": [given], "properties": {given: {"type": "string"}, other: {"type": "null"}}}
+    return {"required": [given], "properties": {given: {"not": {"type": "null"}}, other: {"type": "null"}}}
+
+
+UploadIds = Annotated[
+    list[Annotated[PlainText, Field(min_length=1, max_length=100)]], Field(min_length=1, max_length=MOST_FILES)
+]
 
 
 class NewSource(BaseModel):
-    """A source: an uploaded file, by its id, or an address. Without a name, it is called as its file or database."""
+    """A source: uploaded files, by their ids, or an address. Without a name, it is called as its files or database.
+    Several files are tables that are asked and joined together."""
 
     model_config = ConfigDict(
         extra="forbid",
-        json_schema_extra={"oneOf": [_one_of("upload", "address"), _one_of("address", "upload")]},
+        json_schema_extra={"oneOf": [_one_of("uploads", "address"), _one_of("address", "uploads")]},
     )
 
     name: Annotated[Name, Field(max_length=100)] | None = None
-    upload: Annotated[PlainText, Field(min_length=1, max_length=100)] | None = None
+    uploads: UploadIds | None = None
     address: Annotated[Name, Field(max_length=4096)] | None = None
     description: Annotated[PlainText, Field(max_length=2000)] | None = None
 
     @model_validator(mode="after")
     def _is_somewhere(self) -> Self:
-        if (self.upload is None) == (self.address is None):
-            raise ValueError("give upload or address")
+        if (self.uploads is None) == (self.address is None):
+            raise ValueError("give uploads or address")
         return self
+
+
+class AddedFiles(BaseModel):
+    """Uploaded files, by their ids."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    uploads: UploadIds
 
 
 @router.post(
@@ -130,7 +146,7 @@ async def upload(
             raise UploadFailed(reason="the client broke off.")
         replaced = there if on_conflict == "replace" else None
         if replaced is not None:
-            received = await uploads.replace(replaced.upload, received)
+            received = await uploads.replace(replaced.upload, replaced.file, received)
         whole = True
     finally:
         if not whole:
@@ -138,7 +154,7 @@ async def upload(
     return {
         "upload": received.id,
         "name": received.name,
-        "file": received.path.name,
+        "file": replaced.file.name if replaced is not None else received.path.name,
         "bytes": size,
         "source": await _view(served, replaced.source) if replaced is not None else None,
         **shown,
@@ -172,7 +188,8 @@ async def sources(served: ServedDep, rights: Rights) -> SourceList:
             "origin": "configured" if name == own else "demo",
             "description": None,
             "address": name,
-            "file": None,
+            "upload": None,
+            "files": [],
         }
         for name in dict.fromkeys([*([own] if own else []), DEMO])
     ]
@@ -185,22 +202,68 @@ async def sources(served: ServedDep, rights: Rights) -> SourceList:
     "/sources",
     dependencies=[OWNER_ONLY],
     status_code=201,
-    responses=problems(CatalogInvalid, *_OPENS, SettingsNotAllowed, SourceTaken, UploadNotFound, body=True),
+    responses=problems(
+        CatalogInvalid,
+        *_OPENS,
+        SettingsNotAllowed,
+        SourceTaken,
+        UploadFailed,
+        UploadNotFound,
+        UploadRefused,
+        body=True,
+    ),
 )
 async def add(served: ServedDep, user: Caller, body: NewSource) -> SourceView:
     """Add a source to the catalog. It is opened first, and can be asked at once. No password is kept: an
     address with `${NAME}` is defined in a file."""
-    if body.upload is None:
+    if body.uploads is None:
         where = await _address(served, str(body.address), user)
         return await _named(served, await _add(served, body, user, where, name_of(where)))
-    file = await served.uploads.keep(await served.uploads.find(body.upload))
+    kept = await served.uploads.keep(await _uploads(served, body.uploads))
+    upload = kept.upload
     try:
-        name = await _add(served, body, user, str(file.path), file.name)
+        if kept.moved:
+            await _expect_opens(served, upload, user)
+        name = await _add(served, body, user, str(upload.path), upload.name)
     except LongthreadError:
-        await served.uploads.give_back(file)
+        await served.uploads.give_back(kept)
         raise
-    await served.uploads.settle(file)
+    await served.uploads.settle(upload)
     return await _named(served, name)
+
+
+@router.post(
+    "/sources/{name}/files",
+    dependencies=[OWNER_ONLY],
+    responses=problems(
+        *_OPENS, DefinitionAmbiguous, DefinitionNotFound, SettingsNotAllowed, UploadNotFound, UploadRefused, body=True
+    ),
+)
+async def add_files(served: ServedDep, user: Caller, name: PathSegment, body: AddedFiles) -> SourceView:
+    """Add uploaded files to a source of uploaded files. Each is one more table, also for its conversations."""
+    source = await Catalog(served.analyst.store).source(name)
+    uploads = await _uploads(served, body.uploads)
+    to = await served.uploads.of_address(source.address)
+    if to is None:
+        reason = f"the source {source.name} is none of uploaded files. Add it as a source of its own."
+        raise UploadRefused(name=uploads[0].path.name, reason=reason)
+    added = await served.uploads.add(to, uploads)
+    try:
+        await _expect_opens(served, to, user)
+    except LongthreadError:
+        await served.uploads.take_out(added)
+        raise
+    return await _view(served, source)
+
+
+async def _uploads(served: Served, ids: list[str]) -> list[Upload]:
+    return [await served.uploads.find(each) for each in dict.fromkeys(ids)]
+
+
+async def _expect_opens(served: Served, upload: Upload, user: str) -> None:
+    """Open a source of several files: each could be read, and all of them may take too much memory or time."""
+    async with await served.analyst.sources.open(str(upload.path), None, user_id=user):
+        return
 
 
 async def _add(served: Served, body: NewSource, user: str, where: str, default: str) -> str:
@@ -270,18 +333,20 @@ def _in_use(found: Upload) -> DefinitionInUse:
 class _SourceFile:
     source: SourceDefinition
     upload: Upload
+    file: Path
     received_at: datetime
 
 
 async def _of_equal_name(served: Served, file: str) -> _SourceFile | None:
-    """The source whose uploaded file has this name; of several, the one with the newest file."""
+    """The source with an uploaded file of this name; of several, the one with the newest file."""
     found: list[_SourceFile] = []
     for each in await _defined(served):
         upload = await served.uploads.of_address(each.address)
-        if upload is None or not each.is_active or not are_equal(upload.path.name, file):
+        if upload is None or not each.is_active:
             continue
-        received_at = await served.uploads.received_at(upload)
-        found += [_SourceFile(each, upload, received_at)] if received_at else []
+        for path in upload.files:
+            if are_equal(path.name, file) and (received_at := await served.uploads.received_at(path)):
+                found.append(_SourceFile(each, upload, path, received_at))
     return max(found, key=lambda each: each.received_at, default=None)
 
 
@@ -289,11 +354,12 @@ async def _beside(served: Served, file: str, there: _SourceFile, on_conflict: On
     """Another name for a file, beside the one that is there. Raises UploadExists: nobody has chosen that."""
     defined = await _defined(served)
     uploads = [await served.uploads.of_address(each.address) for each in defined]
-    other = copy_name(file, [each.path.name for each in uploads if each], {each.name for each in defined})
+    files = [path.name for each in uploads if each for path in each.files]
+    other = copy_name(file, files, {each.name for each in defined})
     if on_conflict == "keep_both":
         return other
     at = there.received_at.isoformat(timespec="seconds")
-    raise UploadExists(name=there.upload.path.name, uploaded_at=at, source=there.source.name, other=other)
+    raise UploadExists(name=there.file.name, uploaded_at=at, source=there.source.name, other=other)
 
 
 async def _used(served: Served) -> set[str]:
@@ -332,7 +398,8 @@ async def _view(served: Served, found: SourceDefinition) -> SourceView:
         "origin": "catalog",
         "description": found.description,
         "address": None if uploaded is not None else address.public(found.address),
-        "file": uploaded.path.name if uploaded is not None else None,
+        "upload": uploaded.id if uploaded is not None else None,
+        "files": [each.name for each in uploaded.files] if uploaded is not None else [],
     }
 
 

@@ -164,7 +164,9 @@ class FilesEngine(DuckdbEngine):
         return delimited(root, text, self._copy(".csv"), self._limits, load=load, delimiter=delimiter)
 
     def _workbook(self, root: duckdb.DuckDBPyConnection, path: Path, names: UniqueNames) -> list[Path]:
-        """Creates a table of each sheet, named as the sheet, and in a folder as the file too."""
+        """Creates a table of each sheet, named as the sheet, and in a folder as the file too. A folder with the whole
+        name of a file is that file, and others that came later: its tables keep their names."""
+        is_of_several = self._path.is_dir() and self._path.name != path.name
         sheets, own_notes = sheets_of(path, self._source)
         made = 0
         for sheet in sheets:
@@ -172,7 +174,7 @@ class FilesEngine(DuckdbEngine):
             if written is None:
                 continue
             wanted = base_name(sheet.name)
-            if self._path.is_dir():
+            if is_of_several:
                 wanted = stem_of(path) if len(sheets) == 1 else f"{stem_of(path)}_{wanted}"
             self._made(root, self._named(names, wanted, f'{path.name}, sheet "{sheet.name}"'), written, sheet.notes)
             made += 1
