@@ -8,12 +8,14 @@ import { messages as en } from "./src/i18n/en";
 import { catalog as enCatalog } from "./src/i18n/en/catalog";
 import { chart as enChart } from "./src/i18n/en/chart";
 import { connect as enConnect } from "./src/i18n/en/connect";
+import { files as enFiles } from "./src/i18n/en/files";
 import { settings as enSettings } from "./src/i18n/en/settings";
 import { share as enShare } from "./src/i18n/en/share";
 import { messages as zh } from "./src/i18n/zh";
 import { catalog as zhCatalog } from "./src/i18n/zh/catalog";
 import { chart as zhChart } from "./src/i18n/zh/chart";
 import { connect as zhConnect } from "./src/i18n/zh/connect";
+import { files as zhFiles } from "./src/i18n/zh/files";
 import { settings as zhSettings } from "./src/i18n/zh/settings";
 import { share as zhShare } from "./src/i18n/zh/share";
 
@@ -74,7 +76,9 @@ const MESSAGES: Record<string, { name: string; messages: Record<string, string> 
   "zh/chart": { name: "chart", messages: zhChart },
   "en/connect": { name: "connect", messages: enConnect },
   "zh/connect": { name: "connect", messages: zhConnect },
+  "en/files": { name: "files", messages: enFiles },
   "en/settings": { name: "settings", messages: enSettings },
+  "zh/files": { name: "files", messages: zhFiles },
   "zh/settings": { name: "settings", messages: zhSettings },
   "en/share": { name: "share", messages: enShare },
   "zh/share": { name: "share", messages: zhShare },
@@ -115,7 +119,7 @@ function compiled(): Plugin {
   return {
     name: "messages",
     load(id) {
-      const file = /\/src\/i18n\/((?:en|zh)\/(?:index|catalog|chart|connect|settings|share))\.ts$/.exec(id)?.[1];
+      const file = /\/src\/i18n\/((?:en|zh)\/\w+)\.ts$/.exec(id)?.[1];
       const found = file === undefined ? undefined : MESSAGES[file];
       if (!found) return null;
       const entries = Object.entries(found.messages).map(([name, message]) => [name, compileMessage(message)]);

@@ -9,4 +9,4 @@ export const useInfo = () => useQuery({ queryKey: ["info"], queryFn: ({ signal }
 export const useAgents = () => useQuery({ queryKey: ["agents"], queryFn: ({ signal }) => agents(signal), select: (found) => found.agents });
 
 /** The sources that a question may name. */
-export const useSources = () => useQuery({ queryKey: ["sources"], queryFn: ({ signal }) => sources(signal) });
+export const useSources = (enabled = true) => useQuery({ queryKey: ["sources"], queryFn: ({ signal }) => sources(signal), enabled });

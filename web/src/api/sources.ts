@@ -9,7 +9,9 @@ export interface SourceView {
   origin: "configured" | "demo" | "catalog";
   description: string | null;
   address: string | null;
-  file: string | null;
+  /** The id of uploaded files, which the address that a conversation keeps has as a part. */
+  upload: string | null;
+  files: string[];
 }
 
 export interface SourceList {
@@ -25,20 +27,26 @@ export interface TableView {
   problem: string | null;
 }
 
-/** A file that was uploaded: its first tables, `of` so many; `source` is the one whose file it has replaced. */
-export interface UploadView {
-  upload: string;
-  name: string;
-  file: string;
-  bytes: number;
-  source: SourceView | null;
+/** The first tables of a source, `of` so many. */
+export interface SourcePreview {
   tables: TableView[];
   of: number;
   notes: string[];
 }
 
+/** A file that was uploaded; `source` is the one whose file it has replaced. */
+export interface UploadView extends SourcePreview {
+  upload: string;
+  name: string;
+  file: string;
+  bytes: number;
+  source: SourceView | null;
+}
+
 export const sources = (signal?: AbortSignal) => get<SourceList>("/api/sources", signal);
-export const addSource = (source: { upload?: string; address?: string; name?: string }) => post<SourceView>("/api/sources", source);
+export const addSource = (source: { uploads?: string[]; address?: string; name?: string }) => post<SourceView>("/api/sources", source);
+export const addFiles = (name: string, uploads: string[]) => post<SourceView>(`/api/sources/${encodeURIComponent(name)}/files`, { uploads });
+export const preview = (name: string, signal?: AbortSignal) => get<SourcePreview>(`/api/sources/${encodeURIComponent(name)}/preview`, signal);
 export const removeSource = (name: string) => request<void>("DELETE", `/api/sources/${encodeURIComponent(name)}`);
 export const discard = (upload: string) => request<void>("DELETE", `/api/uploads/${encodeURIComponent(upload)}`);
 

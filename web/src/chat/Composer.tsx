@@ -6,6 +6,7 @@ import { live } from "../stream/live";
 import { newKey } from "../stream/requests";
 import { Button, IconButton } from "../ui";
 import { Attach } from "../upload/Attach";
+import { takeTable } from "../upload/paste";
 import styles from "./Composer.module.css";
 import { draftOf, keepDraft } from "./drafts";
 import { composes, sends } from "./keys";
@@ -67,6 +68,7 @@ export function Composer({ threadId, onAsk, onStop, onUp, attaches, children, re
           value={text}
           readOnly={sending}
           onChange={(event) => change(event.target.value)}
+          onPaste={attaches ? (event) => takeTable(event, change) : undefined}
           onKeyDown={onKeyDown}
         />
         <div className={styles["bar"]}>

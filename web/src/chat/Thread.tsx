@@ -1,6 +1,7 @@
 import { type ReactNode, type RefObject, useCallback, useEffect, useRef, useState } from "react";
 import { useT } from "../i18n";
 import { sentence } from "../i18n/sentence";
+import { FilesChip } from "../layout/Chips";
 import { Header } from "../layout/Header";
 import { chooseSourceIn, useAsksAny, useSourceIn } from "../layout/choice";
 import { ModelChip } from "../layout/ModelChip";
@@ -92,7 +93,7 @@ export function Thread({ threadId, at }: ThreadProps) {
             onUp={() => lastQuestion && setEditing(lastQuestion.id)}
             attaches={asksAny}
           >
-            {source !== null && <NextSource source={source} onLeave={() => chooseSourceIn(threadId, null)} />}
+            {source === null ? <FilesChip source={data.source} /> : <NextSource source={source} onLeave={() => chooseSourceIn(threadId, null)} />}
             <ModelChip threadId={threadId} agent={data.agent} />
           </Composer>
           )}

@@ -8,10 +8,11 @@ import type { MessageId as FirstId } from "./en";
 import type { catalog } from "./en/catalog";
 import type { chart } from "./en/chart";
 import type { connect } from "./en/connect";
+import type { files } from "./en/files";
 import type { settings } from "./en/settings";
 import type { share } from "./en/share";
 
-export type MessageId = FirstId | keyof typeof settings | keyof typeof catalog | keyof typeof share | keyof typeof connect | keyof typeof chart;
+export type MessageId = FirstId | keyof typeof settings | keyof typeof catalog | keyof typeof share | keyof typeof connect | keyof typeof chart | keyof typeof files;
 export type Language = "en" | "zh";
 export type Values = Record<string, string | number>;
 

@@ -4,17 +4,19 @@ import { messages as enFirst } from "./en";
 import { catalog as enCatalog } from "./en/catalog";
 import { chart as enChart } from "./en/chart";
 import { connect as enConnect } from "./en/connect";
+import { files as enFiles } from "./en/files";
 import { settings as enSettings } from "./en/settings";
 import { share as enShare } from "./en/share";
 import { messages as zhFirst } from "./zh";
 import { catalog as zhCatalog } from "./zh/catalog";
 import { chart as zhChart } from "./zh/chart";
 import { connect as zhConnect } from "./zh/connect";
+import { files as zhFiles } from "./zh/files";
 import { settings as zhSettings } from "./zh/settings";
 import { share as zhShare } from "./zh/share";
 
-const en = { ...enFirst, ...enCatalog, ...enSettings, ...enShare, ...enConnect, ...enChart };
-const zh = { ...zhFirst, ...zhCatalog, ...zhSettings, ...zhShare, ...zhConnect, ...zhChart };
+const en = { ...enFirst, ...enCatalog, ...enSettings, ...enShare, ...enConnect, ...enChart, ...enFiles };
+const zh = { ...zhFirst, ...zhCatalog, ...zhSettings, ...zhShare, ...zhConnect, ...zhChart, ...zhFiles };
 
 /** The names that a message is filled with. */
 function names(message: string): string[] {

@@ -5,6 +5,7 @@ import { type MessageId, t, useT } from "../i18n";
 import { Button, Dialog, Icon, type IconName, Menu, MenuChoices, MenuItem, MenuSeparator } from "../ui";
 import styles from "./Chips.module.css";
 import { type Choice, chooseAgent, chooseSource } from "./choice";
+import { filesOf, useFiles } from "./files";
 
 const OURS: Record<string, MessageId> = { analyst: "shell.analyst", assistant: "shell.assistant" };
 
@@ -49,13 +50,28 @@ export const modelName = (model: string) => (model === "demo" ? t("shell.demo") 
 
 function SourceChip({ choice: { source, sources } }: { choice: Choice }) {
   const t = useT();
-  const chip = <Chip icon="data" label={t("shell.source")} value={source === null ? t("shell.noSource") : sourceName(source)} />;
+  const files = useFiles(source);
+  const value = source === null ? t("shell.noSource") : sourceName(source);
+  const chip = <Chip icon="data" label={t("shell.source")} value={files ?? value} about={files ? `${value} (${files})` : value} />;
   if (sources === null) return source && <span className={styles["fixed"]}>{sourceName(source)}</span>;
   if (sources === "any") return <AnySource source={source} chip={chip} />;
   return (
     <Menu align="start" trigger={chip}>
       <MenuChoices value={source ?? ""} options={sources.map((value) => ({ value, label: sourceName(value) }))} onChoose={chooseSource} />
     </Menu>
+  );
+}
+
+/** The uploaded files that a conversation asks, if it does. */
+export function FilesChip({ source }: { source: string | null }) {
+  const files = useFiles(source);
+  return (
+    files && (
+      <span className={styles["fixed"]} title={files}>
+        <Icon name="data" size={16} />
+        <span className={styles["value"]}>{files}</span>
+      </span>
+    )
   );
 }
 
@@ -80,8 +96,9 @@ function AnySource({ source, chip }: { source: string | null; chip: ReactElement
 function KnownSources({ source }: { source: string | null }) {
   const { data } = useSources();
   const known = data?.sources ?? [];
-  const options = known.map(({ name, description, file, address }) => {
-    const note = description ?? file ?? (address === name ? null : address);
+  const options = known.map((each) => {
+    const { name, description, address } = each;
+    const note = description ?? (filesOf(each) || (address === name ? null : address));
     return { value: name, label: sourceName(named(name)), ...(note ? { note } : {}) };
   });
   const isOther = source !== null && !known.some(({ name }) => name === source);
@@ -130,11 +147,13 @@ interface ChipProps extends ComponentProps<"button"> {
   icon: IconName;
   label: string;
   value: string;
+  /** The whole of it, where `value` is a part: told while the pointer is over it. */
+  about?: string;
 }
 
-export function Chip({ icon, label, value, ...rest }: ChipProps) {
+export function Chip({ icon, label, value, about = value, ...rest }: ChipProps) {
   return (
-    <button type="button" className={styles["chip"]} aria-label={`${label}: ${value}`} title={`${label}: ${value}`} {...rest}>
+    <button type="button" className={styles["chip"]} aria-label={`${label}: ${value}`} title={`${label}: ${about}`} {...rest}>
       <Icon name={icon} size={16} />
       <span className={styles["value"]}>{value}</span>
       <Icon name="open" size={14} />

@@ -17,6 +17,7 @@ import { named, sourceName } from "./Chips";
 import styles from "./Header.module.css";
 import { useAsksSource } from "./choice";
 import { useDocumentTitle } from "./documentTitle";
+import { useFiles } from "./files";
 import { openDrawer } from "./drawer";
 import { useWidth } from "./width";
 
@@ -75,6 +76,7 @@ function Title({ threadId }: { threadId: string }) {
   useDocumentTitle(name);
   const agent = data?.agent ?? listed?.agent?.name;
   const asks = useAsksSource(agent);
+  const files = useFiles(known?.source ?? null);
   const { parent } = data ?? {};
   return (
     <>
@@ -88,7 +90,7 @@ function Title({ threadId }: { threadId: string }) {
           {name}
         </h1>
       </div>
-      {known?.source && asks && <Fact label={t("shell.source")} value={known.source} short={sourceName(named(known.source))} />}
+      {known?.source && asks && <Fact label={t("shell.source")} value={known.source} short={files ?? sourceName(named(known.source))} />}
       {agent && <Fact label={t("shell.agent")} value={agent} />}
     </>
   );

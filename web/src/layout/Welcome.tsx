@@ -2,12 +2,35 @@ import { useInfo } from "../api/server";
 import { useIsDemo } from "../chat/model";
 import { useT } from "../i18n";
 import { openConnect } from "../palette/open";
-import { Button, Icon } from "../ui";
+import { Button, Icon, later } from "../ui";
 import { useAbout } from "./Chips";
 import styles from "./Welcome.module.css";
 import type { Choice } from "./choice";
 
 const QUESTIONS = ["shell.question1", "shell.question2", "shell.question3"] as const;
+
+/** What may be asked of files, by their columns. */
+const Suggestions = later(async () => {
+  const [{ Suggestions }, { bringFiles }] = await Promise.all([import("../upload/Suggestions"), import("../upload/messages")]);
+  await bringFiles();
+  return Suggestions;
+});
+
+/** Questions that are asked with one click. */
+export function Questions({ questions, onAsk }: { questions: readonly string[]; onAsk: (question: string) => void }) {
+  return (
+    <ul className={styles["questions"]}>
+      {questions.map((question) => (
+        <li key={question}>
+          <button type="button" className={styles["question"]} onClick={() => onAsk(question)}>
+            <span>{question}</span>
+            <Icon name="right" size={16} />
+          </button>
+        </li>
+      ))}
+    </ul>
+  );
+}
 
 /** The first minute: one line, and questions that are asked with one click. */
 export function Welcome({ choice, onAsk }: { choice: Choice; onAsk: (question: string) => void }) {
@@ -30,21 +53,15 @@ export function Welcome({ choice, onAsk }: { choice: Choice; onAsk: (question: s
     );
   }
   const questions = source === "demo" ? QUESTIONS : (["shell.questionAny"] as const);
+  const asked = <Questions questions={questions.map((id) => t(id))} onAsk={onAsk} />;
   return (
     <section className={styles["welcome"]}>
       <h2 className={styles["line"]}>{t("shell.welcome")}</h2>
       <p className={styles["about"]}>{t("shell.welcomeText")}</p>
-      {(source !== null || info === undefined) && (
-        <ul className={styles["questions"]}>
-          {questions.map((id) => (
-            <li key={id}>
-              <button type="button" className={styles["question"]} onClick={() => onAsk(t(id))}>
-                <span>{t(id)}</span>
-                <Icon name="right" size={16} />
-              </button>
-            </li>
-          ))}
-        </ul>
+      {source !== null && source !== "demo" ? (
+        <Suggestions key={source} source={source} onAsk={onAsk} otherwise={asked} fallback={asked} />
+      ) : (
+        (source !== null || info === undefined) && asked
       )}
       {isDemo && (
         <div className={styles["connect"]}>

@@ -22,6 +22,9 @@ export function chooseSourceIn(threadId: string, source: string | null) {
   inThread.set(source === null ? rest : { ...rest, [threadId]: source });
 }
 
+/** The source that was chosen for the next question of a conversation, or of new ones; null: none was. */
+export const chosenSource = (threadId: string | null): string | null => (threadId === null ? chosen.get().source : (inThread.get()[threadId] ?? null));
+
 export const useSourceIn = (threadId: string): string | null => useStore(inThread)[threadId] ?? null;
 
 /** Whether an agent asks the source that a question names. */

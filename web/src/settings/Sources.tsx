@@ -4,6 +4,7 @@ import { type SourceView, addSource, removeSource } from "../api/sources";
 import { useT } from "../i18n";
 import { sentence } from "../i18n/sentence";
 import { chooseSource } from "../layout/choice";
+import { filesOf } from "../layout/files";
 import { navigate, toNew } from "../route";
 import { Button, Dialog, IconButton, say } from "../ui";
 import styles from "./Cards.module.css";
@@ -63,13 +64,13 @@ function Source({ source, isFirst, changeable }: { source: SourceView; isFirst: 
       <div className={styles["text"]}>
         <h3 className={styles["name"]}>{source.name}</h3>
         {about && <p dir="auto">{about}</p>}
-        {(source.file ?? source.address) !== source.name && <p className={styles["fact"]}>{source.file ?? source.address}</p>}
+        {(filesOf(source) || source.address) !== source.name && <p className={styles["fact"]}>{filesOf(source) || source.address}</p>}
         {isFirst && <p className={styles["fact"]}>{t("settings.sourceOwn")}</p>}
       </div>
       <Button onClick={() => begin(source.name)}>{t("settings.ask")}</Button>
       {changeable && <IconButton icon="trash" label={t("settings.removeSource", { name: source.name })} onClick={() => setRemoving(true)} />}
       <Dialog open={removing} onClose={() => setRemoving(false)} title={t("settings.removeSource", { name: source.name })}>
-        <p>{t(source.file === null ? "settings.removeAddress" : "settings.removeFile")}</p>
+        <p>{t(source.upload === null ? "settings.removeAddress" : "settings.removeFile")}</p>
         <div className={styles["buttons"]}>
           <Button onClick={() => setRemoving(false)}>{t("settings.cancel")}</Button>
           <Button kind="danger" onClick={() => void remove()}>

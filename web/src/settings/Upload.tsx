@@ -1,34 +1,23 @@
 import { type DragEvent, useRef, useState } from "react";
 import { useT } from "../i18n";
 import { classes } from "../ui";
-import { FileToSource } from "../upload/FileToSource";
 import styles from "../upload/Upload.module.css";
 import { KINDS } from "../upload/kinds";
+import { offer } from "../upload/offered";
 import { Part } from "./parts";
 
-/** A file that becomes a source. */
+/** Files that become a source. */
 export function Upload() {
-  const t = useT();
-  const [file, setFile] = useState<File | undefined>(undefined);
-  const done = () => setFile(undefined);
-  return (
-    <Part title={t("settings.upload")} about={t("settings.uploadAbout")}>
-      {file ? <FileToSource file={file} onAdded={done} onGone={done} /> : <Drop onFile={setFile} />}
-    </Part>
-  );
-}
-
-function Drop({ onFile }: { onFile: (file: File | undefined) => void }) {
   const t = useT();
   const field = useRef<HTMLInputElement>(null);
   const [over, setOver] = useState(false);
   const drop = (event: DragEvent) => {
     event.preventDefault();
     setOver(false);
-    onFile(event.dataTransfer.files[0]);
+    offer(event.dataTransfer.files);
   };
   return (
-    <>
+    <Part title={t("settings.upload")} about={t("settings.uploadAbout")}>
       <button
         type="button"
         className={classes(styles["drop"], over && styles["over"])}
@@ -39,7 +28,19 @@ function Drop({ onFile }: { onFile: (file: File | undefined) => void }) {
       >
         {t("settings.drop")}
       </button>
-      <input ref={field} type="file" hidden accept={KINDS} aria-label={t("settings.upload")} onChange={(event) => onFile(event.target.files?.[0])} />
-    </>
+      <input
+        ref={field}
+        type="file"
+        multiple
+        hidden
+        accept={KINDS}
+        aria-label={t("settings.upload")}
+        onChange={(event) => {
+          offer(event.target.files ?? []);
+          // The same file can be chosen again.
+          event.target.value = "";
+        }}
+      />
+    </Part>
   );
 }

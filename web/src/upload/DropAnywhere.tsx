@@ -7,7 +7,8 @@ import styles from "./DropAnywhere.module.css";
 import { offer, offered } from "./offered";
 
 const UploadDialog = later(async () => {
-  const [{ UploadDialog }] = await Promise.all([import("./UploadDialog"), bringSettings()]);
+  const [{ UploadDialog }, { bringFiles }] = await Promise.all([import("./UploadDialog"), import("./messages"), bringSettings()]);
+  await bringFiles();
   return UploadDialog;
 });
 

@@ -1,39 +1,58 @@
 import { useRef, useState } from "react";
 import { useSources } from "../api/server";
-import type { SourceView } from "../api/sources";
+import type { SourceView, UploadView } from "../api/sources";
 import { useT } from "../i18n";
 import { sentence } from "../i18n/sentence";
-import { chooseSource, chooseSourceIn } from "../layout/choice";
+import { chooseSource, chooseSourceIn, chosenSource } from "../layout/choice";
+import { sourceOf } from "../layout/files";
 import { currentRoute } from "../route";
 import { useStore } from "../store";
+import { conversation } from "../stream/opened";
 import { Button, Dialog, say } from "../ui";
-import { FileToSource } from "./FileToSource";
+import { AddFiles } from "./AddFiles";
+import { FilePart } from "./FilePart";
 import styles from "./Upload.module.css";
-import { leaveAll, next, offered } from "./offered";
+import { isDatabase } from "./kinds";
+import { leave, leaveAll, offered } from "./offered";
 
-/** Files that were dropped or attached, one after the other. Each becomes a source, and the last one is asked. */
+/** Rows that are shown of the tables of a file, and of those of several. */
+const ROWS = 5;
+const ROWS_OF_SEVERAL = 3;
+
+/** What the next question asks, here: of uploaded files, more can be added to it. */
+function currentSource(sources: readonly SourceView[]): SourceView | null {
+  const route = currentRoute();
+  const spec = route.page === "conversation" ? (chosenSource(route.id) ?? conversation(route.id).get().data?.source) : chosenSource(null);
+  const found = sourceOf(spec ?? null, sources);
+  return found?.files.some((file) => !isDatabase(file)) ? found : null;
+}
+
+function choose(source: SourceView) {
+  const route = currentRoute();
+  if (route.page === "conversation") chooseSourceIn(route.id, source.name);
+  else chooseSource(source.name);
+}
+
+/** Files that were dropped, attached or pasted. They become one source, or join the one that is asked here. */
 export function UploadDialog() {
   const t = useT();
-  const [file, ...rest] = useStore(offered);
+  const offers = useStore(offered);
   const answer = useSources();
-  const [done, setDone] = useState(0);
+  const [views, setViews] = useState<Readonly<Record<number, UploadView | null>>>({});
+  const added = useRef(new Set<string>());
   const question = useRef<HTMLElement | null>(null);
-  const goOn = () => {
-    setDone(done + 1);
-    next();
-  };
-  const added = (source: SourceView) => {
-    const route = currentRoute();
-    if (route.page === "conversation") chooseSourceIn(route.id, source.name);
-    else chooseSource(source.name);
+  if (offers.length === 0) return null;
+  const current = currentSource(answer.data?.sources ?? []);
+  const done = (source: SourceView, ids: readonly number[], text: string) => {
+    if (source.name !== current?.name) choose(source);
     question.current = document.getElementById("question");
-    say({ text: t("upload.added", { name: source.name }), about: "source" });
-    goOn();
+    say({ text, about: "source" });
+    leave(ids);
   };
-  if (!file) return null;
-  const count = done + 1 + rest.length;
+  const ready = offers.flatMap(({ id }) => views[id] ? [{ id, view: views[id] }] : []);
+  const isSeveral = offers.length > 1;
   return (
-    <Dialog open onClose={leaveAll} title={count > 1 ? t("upload.titleOf", { n: done + 1, count }) : t("upload.title")} back={question}>
+    <Dialog open onClose={leaveAll} title={t("files.title")} back={question}>
       {answer.error !== null && (
         <div className={styles["row"]}>
           <p role="alert" className={styles["wrong"]}>
@@ -46,12 +65,37 @@ export function UploadDialog() {
         <>
           <p>{t("settings.sourcesListed")}</p>
           <div className={styles["row"]}>
+            {offers[0]?.asText && (
+              <Button
+                onClick={() => {
+                  offers[0]?.asText?.();
+                  leaveAll();
+                }}
+              >
+                {t("files.asText")}
+              </Button>
+            )}
             <Button onClick={leaveAll}>{t("shell.close")}</Button>
           </div>
         </>
       )}
-      {answer.data?.changeable && <p className={styles["about"]}>{t(count > 1 ? "upload.aboutAll" : "upload.about")}</p>}
-      {answer.data?.changeable && <FileToSource key={done} file={file} several={count > 1} onAdded={added} onGone={goOn} />}
+      {answer.data?.changeable && (
+        <div className={styles["parts"]}>
+          <p className={styles["about"]}>{t(isSeveral ? "files.aboutAll" : "files.about")}</p>
+          {offers.map((each) => (
+            <FilePart
+              key={each.id}
+              offer={each}
+              rows={isSeveral ? ROWS_OF_SEVERAL : ROWS}
+              added={added}
+              onView={(view) => setViews((now) => ({ ...now, [each.id]: view }))}
+              onReplaced={(source) => done(source, [each.id], t("files.added", { name: source.name }))}
+              onGone={() => leave([each.id])}
+            />
+          ))}
+          <AddFiles ready={ready} current={current} added={added} onDone={done} onCancel={leaveAll} />
+        </div>
+      )}
     </Dialog>
   );
 }

@@ -9,6 +9,9 @@ export const isKnown = (name: string): boolean => ENDINGS.some((ending) => name.
 /** Whether a file is of text, which has an encoding. */
 export const isText = (name: string): boolean => /\.(csv|tsv|json|jsonl|ndjson)$/i.test(name);
 
+/** Whether a file is a database, which is asked alone. */
+export const isDatabase = (name: string): boolean => /\.(sqlite3?|db)$/i.test(name);
+
 /** Encodings of files of text, as the server calls them and as people do. */
 export const ENCODINGS = [
   ["utf-8", "UTF-8"],
