@@ -11,6 +11,7 @@ import { connect as enConnect } from "./src/i18n/en/connect";
 import { files as enFiles } from "./src/i18n/en/files";
 import { settings as enSettings } from "./src/i18n/en/settings";
 import { share as enShare } from "./src/i18n/en/share";
+import { sql as enSql } from "./src/i18n/en/sql";
 import { messages as zh } from "./src/i18n/zh";
 import { catalog as zhCatalog } from "./src/i18n/zh/catalog";
 import { chart as zhChart } from "./src/i18n/zh/chart";
@@ -18,6 +19,7 @@ import { connect as zhConnect } from "./src/i18n/zh/connect";
 import { files as zhFiles } from "./src/i18n/zh/files";
 import { settings as zhSettings } from "./src/i18n/zh/settings";
 import { share as zhShare } from "./src/i18n/zh/share";
+import { sql as zhSql } from "./src/i18n/zh/sql";
 
 const OUT = "../src/longthread/server/page";
 
@@ -82,6 +84,8 @@ const MESSAGES: Record<string, { name: string; messages: Record<string, string> 
   "zh/settings": { name: "settings", messages: zhSettings },
   "en/share": { name: "share", messages: enShare },
   "zh/share": { name: "share", messages: zhShare },
+  "en/sql": { name: "sql", messages: enSql },
+  "zh/sql": { name: "sql", messages: zhSql },
 };
 
 /** Tells `early.js` which files each language and a conversation need besides those that the page names. */

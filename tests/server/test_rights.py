@@ -52,6 +52,7 @@ OPERATIONS = {
     ("POST", "/api/conversations/{thread_id}/messages/{message_id}/edit"): NAMES,
     ("POST", "/api/conversations/{thread_id}/messages/{message_id}/again"): NAMES,
     ("POST", "/api/conversations/{thread_id}/steps/{index}/edit"): OPEN,
+    ("POST", "/api/conversations/{thread_id}/steps/{index}/try"): OPEN,
     ("PUT", "/api/conversations/{thread_id}/branch"): OPEN,
     ("GET", "/api/conversations/{thread_id}/calls"): OPEN,
     ("GET", "/api/conversations/{thread_id}/calls/{index}"): OPEN,

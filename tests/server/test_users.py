@@ -14,6 +14,7 @@ BODIES: dict[str, dict[str, Any]] = {
     "/api/conversations/{thread_id}/messages/{message_id}": {"metadata": {"mine": True}},
     "/api/conversations/{thread_id}/messages/{message_id}/edit": {"question": "Mine?"},
     "/api/conversations/{thread_id}/steps/{index}/edit": {"sql": "SELECT 1"},
+    "/api/conversations/{thread_id}/steps/{index}/try": {"sql": "SELECT 1"},
     "/api/conversations/{thread_id}/branch": {"message": "x"},
     "/api/conversations/{thread_id}/approvals": {"decisions": {"c": {"type": "approve"}}},
 }

@@ -1,4 +1,4 @@
-"""How a conversation is read: where the view stays, code in colours, and formulas."""
+"""How a conversation is read: where the view stays, code and formulas, what is saved, and what is tried beside it."""
 
 from __future__ import annotations
 
@@ -250,3 +250,52 @@ def test_paper_has_what_was_said_and_no_controls(serve: Any, open_page: OpenPage
     assert page.evaluate("document.documentElement.scrollWidth") <= 1280
     paper = page.evaluate("getComputedStyle(document.querySelector('[data-answer] p')).color")
     assert max(int(each) for each in paper.removeprefix("rgb(").rstrip(")").split(",")) < 100, "dark on white"
+
+
+TRY = {
+    "en": ("Edit the SQL", "SQL of q1", "Query q1, edited", "Discard", "Go on from here"),
+    "zh-CN": ("编辑 SQL", "q1 的 SQL", "查询 q1（已编辑）", "丢弃", "从这里继续"),
+}
+
+
+@pytest.mark.parametrize(("locale", "width", "scheme"), [("en", 1280, "dark"), ("zh-CN", 390, "light")])
+def test_an_early_query_is_edited_beside_what_was_asked_later(
+    serve: Any, open_page: OpenPage, locale: str, width: int, scheme: str
+) -> None:
+    edit, name, title, discard, go_on = TRY[locale]
+    listed = {
+        "thought": "",
+        "action": "run_sql",
+        "args": {"sql": "SELECT name, country FROM rockets ORDER BY name LIMIT 4"},
+    }
+    running = serve([listed, {"finish": "These [q1]."}, {"finish": "The **later** answer."}])
+    thread = running.answer("Which?")["thread_id"]
+    running.answer("And then?", thread_id=thread)
+    before = running.history(thread)
+    page = open_page(running, f"/c/{thread}", width=width, locale=locale, color_scheme=scheme)
+    card = page.locator("section[data-query=q1]")
+    card.get_by_role("tab", name="SQL").click()
+    card.get_by_role("button", name=edit).click()
+    editor = card.get_by_role("textbox", name=name)
+    editor.fill("SELECT country, count(*) AS n FROM rockets GROUP BY 1 ORDER BY 2 DESC")
+    editor.press("ControlOrMeta+Enter")
+    tried = page.get_by_role("region", name=title, exact=True)
+    tried.get_by_role("cell").first.wait_for()
+    settled(page)
+    assert card.is_visible() and page.locator("strong", has_text="later").count() == 1
+    assert running.history(thread) == before, "nothing is written"
+    tried.scroll_into_view_if_needed()
+    looked_at(page, f"reading-tried-{locale}-{scheme}")
+    tried.get_by_role("tab", name="SQL").click()
+    assert "GROUP BY" in tried.locator("pre").inner_text()
+
+    tried.get_by_role("button", name=discard).click()
+    tried.wait_for(state="detached")
+    editor.press("ControlOrMeta+Enter")
+    tried.get_by_role("button", name=go_on).click()
+    tried.wait_for(state="detached")
+    page.get_by_text("2/2").wait_for()
+    assert page.locator("strong", has_text="later").count() == 0
+    assert page.locator("section[data-query=q1]").get_by_role("tab").count() >= 2
+    after = running.history(thread)
+    assert (len(after["messages"]), after["run"]["edited_by"]) == (1, "default")

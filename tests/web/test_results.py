@@ -142,6 +142,8 @@ def test_an_edited_query_becomes_a_branch_and_a_wrong_one_says_why(serve: Any, o
     assert "nam" in result.get_by_role("alert").inner_text()
     editor.fill("SELECT count(*) AS many FROM rockets")
     editor.press("ControlOrMeta+Enter")
+    tab.locator("[data-tried]").get_by_role("button", name="Go on from here").click()
+    tab.locator("[data-tried]").wait_for(state="detached")
     card(tab).get_by_title("41", exact=True).wait_for()
     assert card(tab).locator("p", has_text="many").inner_text() == "41 many"
     assert tab.get_by_text("Query edited by you").is_visible()

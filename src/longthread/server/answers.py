@@ -294,6 +294,13 @@ class ResultRows(TypedDict):
     rerun: bool
 
 
+class TriedQuery(TypedDict):
+    """An edited query that was run, in no conversation: its step has no number."""
+
+    thread_id: str
+    step: StepView
+
+
 class EditedQuery(TypedDict):
     """The run that holds an edited query, and its step with the result."""
 

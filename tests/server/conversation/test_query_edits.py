@@ -53,6 +53,28 @@ def test_an_edited_query_is_a_branch_with_its_result_and_whose_edit_it_was(serve
     assert (back["run"]["id"], back["run"]["edited_by"]) == (run, None)
 
 
+def test_a_query_that_is_tried_is_run_and_not_written(serve: Any) -> None:
+    running = serve([COUNT, {"finish": "Two [q1]."}, {"finish": "Fine."}])
+    thread, _, step = asked(running)
+    running.answer("And now?", thread_id=thread)
+    before = running.history(thread)
+    path = f"/api/conversations/{thread}/steps/{step}/try"
+    made = running.client.post(path, json={"sql": "SELECT count(*) AS n, '上海' AS 城市 FROM sites"})
+    assert made.status_code == 200, made.text
+    tried = made.json()["step"]
+    assert (tried["step"], tried["ok"], tried["status"]) == (None, True, "done")
+    data = tried["observation"]["data"]
+    assert (data["query"], data["columns"], len(data["rows"]), data["rows"][0][1]) == ("q1", ["n", "城市"], 1, "上海")
+    for sql, code in (("DELETE FROM sites", "sql_refused"), ("SELECT nothing FROM sites", "unknown_column")):
+        refused = running.client.post(path, json={"sql": sql})
+        assert (refused.status_code, refused.json()["code"]) == (409, code)
+    missing = running.client.post(f"/api/conversations/{thread}/steps/0/try", json={"sql": SQL})
+    assert missing.json()["code"] == "entry_not_found"
+    assert running.history(thread) == before
+    usage = running.client.get(f"/api/conversations/{thread}/usage").json()
+    assert usage["tool_calls"] == 1
+
+
 def test_the_next_question_sees_the_edited_query(serve: Any) -> None:
     seen: list[list[str]] = []
 

@@ -2,7 +2,7 @@
 
 import type { Formats } from "../formats/chosen";
 import { at, get, post, query } from "./client";
-import type { EditedQuery, JsonObject, ResultRows, StepView } from "./types";
+import type { EditedQuery, JsonObject, ResultRows, StepView, TriedQuery } from "./types";
 
 export interface PageAsked {
   offset: number;
@@ -22,4 +22,7 @@ export const page = (thread: string, index: number, asked: PageAsked, signal?: A
 export const filePath = (thread: string, index: number, format: FileFormat, formats: Formats, shown = false) =>
   ofStep(thread, index, `/result/file${query({ format, formats: Object.keys(formats).length ? JSON.stringify(formats) : null, shown: shown || null })}`);
 export const chart = (thread: string, index: number, signal?: AbortSignal) => get<JsonObject>(ofStep(thread, index, "/chart"), signal);
+/** Runs an edited query, and writes nothing. */
+export const tryEdited = (thread: string, index: number, sql: string) => post<TriedQuery>(ofStep(thread, index, "/try"), { sql });
+/** Runs an edited query as another branch. */
 export const runEdited = (thread: string, index: number, sql: string) => post<EditedQuery>(ofStep(thread, index, "/edit"), { sql });

@@ -227,6 +227,12 @@ export interface ResultRows {
   rerun: boolean;
 }
 
+/** An edited query that was run, in no conversation: `step` has no number. */
+export interface TriedQuery {
+  thread_id: string;
+  step: StepView;
+}
+
 /** The run that holds an edited query, and its step with the result. */
 export interface EditedQuery {
   thread_id: string;

@@ -11,8 +11,9 @@ import type { connect } from "./en/connect";
 import type { files } from "./en/files";
 import type { settings } from "./en/settings";
 import type { share } from "./en/share";
+import type { sql } from "./en/sql";
 
-export type MessageId = FirstId | keyof typeof settings | keyof typeof catalog | keyof typeof share | keyof typeof connect | keyof typeof chart | keyof typeof files;
+export type MessageId = FirstId | keyof typeof settings | keyof typeof catalog | keyof typeof share | keyof typeof connect | keyof typeof chart | keyof typeof files | keyof typeof sql;
 export type Language = "en" | "zh";
 export type Values = Record<string, string | number>;
 

@@ -3,6 +3,7 @@ import { expect, test } from "vitest";
 import { messages as enFirst } from "./en";
 import { catalog as enCatalog } from "./en/catalog";
 import { chart as enChart } from "./en/chart";
+import { sql as enSql } from "./en/sql";
 import { connect as enConnect } from "./en/connect";
 import { files as enFiles } from "./en/files";
 import { settings as enSettings } from "./en/settings";
@@ -10,13 +11,14 @@ import { share as enShare } from "./en/share";
 import { messages as zhFirst } from "./zh";
 import { catalog as zhCatalog } from "./zh/catalog";
 import { chart as zhChart } from "./zh/chart";
+import { sql as zhSql } from "./zh/sql";
 import { connect as zhConnect } from "./zh/connect";
 import { files as zhFiles } from "./zh/files";
 import { settings as zhSettings } from "./zh/settings";
 import { share as zhShare } from "./zh/share";
 
-const en = { ...enFirst, ...enCatalog, ...enSettings, ...enShare, ...enConnect, ...enChart, ...enFiles };
-const zh = { ...zhFirst, ...zhCatalog, ...zhSettings, ...zhShare, ...zhConnect, ...zhChart, ...zhFiles };
+const en = { ...enFirst, ...enCatalog, ...enSettings, ...enShare, ...enConnect, ...enChart, ...enFiles, ...enSql };
+const zh = { ...zhFirst, ...zhCatalog, ...zhSettings, ...zhShare, ...zhConnect, ...zhChart, ...zhFiles, ...zhSql };
 
 /** The names that a message is filled with. */
 function names(message: string): string[] {

@@ -48,17 +48,37 @@ class QueryEdits:
             RunInProgress: a run works on the thread; RunWaiting: it waits for decisions.
             ThreadNotFound: there is no such thread, or it is another user's.
         """
-        kept = await self._results.kept(thread_id, index, user_id)
-        if not kept.can_run or kept.step.entry_id is None:
-            raise EntryNotFound(thread=thread_id, entry=f"with a query at step {index}")
-        started = datetime.now(UTC)
-        async with await self._results.open_source(kept, user_id) as source:
-            data = await run_query(source, sql)
+        kept, data, started = await self._run(thread_id, index, sql, user_id)
         owner = await self._worker.id()
         async with self._store.writing() as tx:
             step = await _stored(tx, kept, data, started, by=user_id, owner=owner)
         self._hub.list_changed(user_id)
         return step
+
+    async def preview(self, thread_id: str, index: int, sql: str, *, user_id: str) -> Step:
+        """Run an edited query, and return a step as it would be. Nothing is written, and it has the number and the
+        label of the query in whose place it is.
+
+        Raises:
+            SourceError, SourceMissing: the query is refused or fails.
+            EntryNotFound: the step ran no query.
+            ThreadNotFound: there is no such thread, or it is another user's.
+        """
+        kept, data, started = await self._run(thread_id, index, sql, user_id)
+        observation = {"ok": True, "data": {"query": kept.data.get("query"), **data}}
+        shown = replace(kept.step, action=_RUN_SQL, args={"sql": data["sql"]}, call_id=new_id(), entry_id=None)
+        return replace(shown, started_at=started, elapsed_ms=int(data["elapsed_ms"]), observation=observation)
+
+    async def _run(
+        self, thread_id: str, index: int, sql: str, user_id: str
+    ) -> tuple[KeptResult, dict[str, Any], datetime]:
+        """What the step keeps, the data of the edited query's observation, and when it was run."""
+        kept = await self._results.kept(thread_id, index, user_id)
+        if not kept.can_run or kept.step.entry_id is None:
+            raise EntryNotFound(thread=thread_id, entry=f"with a query at step {index}")
+        started = datetime.now(UTC)
+        async with await self._results.open_source(kept, user_id) as source:
+            return kept, await run_query(source, sql), started
 
 
 async def _stored(

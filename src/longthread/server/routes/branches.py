@@ -23,7 +23,7 @@ from longthread.errors import (
 )
 from longthread.runs.handle import RunHandle
 from longthread.runs.services.branches import ForkOptions
-from longthread.server.answers import Accepted, ChosenBranch, EditedQuery
+from longthread.server.answers import Accepted, ChosenBranch, EditedQuery, TriedQuery
 from longthread.server.fields import Name, PlainText, Words
 from longthread.server.history import step_json
 from longthread.server.openapi import problems
@@ -95,6 +95,19 @@ async def again(
     options = _options(rights, body, key)
     asked = served.analyst.branches.again
     return await _once(served, user, options, lambda: asked(thread_id, message_id, user_id=user, options=options))
+
+
+@router.post(
+    "/conversations/{thread_id}/steps/{index}/try",
+    responses=problems(ThreadNotFound, EntryNotFound, RunNotFound, SourceError, SourceMissing, body=True),
+)
+async def try_query(
+    served: ServedDep, user: Caller, thread_id: PathSegment, index: StepIndex, body: QueryBody
+) -> TriedQuery:
+    """Run a step's query as the user has edited it, through the guard. Nothing is written: `edit` makes a branch."""
+    step = step_json(await served.analyst.query_edits.preview(thread_id, index, body.sql, user_id=user))
+    step["step"] = None
+    return {"thread_id": thread_id, "step": step}
 
 
 @router.post(
