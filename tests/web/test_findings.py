@@ -150,3 +150,35 @@ def test_a_chart_is_changed_on_the_page_and_kept(serve: Any, open_page: Any, loc
     result.get_by_role("button", name=reset).click()
     result.locator("svg .mark-rect path").nth(3).wait_for()
     assert result.get_by_role("button", name=edited).count() == 0
+
+
+YEARS = (
+    "SELECT strftime('%Y', launch_date) AS year, count(*) AS n, outcome FROM launches GROUP BY 1, 3 ORDER BY 1 LIMIT 9"
+)
+MADE = [
+    {"thought": "Count.", "action": "run_sql", "args": {"sql": YEARS}},
+    {
+        "thought": "",
+        "action": "chart",
+        "args": {"query": "q1", "mark": "bar", "x": "year", "y": "n", "color": "outcome"},
+    },
+    {"finish": "See [q1]."},
+]
+
+
+def test_a_chart_of_the_model_is_changed_and_comes_back(serve: Any, open_page: Any) -> None:
+    running = serve(MADE)
+    thread = running.answer("Draw the launches by year")["thread_id"]
+    tab = open_page(running, f"/c/{thread}")
+    result = card(tab)
+    result.locator("svg .mark-rect path").first.wait_for()
+    result.get_by_role("button", name="Edit the chart").click()
+    editor = result.get_by_role("group", name="Change the chart")
+    assert editor.get_by_label("Series").input_value() == "2"
+    editor.get_by_label("Type").select_option("area")
+    result.locator("svg .mark-area path").first.wait_for()
+    editor.get_by_label("Title").fill("Launches")
+    result.get_by_role("heading", name="Launches").wait_for()
+    result.get_by_role("button", name="Reset").click()
+    result.locator("svg .mark-rect path").first.wait_for()
+    assert result.locator("svg .mark-area path").count() == 0

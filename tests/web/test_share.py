@@ -53,6 +53,7 @@ def test_a_link_is_made_read_and_revoked(serve: Any, open_page: Any) -> None:
     reader = open_page(running, link.removeprefix(running.url), quiet=False)
     drawn(reader)
     reader.get_by_text("Read only:").wait_for()
+    assert reader.get_by_role("button", name="Edit the chart").count() == 0
     assert reader.title() == f"{QUESTION} · Longthread"
     assert reader.get_by_text("Thank you").count() == 0, "what was said later is not shared"
     reader.get_by_role("button", name="3 steps").click()

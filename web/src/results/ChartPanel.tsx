@@ -7,6 +7,7 @@ import { Button, Icon, Skeleton, later } from "../ui";
 import styles from "./ChartPanel.module.css";
 import { ChartView } from "./ChartView";
 import type { ChartChoice, ChartEdit } from "./choices";
+import { useScope } from "./receiptScope";
 import type { QueryResult } from "./result";
 import { useSpec } from "./useSpec";
 import { useWords } from "./words";
@@ -26,6 +27,7 @@ const ChartEditor = later(async () => (await import("./load")).load());
 /** The chart of a result, and the other forms that it may have. */
 export function ChartPanel({ threadId, result, choices, chosen, onChoose, edit }: ChartPanelProps) {
   const t = useT();
+  const { reads } = useScope();
   const [edits, setEdits] = useState(false);
   const { data, error, refetch } = useSpec(threadId, result, chosen);
   const given = useGiven(threadId, result);
@@ -33,14 +35,14 @@ export function ChartPanel({ threadId, result, choices, chosen, onChoose, edit }
   const spec = useMemo(() => data && formattedSpec(data, given, words), [data, given, words]);
   return (
     <>
-      {(choices.length > 1 || result) && (
+      {(choices.length > 1 || (result && !reads)) && (
         <div className={styles["forms"]} role="group" aria-label={t("results.forms")}>
           {choices.map((choice) => (
             <button key={choice.key} type="button" className={styles["form"]} aria-pressed={choice.key === chosen.key} onClick={() => onChoose(choice)}>
               {choice.isEdited ? t("results.edited") : choice.mark ? t(`results.mark.${choice.mark}`) : choice.title}
             </button>
           ))}
-          {result && (
+          {result && !reads && (
             <button type="button" className={styles["edit"]} aria-expanded={edits} onClick={() => setEdits(!edits)}>
               <Icon name="edit" size={14} /> {t("results.editChart")}
             </button>

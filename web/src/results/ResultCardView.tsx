@@ -11,6 +11,7 @@ import { OneValue } from "./OneValue";
 import { ResultTable } from "./ResultTable";
 import { type ChartChoice, choicesOf } from "./choices";
 import { useEdit } from "./edited";
+import { useScope } from "./receiptScope";
 import { isOneNumber, isSeries } from "./shape";
 import { type View, Views } from "./Views";
 import { resultOf } from "./step";
@@ -30,7 +31,8 @@ export function ResultCardView({ threadId, step, charts = NONE }: ResultCardProp
   const t = useT();
   const id = useId();
   const result = useMemo(() => resultOf(step), [step]);
-  const edit = useEdit(threadId, result);
+  const { reads } = useScope();
+  const edit = useEdit(threadId, reads ? null : result);
   const choices = useMemo(() => choicesOf(result, charts, edit), [result, charts, edit]);
   const rows: View = isOneNumber(result) ? "value" : "table";
   const views: View[] = [...(result ? [rows] : []), ...(choices.length ? (["chart"] as const) : []), ...(result ? (["sql"] as const) : [])];
