@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Awaitable, Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from longthread.context.citations import CitedQuery, citations
+from longthread.tools.analysis.open import open_source
+from longthread.tools.analysis.toolbox import analysis_tools
 
 SCHEMAS = {
     "port": """
@@ -88,3 +91,14 @@ async def test_how_the_question_was_read_comes_after_the_rows(ask: Ask) -> None:
         answer.index("| Chile |") < answer.index("Read as: number of `ships` by `countries`.") < answer.index("```sql")
     )
     assert re.search(r"\| Peru +\| 1 \|", answer)
+
+
+async def test_a_files_currency_is_in_the_sentence_and_the_rows(tmp_path: Path, converse: Callable[..., Any]) -> None:
+    path = tmp_path / "sales.csv"
+    path.write_text('city,turnover\nBonn,"€1,200.50"\nBonn,€99.00\nKiel,€10.00\n', encoding="utf-8")
+    source = await open_source(str(path))
+    conversation = converse({tool.name: tool for tool in analysis_tools(source)})
+    answer = await conversation.ask("total turnover by city")
+    assert answer.startswith("**2** cities: total turnover **€10.00** to **€1,299.50**, highest: **Bonn** [q")
+    assert "| Bonn | €1,299.50 |" in answer
+    await source.close()

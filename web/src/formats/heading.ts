@@ -2,10 +2,10 @@
 
 const COUNT = /^count(?:_star)?\((?:\*|1)?\)$/i;
 const AGGREGATE = /^(sum|avg|min|max)\("?([\p{L}\p{N}_]+)"?\)$/iu;
-/** The names that the demo model gives: English has them in words already. */
-const OURS = /^(?:(average|total|min|max)_)?([\p{L}\p{N}_]+?)(_count)?$/iu;
-const NAMED_OURS = { average: "mean", total: "sum", min: "min", max: "max" } as const;
-const NAMED = { sum: "sum", avg: "mean", min: "min", max: "max" } as const;
+/** Columns that say what was reckoned, as the demo model and many others name them. */
+const COUNTED = /^([\p{L}\p{N}_]+?)_count$/iu;
+const RECKONED = /^(average|total|min|max)_([\p{L}\p{N}_]+)$/iu;
+const NAMED: Readonly<Record<string, string>> = { sum: "sum", total: "sum", avg: "mean", average: "mean", min: "min", max: "max" };
 
 export interface HeadingWords {
   readonly count: string;
@@ -17,15 +17,14 @@ export interface HeadingWords {
 export function headingOf(column: string, words: HeadingWords): string {
   if (COUNT.test(column)) return words.count;
   const [, aggregate, field] = AGGREGATE.exec(column) ?? [];
-  if (aggregate && field) return words.aggregate(NAMED[aggregate.toLowerCase() as keyof typeof NAMED], inWords(field));
-  return words.locale.startsWith("zh") ? inChinese(column, words) : inWords(column);
-}
-
-/** `launches_count` and `average_price` say in English what they are. */
-function inChinese(column: string, words: HeadingWords): string {
-  const [, aggregate, field = "", counts] = OURS.exec(column) ?? [];
-  if (aggregate && field && !counts) return words.aggregate(NAMED_OURS[aggregate.toLowerCase() as keyof typeof NAMED_OURS], inWords(field));
-  return counts && !aggregate ? words.countOf(inWords(field)) : inWords(column);
+  if (aggregate && field) return words.aggregate(NAMED[aggregate.toLowerCase()] ?? aggregate, inWords(field));
+  const isChinese = words.locale.startsWith("zh");
+  const [, counted] = COUNTED.exec(column) ?? [];
+  if (counted && (isChinese || counted.endsWith("s"))) return words.countOf(inWords(counted));
+  const [, front, of] = RECKONED.exec(column) ?? [];
+  // English has it in words: average price.
+  if (isChinese && front && of) return words.aggregate(NAMED[front.toLowerCase()] ?? front, inWords(of));
+  return inWords(column);
 }
 
 function inWords(name: string): string {

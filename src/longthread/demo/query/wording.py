@@ -48,7 +48,8 @@ def plan_in_words(plan: QueryPlan, schema: DemoSchema, language: str) -> str:
     if plan.dimensions:
         joint = "、" if chinese else " and "
         dims = joint.join(_dimension(dimension, language) for dimension in plan.dimensions)
-        what = f"按 {dims}{' ' if dims.endswith('`') else ''}统计的{what}" if chinese else f"{what} by {dims}"
+        apart = [" " if dims.endswith("`") else "", " " if what.startswith("`") else ""]
+        what = f"按 {dims}{apart[0]}统计的{apart[1]}{what}" if chinese else f"{what} by {dims}"
     if plan.wrap == "count":
         what = f"{what} 的组数" if chinese else f"how many groups in: {what}"
     elif plan.wrap:

@@ -39,6 +39,7 @@ export const results = {
   "results.mark.point": "Points",
   "results.mark.arc": "Pie",
   "results.count": "count",
+  "results.countOf": "number of {field}",
   "results.aggregate": "{aggregate} of {field}",
   "results.aggregate.sum": "sum",
   "results.aggregate.mean": "mean",

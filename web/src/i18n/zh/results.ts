@@ -39,6 +39,7 @@ export const results: Record<keyof typeof en, string> = {
   "results.mark.point": "散点图",
   "results.mark.arc": "饼图",
   "results.count": "数量",
+  "results.countOf": "{field}数量",
   "results.aggregate": "{field}（{aggregate}）",
   "results.aggregate.sum": "总和",
   "results.aggregate.mean": "平均",
