@@ -5,6 +5,7 @@ import { compileMessage } from "@lingui/message-utils/compileMessage";
 import react from "@vitejs/plugin-react";
 import { type Plugin, defineConfig } from "vite";
 import { messages as en } from "./src/i18n/en";
+import { boards as enBoards } from "./src/i18n/en/boards";
 import { catalog as enCatalog } from "./src/i18n/en/catalog";
 import { chart as enChart } from "./src/i18n/en/chart";
 import { connect as enConnect } from "./src/i18n/en/connect";
@@ -13,6 +14,7 @@ import { settings as enSettings } from "./src/i18n/en/settings";
 import { share as enShare } from "./src/i18n/en/share";
 import { sql as enSql } from "./src/i18n/en/sql";
 import { messages as zh } from "./src/i18n/zh";
+import { boards as zhBoards } from "./src/i18n/zh/boards";
 import { catalog as zhCatalog } from "./src/i18n/zh/catalog";
 import { chart as zhChart } from "./src/i18n/zh/chart";
 import { connect as zhConnect } from "./src/i18n/zh/connect";
@@ -72,6 +74,8 @@ function licences(): Plugin {
 const MESSAGES: Record<string, { name: string; messages: Record<string, string> }> = {
   "en/index": { name: "messages", messages: en },
   "zh/index": { name: "messages", messages: zh },
+  "en/boards": { name: "boards", messages: enBoards },
+  "zh/boards": { name: "boards", messages: zhBoards },
   "en/catalog": { name: "catalog", messages: enCatalog },
   "zh/catalog": { name: "catalog", messages: zhCatalog },
   "en/chart": { name: "chart", messages: enChart },

@@ -17,7 +17,7 @@ FIELD = re.compile(r"^  (?:readonly )?(\w+)(\?)?: (.+);", re.M)
 SOURCES = [path.read_text() for path in sorted(API.glob("*.ts")) if path.name != "client.ts"]
 ALIASES = {name: value for text in SOURCES for name, value in ALIAS.findall(text)}
 """The literal types, which fields name."""
-OTHERS = {"Asked", "Attributes", "Lineage", "Observation", "PageAsked", "Stretch"}
+OTHERS = {"Asked", "Attributes", "BoardChange", "CardChange", "Lineage", "Observation", "PageAsked", "Stretch"}
 """What the page asks with, and what several answers have in common."""
 
 Fields = dict[str, dict[str, Any]]

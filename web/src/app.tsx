@@ -16,16 +16,15 @@ const SharedPage = lazy(async () => {
   await bringMessages();
   return { default: (await import("./share/SharedPage")).SharedPage };
 });
+const Boards = lazy(() => import("./boards/load").then(({ load }) => load()));
 const Settings = lazy(() => import("./settings/load").then(({ load }) => load()));
 
 export function App() {
   const route = useRoute();
-  if (route.page !== "shared") return <Own route={route} />;
+  if (route.page !== "shared" && route.page !== "sharedBoard") return <Own route={route} />;
   return (
     <Boundary>
-      <Suspense>
-        <SharedPage token={route.token} at={route.at} />
-      </Suspense>
+      <Suspense>{route.page === "shared" ? <SharedPage token={route.token} at={route.at} /> : <Boards route={route} />}</Suspense>
     </Boundary>
   );
 }
@@ -49,13 +48,11 @@ function Own({ route }: { route: Route }) {
 }
 
 function Page({ route }: { route: Route }) {
-  if (route.page === "settings") {
+  if (route.page === "settings" || route.page === "boards" || route.page === "board") {
     return (
       <Layout thread={null}>
         <Boundary>
-          <Suspense>
-            <Settings section={route.section} name={route.name} />
-          </Suspense>
+          <Suspense>{route.page === "settings" ? <Settings section={route.section} name={route.name} /> : <Boards route={route} />}</Suspense>
         </Boundary>
       </Layout>
     );

@@ -15,6 +15,10 @@ export type Route =
   /** `at` is the id of an entry to show first. */
   | { page: "conversation"; id: string; at: string | null }
   | { page: "shared"; token: string; at: string | null }
+  /** All boards, and one of them; a link to one. */
+  | { page: "boards" }
+  | { page: "board"; id: string }
+  | { page: "sharedBoard"; token: string }
   /** `name` is a definition of the catalog that is edited; empty: a new one. */
   | { page: "settings"; section: SettingsPage; name?: string }
   | { page: "unknown" };
@@ -24,6 +28,9 @@ export function parse(path: string, query = ""): Route {
   const tail = rest.join("/");
   if (first === "" && tail === "") return { page: "new" };
   if (first === "c" && tail) return { page: "conversation", id: decoded(tail), at: new URLSearchParams(query).get("at") };
+  if (first === "boards" && !tail) return { page: "boards" };
+  if (first === "b" && tail) return { page: "board", id: decoded(tail) };
+  if (first === "s" && rest[0] === "b" && rest[1]) return { page: "sharedBoard", token: decoded(rest[1]) };
   if (first === "s" && tail) return { page: "shared", token: decoded(tail), at: new URLSearchParams(query).get("at") };
   if (first === "settings") {
     const [named = "", ...below] = rest;
@@ -47,6 +54,8 @@ function decoded(part: string): string {
 export const toNew = "/";
 export const toConversation = (id: string, at?: string) =>
   `/c/${encodeURIComponent(id)}${at === undefined ? "" : `?at=${encodeURIComponent(at)}`}`;
+export const toBoards = "/boards";
+export const toBoard = (id: string) => `/b/${encodeURIComponent(id)}`;
 export const toSettings = (section: SettingsPage) => `/settings/${section}`;
 /** Where a definition is edited; without a name, where a new one is. */
 export const toDefinition = (section: CatalogPage, name?: string) =>

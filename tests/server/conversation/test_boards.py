@@ -68,8 +68,8 @@ def test_values_are_bound_and_hold_for_all_cards(serve: Any) -> None:
     [[all_]] = card["result"]["rows"]
     sql = "SELECT count(*) AS n FROM launches WHERE launch_date >= {{since}} AND agency <> {{agency}}"
     parameters = [
-        {"name": "since", "kind": "date", "value": "2020-01-01"},
-        {"name": "agency", "kind": "text", "value": "x' OR 1=1 --"},
+        {"name": "since", "kind": "date", "value": "2020-01-01", "label": "起始日期"},
+        {"name": "agency", "kind": "text", "value": "x' OR 1=1 --", "label": ""},
     ]
     sql = sql.replace(" AND agency <> {{agency}}", " AND {{agency}} <> ''")
     body = {"sql": sql, "parameters": parameters}

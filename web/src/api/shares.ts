@@ -1,6 +1,6 @@
 // Links by which others read a conversation, and what they then see.
 
-import { at, get, post, query, request } from "./client";
+import { get, post, query, request } from "./client";
 import type { JsonObject, MessageView, ShownStatus, StepView } from "./types";
 
 /** A link to a conversation as it was at `created_at`. */
@@ -41,9 +41,10 @@ export interface SharedConversation {
   before: string | null;
 }
 
-export const shares = (thread: string, signal?: AbortSignal) => get<{ shares: ShareView[] }>(at(thread, "/shares"), signal);
+/** The links to a conversation or a board, which is at `path`. */
+export const shares = (path: string, signal?: AbortSignal) => get<{ shares: ShareView[] }>(`${path}/shares`, signal);
 /** Without `ttl_seconds` it works until it is revoked. */
-export const share = (thread: string, body: { ttl_seconds?: number }) => post<ShareMade>(at(thread, "/shares"), body);
-export const revoke = (thread: string, id: string) => request<void>("DELETE", at(thread, `/shares/${encodeURIComponent(id)}`));
+export const share = (path: string, body: { ttl_seconds?: number }) => post<ShareMade>(`${path}/shares`, body);
+export const revoke = (path: string, id: string) => request<void>("DELETE", `${path}/shares/${encodeURIComponent(id)}`);
 export const shared = (token: string, before: string | null, signal?: AbortSignal) =>
   get<SharedConversation>(`/api/shared/${encodeURIComponent(token)}${query({ before, limit: 200 })}`, signal);

@@ -5,6 +5,7 @@ import { type Messages, i18n } from "@lingui/core";
 import { useLingui } from "@lingui/react";
 import { keepAt } from "../store";
 import type { MessageId as FirstId } from "./en";
+import type { boards } from "./en/boards";
 import type { catalog } from "./en/catalog";
 import type { chart } from "./en/chart";
 import type { connect } from "./en/connect";
@@ -13,7 +14,16 @@ import type { settings } from "./en/settings";
 import type { share } from "./en/share";
 import type { sql } from "./en/sql";
 
-export type MessageId = FirstId | keyof typeof settings | keyof typeof catalog | keyof typeof share | keyof typeof connect | keyof typeof chart | keyof typeof files | keyof typeof sql;
+export type MessageId =
+  | FirstId
+  | keyof typeof boards
+  | keyof typeof catalog
+  | keyof typeof chart
+  | keyof typeof connect
+  | keyof typeof files
+  | keyof typeof settings
+  | keyof typeof share
+  | keyof typeof sql;
 export type Language = "en" | "zh";
 export type Values = Record<string, string | number>;
 

@@ -1,6 +1,7 @@
 import { compileMessage } from "@lingui/message-utils/compileMessage";
 import { expect, test } from "vitest";
 import { messages as enFirst } from "./en";
+import { boards as enBoards } from "./en/boards";
 import { catalog as enCatalog } from "./en/catalog";
 import { chart as enChart } from "./en/chart";
 import { sql as enSql } from "./en/sql";
@@ -9,6 +10,7 @@ import { files as enFiles } from "./en/files";
 import { settings as enSettings } from "./en/settings";
 import { share as enShare } from "./en/share";
 import { messages as zhFirst } from "./zh";
+import { boards as zhBoards } from "./zh/boards";
 import { catalog as zhCatalog } from "./zh/catalog";
 import { chart as zhChart } from "./zh/chart";
 import { sql as zhSql } from "./zh/sql";
@@ -17,8 +19,8 @@ import { files as zhFiles } from "./zh/files";
 import { settings as zhSettings } from "./zh/settings";
 import { share as zhShare } from "./zh/share";
 
-const en = { ...enFirst, ...enCatalog, ...enSettings, ...enShare, ...enConnect, ...enChart, ...enFiles, ...enSql };
-const zh = { ...zhFirst, ...zhCatalog, ...zhSettings, ...zhShare, ...zhConnect, ...zhChart, ...zhFiles, ...zhSql };
+const en = { ...enFirst, ...enCatalog, ...enSettings, ...enShare, ...enConnect, ...enChart, ...enFiles, ...enSql, ...enBoards };
+const zh = { ...zhFirst, ...zhCatalog, ...zhSettings, ...zhShare, ...zhConnect, ...zhChart, ...zhFiles, ...zhSql, ...zhBoards };
 
 /** The names that a message is filled with. */
 function names(message: string): string[] {

@@ -1,6 +1,6 @@
 import { type Language, choose, current, t } from "../i18n";
 import { toggleInspector } from "../inspector/selection";
-import { type SettingsPage, currentRoute, navigate, toNew, toSettings } from "../route";
+import { type SettingsPage, currentRoute, navigate, toBoards, toNew, toSettings } from "../route";
 import { BUILT } from "../settings/pages";
 import { THEMES, theme } from "../theme";
 import type { IconName } from "../ui";
@@ -23,6 +23,7 @@ export function commands(): Command[] {
     { id: "new", label: t("shell.new"), icon: "plus", keys: "Mod+Shift+O", act: () => navigate(toNew) },
     ...(route.page === "conversation" ? [inspector(), share(route.id), apps(route.id)] : []),
     { id: "connect", label: t("shell.connect"), icon: "model", act: () => openConnect(route.page === "conversation" ? route.id : null) },
+    { id: "boards", label: t("shell.boards"), icon: "board", act: () => navigate(toBoards) },
     ...BUILT.map(settings),
     ...THEMES.map((each) => ({
       id: `theme-${each}`,

@@ -39,7 +39,8 @@ function editsOfJson(value: unknown): Edits {
 
 const isPlace = (place: unknown) => Number.isInteger(place) && Number(place) >= 0;
 
-function isForm(form: Partial<Form> | undefined): form is Form {
+/** Whether something that was kept or sent is a form. */
+export function isForm(form: Partial<Form> | undefined): form is Form {
   const { mark, x, y, color, beside, stack, sort } = form ?? {};
   return (
     MARKS.some((each) => each === mark) && isPlace(x) && isPlace(y) && (color === null || isPlace(color)) && Array.isArray(beside) && beside.every(isPlace) &&

@@ -29,6 +29,9 @@ export function useDrawing(box: RefObject<HTMLElement | null>, spec: Spec, words
         end();
         end = made.end;
         place.replaceChildren(made.stage);
+        // What scrolls is reached by the keyboard.
+        if (place.scrollWidth > place.clientWidth) place.tabIndex = 0;
+        else place.removeAttribute("tabindex");
         setState({ busy: false, error: null });
       } catch (error) {
         if (room === width) setState({ busy: false, error });

@@ -1,5 +1,6 @@
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { type FormEvent, useId, useRef, useState } from "react";
+import { at } from "../api/client";
 import { Problem } from "../api/problem";
 import * as api from "../api/shares";
 import { copyText } from "../chat/clipboard";
@@ -19,16 +20,32 @@ const LOOPBACK = /^(localhost|127\..*|\[::1\])$/;
 /** Makes links by which others read a conversation, and revokes them. */
 export function ShareDialog({ thread }: { thread: string }) {
   const t = useT();
+  return <Sharing path={at(thread)} about={t("share.about")} note={t("share.without")} heading={t("share.links")} onDone={closeOverlay} />;
+}
+
+interface SharingProps {
+  /** Where what is shared is in the API. */
+  path: string;
+  about: string;
+  note: string;
+  /** Above the links that work. */
+  heading: string;
+  onDone: () => void;
+}
+
+/** Makes and revokes links to what is at a path. */
+export function Sharing({ path, about, note, heading, onDone }: SharingProps) {
+  const t = useT();
   const client = useQueryClient();
-  const key = ["shares", thread];
-  const { data } = useQuery({ queryKey: key, queryFn: ({ signal }) => api.shares(thread, signal) });
+  const key = ["shares", path];
+  const { data } = useQuery({ queryKey: key, queryFn: ({ signal }) => api.shares(path, signal) });
   const changed = () => void client.invalidateQueries({ queryKey: key });
-  const made = useMutation({ mutationFn: (days: number) => api.share(thread, days ? { ttl_seconds: days * DAY } : {}), onSuccess: changed });
+  const made = useMutation({ mutationFn: (days: number) => api.share(path, days ? { ttl_seconds: days * DAY } : {}), onSuccess: changed });
   const links = data?.shares ?? [];
   return (
     <div className={styles["share"]}>
-      <p className={styles["about"]}>{t("share.about")}</p>
-      <p className={styles["note"]}>{t("share.without")}</p>
+      <p className={styles["about"]}>{about}</p>
+      <p className={styles["note"]}>{note}</p>
       {LOOPBACK.test(location.hostname) && <p className={styles["note"]}>{t("share.local")}</p>}
       {made.data ? <Made link={made.data} /> : <Make busy={made.isPending} onMake={made.mutate} />}
       {made.error && (
@@ -36,8 +53,8 @@ export function ShareDialog({ thread }: { thread: string }) {
           {made.error instanceof Problem && made.error.code === "run_in_progress" ? t("share.busy") : sentence(made.error)}
         </p>
       )}
-      {links.length > 0 && <Links thread={thread} links={links} onRevoked={(id) => (id === made.data?.id && made.reset(), changed())} />}
-      <Button className={styles["done"]} onClick={closeOverlay}>
+      {links.length > 0 && <Links path={path} heading={heading} links={links} onRevoked={(id) => (id === made.data?.id && made.reset(), changed())} />}
+      <Button className={styles["done"]} onClick={onDone}>
         {t("list.done")}
       </Button>
     </div>
@@ -90,23 +107,24 @@ function Made({ link }: { link: api.ShareMade }) {
 }
 
 interface LinksProps {
-  thread: string;
+  path: string;
+  heading: string;
   links: readonly api.ShareView[];
   onRevoked: (id: string) => void;
 }
 
-function Links({ thread, links, onRevoked }: LinksProps) {
+function Links({ path, heading, links, onRevoked }: LinksProps) {
   const t = useT();
   const id = useId();
   const revoke = useMutation({
-    mutationFn: (share: string) => api.revoke(thread, share),
+    mutationFn: (share: string) => api.revoke(path, share),
     onSuccess: (_, share) => onRevoked(share),
     onError: (error) => void say({ text: sentence(error), kind: "bad" }),
   });
   return (
     <section aria-labelledby={id}>
       <h3 id={id} className={styles["head"]}>
-        {t("share.links")}
+        {heading}
       </h3>
       <ul className={styles["links"]}>
         {links.map((link) => {

@@ -2,8 +2,8 @@ import { useDeferredValue, useState } from "react";
 import { useInfo } from "../api/server";
 import { useT } from "../i18n";
 import { openPalette } from "../palette/open";
-import { toNew, toSettings } from "../route";
-import { Icon, IconButton } from "../ui";
+import { toBoards, toNew, toSettings } from "../route";
+import { Icon, IconButton, classes } from "../ui";
 import { List } from "./List";
 import { follow } from "./Row";
 import styles from "./Sidebar.module.css";
@@ -25,6 +25,10 @@ export function Sidebar({ active }: { active: string | null }) {
       <a className={styles["new"]} href={toNew} onClick={(event) => follow(event, toNew)}>
         <Icon name="plus" />
         {t("shell.new")}
+      </a>
+      <a className={classes(styles["link"], styles["boards"])} href={toBoards} onClick={(event) => follow(event, toBoards)}>
+        <Icon name="board" size={16} />
+        {t("shell.boards")}
       </a>
       <input
         type="search"

@@ -32,13 +32,14 @@ from longthread.tools.query.template import BoundStatement, compiled
 
 KEPT_ROWS, KEPT_BYTES = 1_000, 128_000
 """Rows that a card keeps, and bytes of their JSON."""
+_LONGEST_TITLE = 200
 
 
 @dataclass(frozen=True, slots=True)
 class SavedLook:
-    """What a card is called and how it is shown: the page's own JSON."""
+    """What a card is called, by default as its question, and how it is shown: the page's own JSON."""
 
-    title: str
+    title: str | None
     look: Mapping[str, Any]
 
 
@@ -191,7 +192,7 @@ def formats_of(card: BoardCard) -> dict[str, ColumnFormat]:
 def _card_of(kept: KeptResult, shown: SavedLook) -> NewCard:
     step, run = kept.step, kept.run
     return NewCard(
-        title=shown.title,
+        title=shown.title or (" ".join(run.question.split()) or kept.sql)[:_LONGEST_TITLE],
         question=run.question,
         thread_id=kept.thread.id,
         entry_id=step.entry_id,

@@ -27,9 +27,10 @@ class BoardList(TypedDict):
 
 
 class ParameterView(TypedDict):
-    """A parameter `{{name}}` of a query, with the value that holds."""
+    """A parameter `{{name}}` of a query, with the value that holds. People read `label`, or the name if it is empty."""
 
     name: str
+    label: str
     kind: ParameterKind
     value: str | int | float
 
@@ -129,7 +130,10 @@ def shared_card(card: BoardCard, given: Mapping[str, Any]) -> SharedCard:
         "title": card.title,
         "question": card.question,
         "sql": card.sql,
-        "parameters": [{"name": each.name, "kind": each.kind, "value": each.value} for each in card.values(given)],
+        "parameters": [
+            {"name": each.name, "label": each.label, "kind": each.kind, "value": each.value}
+            for each in card.values(given)
+        ],
         "look": dict(card.look),
         "result": {
             "columns": data["columns"],

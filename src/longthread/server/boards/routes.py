@@ -78,11 +78,11 @@ class BoardPatch(_Body):
 
 
 class CardBody(_Body):
-    """A result to save: that of a step."""
+    """A result to save: that of a step. By default its card is called as the question."""
 
     thread_id: PlainText
     step: Annotated[int, Field(ge=0, le=2**53), WHOLE]
-    title: Title
+    title: Title | None = None
     look: Look = {}
 
 
@@ -92,6 +92,7 @@ class ParameterBody(_Body):
     name: ParameterName
     kind: ParameterKind
     value: ParameterValue
+    label: Annotated[PlainText, StringConstraints(max_length=60)] = ""
 
 
 class CardPatch(_Body):

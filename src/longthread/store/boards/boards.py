@@ -6,7 +6,7 @@ import json
 import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any, Literal
 
@@ -35,11 +35,13 @@ _WANTED: Mapping[ParameterKind, str] = {
 
 @dataclass(frozen=True, slots=True)
 class CardParameter:
-    """A value in a query that is changed on the board: `{{name}}`. `value` holds where the board gives no other."""
+    """A value in a query that is changed on the board: `{{name}}`. `value` holds where the board gives no other.
+    `label` is what people read instead of the name."""
 
     name: str
     kind: ParameterKind
     value: str | int | float
+    label: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -262,7 +264,7 @@ async def ask_anew(
         if each.name in others and others[each.name].kind != each.kind:
             kind = others[each.name].kind
             raise InvalidInput(reason=f"{each.name} is a {kind} on another card of this board. Use another name.")
-    told = dump([{"name": each.name, "kind": each.kind, "value": each.value} for each in parameters])
+    told = dump([asdict(each) for each in parameters])
     if not await tx.run("ask_card_anew", id=card_id, board_id=board.id, sql=sql, parameters=told):
         raise CardNotFound(card=card_id)
     given = {each.name: each.value for each in parameters}

@@ -26,6 +26,7 @@ export const results = {
   "results.copiedFirst": "Copied the first {shown} rows. The files have all of them.",
   "results.file": "All rows as {format}",
   "results.picture": "Chart as {format}",
+  "results.save": "Save to a board",
   "results.inspect": "Show in the inspector",
   "results.forms": "Kinds of charts",
   "results.edited": "Edited",

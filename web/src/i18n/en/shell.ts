@@ -13,6 +13,7 @@ export const shell = {
   "shell.close": "Close",
   "shell.new": "New conversation",
   "shell.untitled": "Untitled",
+  "shell.boards": "Boards",
   "shell.settings": "Settings",
   "shell.retry": "Try again",
   "shell.unknown": "There is no page here.",

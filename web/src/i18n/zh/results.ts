@@ -26,6 +26,7 @@ export const results: Record<keyof typeof en, string> = {
   "results.copiedFirst": "已复制前 {shown} 行，文件中有全部。",
   "results.file": "全部行存为 {format}",
   "results.picture": "图表存为 {format}",
+  "results.save": "保存到看板",
   "results.inspect": "在检查器中显示",
   "results.forms": "图表类型",
   "results.edited": "已修改",

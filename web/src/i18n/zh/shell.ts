@@ -13,6 +13,7 @@ export const shell: Record<keyof typeof en, string> = {
   "shell.close": "关闭",
   "shell.new": "新会话",
   "shell.untitled": "未命名",
+  "shell.boards": "看板",
   "shell.settings": "设置",
   "shell.retry": "重试",
   "shell.unknown": "这里没有页面。",
