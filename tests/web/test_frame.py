@@ -157,7 +157,7 @@ def test_a_conversation_loads_little_and_asks_early(serve: Any, open_page: Any) 
     running = serve(SCRIPT)
     thread = running.answer("How many rockets?")["thread_id"]
     page = open_page(running, f"/c/{thread}")
-    page.locator("section[data-query] td", has_text="41").wait_for()
+    page.locator("section[data-query] b", has_text="41").wait_for()
     loaded = page.evaluate(
         "performance.getEntriesByType('resource').map((each) => [new URL(each.name).pathname, each.initiatorType])"
     )
