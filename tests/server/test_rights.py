@@ -78,6 +78,8 @@ OPERATIONS = {
     ("POST", "/api/sources/{name}/files"): OWNER,
     ("GET", "/api/sources/{name}/preview"): NAMES,
     ("DELETE", "/api/sources/{name}"): OWNER,
+    ("GET", "/api/sources/{name}/terms"): OWNER,
+    ("PATCH", "/api/sources/{name}/terms"): OWNER,
     ("POST", "/api/conversations/{thread_id}/shares"): OPEN,
     ("GET", "/api/conversations/{thread_id}/shares"): OPEN,
     ("DELETE", "/api/conversations/{thread_id}/shares/{share_id}"): OPEN,

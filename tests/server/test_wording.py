@@ -66,6 +66,7 @@ def test_every_error_over_http_names_routes_and_fields() -> None:
         ("Kept; `longthread resume 李` tries again.", "Kept; `POST /api/conversations/李/resume` tries again."),
         ("`longthread resume t --model …` goes on.", "`POST /api/conversations/t/resume` goes on."),
         ("Ask with `longthread ask --thread t`.", "Ask with `POST /api/chat`."),
+        ("`longthread sources teach SOURCE` lists them.", "`GET /api/sources/SOURCE/terms` lists them."),
         ("See `longthread approve t`.", "See `POST /api/conversations/t/approvals`."),
         ("Give one with --source, or try `--source demo`.", "Give one with `source`, or try `source` demo."),
         ("Or use `--model demo`, which needs no key.", "Or use `model` demo, which needs no key."),

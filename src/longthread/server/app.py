@@ -36,6 +36,7 @@ from longthread.server.routes import (
     queue,
     results,
     shares,
+    terms,
     usage,
 )
 from longthread.server.routes import models as model_routes
@@ -100,6 +101,7 @@ def create_app(settings: Settings, *, models: ModelFactory = resolve_model, anal
         model_routes,
         memories,
         source_routes,
+        terms,
         shares,
         board_routes,
         board_shares,

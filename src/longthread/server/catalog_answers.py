@@ -86,6 +86,31 @@ class SourceList(TypedDict):
     changeable: bool
 
 
+class SourceTerm(TypedDict):
+    name: str
+    meaning: str | None
+    sql: str | None
+    synonyms: list[str]
+
+
+class SourceExample(TypedDict):
+    question: str
+    sql: str
+
+
+class SourceTerms(TypedDict):
+    """What a source was taught, in this version of it; `version` is 0 where nobody has taught it. `metrics` are the
+    names of those that its definition has."""
+
+    source: str
+    version: int
+    description: str | None
+    terms: list[SourceTerm]
+    examples: list[SourceExample]
+    metrics: list[str]
+    changeable: bool
+
+
 class SourceColumn(TypedDict):
     name: str
     type: str

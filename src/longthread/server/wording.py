@@ -29,6 +29,7 @@ _ROUTES = {
     r"threads show": "GET /api/conversations/{}",
     r"memories list": "GET /api/memories",
     r"tools list": "GET /api/tools",
+    r"sources teach": "GET /api/sources/{}/terms",
 }
 """The route of a command; its first argument goes into the path."""
 _TOOL = re.compile(rf"(^|[.!?] )?`longthread ({'|'.join(_TOOLS)})\b[^`]*`")

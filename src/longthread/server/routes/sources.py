@@ -194,7 +194,9 @@ async def sources(served: ServedDep, rights: Rights) -> SourceList:
         for name in dict.fromkeys([*([own] if own else []), DEMO])
     ]
     if rights.owner:
-        found += [await _view(served, each) for each in await _defined(served) if each.is_active]
+        there = {each["name"] for each in found}  # as the demo, once it was taught something
+        defined = await _defined(served)
+        found += [await _view(served, each) for each in defined if each.is_active and each.name not in there]
     return {"sources": found, "default": own, "changeable": rights.owner}
 
 
