@@ -61,7 +61,7 @@ def test_a_run_is_stopped_from_another_tab_and_continued(serve: Any, context: An
     ask_held(tab, running, "How many?")
     second = opened(context, running, tab.url.rsplit("/", 1)[1])
     second.get_by_role("button", name="Stop").click()
-    tab.get_by_text("Stopped. What was done is kept.").wait_for()
+    tab.get_by_text("Stopped. Finished steps are kept.").wait_for()
     running.model.shut.clear()
     tab.get_by_role("button", name="Continue").click()
     answered(tab)
@@ -162,7 +162,7 @@ def test_a_failed_run_says_what_happened_in_both_languages(serve: Any, context: 
 def test_what_is_refused_is_said_and_the_question_stays(serve: Any, context: Any) -> None:
     tab = opened(context, serve(SCRIPT, source=None))
     ask(tab, "How many?")
-    tab.get_by_role("alert").get_by_text("Say which source to ask").wait_for()
+    tab.get_by_role("alert").get_by_text("Choose a source first").wait_for()
     assert tab.input_value("#question") == "How many?"
     tab.route("**/api/chat", lambda route: route.fulfill(status=502, body="<html>Bad gateway</html>"))
     tab.press("#question", "Enter")
@@ -342,7 +342,7 @@ def test_axe_finds_nothing_in_steps_edits_queues_failures_and_approvals(
     tab.get_by_role("button", name="Remove").click()
     tab.get_by_role("button", name="Remove").wait_for(state="detached")
     running.model.shut.clear()
-    tab.get_by_text("This did not work").wait_for()
+    tab.get_by_text("The conversation is kept. Continue tries again.").wait_for()
     tab.emulate_media(color_scheme="dark")
     looked_at(tab, "chat-failed-dark")
     waiting = opened(context, running, running.answer("Write.", agent="clerk")["thread_id"])

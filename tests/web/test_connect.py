@@ -22,7 +22,7 @@ WORDS = {
         "connect": "Connect a model",
         "own": "My own server",
         "address": "Address",
-        "key": re.compile("^Key"),
+        "key": re.compile("^API key"),
         "test": "Test",
         "use": "Use this model",
         "ask": "Ask a question",
@@ -30,19 +30,19 @@ WORDS = {
         "find": "Find a model",
         "back": "Back",
         "found": "Found on this machine",
-        "refused": "The key was refused",
+        "refused": "The API key was not accepted",
         "lost": "No list of models comes from there",
-        "empty": "This is no address of a server",
+        "empty": "This is not the address of a server",
         "settings": "Settings",
         "disconnect": "Disconnect gpu",
-        "window": "Its window is 8,192 tokens, as its server says.",
+        "window": "Context window: 8,192 tokens, as its server says.",
         "refusing": "cannot be used",
     },
     "zh-CN": {
         "connect": "连接模型",
-        "own": "我自己的服务器",
+        "own": "我的服务器",
         "address": "地址",
-        "key": re.compile("^密钥"),
+        "key": re.compile("^API 密钥"),
         "test": "测试",
         "use": "使用这个模型",
         "ask": "开始提问",
@@ -50,12 +50,12 @@ WORDS = {
         "find": "查找模型",
         "back": "返回",
         "found": "在本机找到",
-        "refused": "密钥被拒绝",
+        "refused": "API 密钥无效",
         "lost": "那里没有返回模型列表",
         "empty": "这不是服务器地址",
         "settings": "设置",
         "disconnect": "断开 gpu",
-        "window": "上下文窗口为 8,192 个 token，由服务器告知。",
+        "window": "上下文窗口：8,192 个 token（由服务器提供）。",
         "refusing": "无法使用",
     },
 }
@@ -222,7 +222,7 @@ def test_a_key_of_a_provider_is_tested_and_its_models_are_chosen(serve: Any, ope
 
 def test_another_machine_is_offered_no_connection(serve: Any, open_page: Any) -> None:
     page = open_page(serve(None, model="demo"), extra_http_headers={"X-Forwarded-For": "198.51.100.9"})
-    page.get_by_text("no language model is at work").first.wait_for()
+    page.get_by_text("No language model is used").first.wait_for()
     assert page.get_by_role("button", name="Connect a model").count() == 0
     page.get_by_role("button", name="Model: ").click()
     page.get_by_role("menuitemradio").first.wait_for()

@@ -82,11 +82,11 @@ def test_a_chosen_format_holds_in_the_table_the_chart_and_the_files(serve: Any, 
     dialog = tab.get_by_role("dialog")
     dialog.get_by_label("Unit", exact=True).fill("km")
     looked_at(tab, "formats-unit")
-    dialog.get_by_role("button", name="Use it").click()
+    dialog.get_by_role("button", name="Apply").click()
     dialog.wait_for(state="detached")
     chosen = ["2023", "52,838.55 km", "0.956", "$1,234,567.00", "2023-01-05"]
     assert cells(result, 0) == chosen
-    shown = running.client.get(href(tab, result, "More about this result", "CSV as written here")).text
+    shown = running.client.get(href(tab, result, "More about this result", "CSV as shown here")).text
     assert shown.splitlines()[1] == '2023,"52,838.55 km",0.956,"$1,234,567.00",2023-01-05'
     plain = running.client.get(href(tab, result, "More about this result", "All rows as CSV")).text
     assert plain.splitlines()[1] == "2023,52838.55,0.956,1234567,2023-01-05T00:00:00"

@@ -140,8 +140,8 @@ def test_a_server_that_is_away_is_told_and_the_page_goes_on(serve: Any, open_pag
 def test_addresses_that_lead_nowhere_say_so(serve: Any, open_page: Any) -> None:
     running = serve(SCRIPT)
     page = open_page(running, "/settings/nothing")
-    page.get_by_text("There is no page here.").wait_for()
-    page.get_by_role("button", name="Go to the start").click()
+    page.get_by_text("Page not found.").wait_for()
+    page.get_by_role("button", name="Go to the home page").click()
     page.get_by_role("heading", name="Ask your data.").wait_for()
 
 

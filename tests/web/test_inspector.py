@@ -22,14 +22,14 @@ def test_the_inspector_shows_what_each_call_saw(serve: Any, open_page: Any) -> N
     inspector.get_by_text("call 2/2").wait_for()
     bar = inspector.get_by_role("img").first.get_attribute("aria-label") or ""
     assert "System and tools" in bar and "Whole" in bar
-    inspector.get_by_label("Changes since the call before").check()
+    inspector.get_by_label("Changes since the previous call").check()
     inspector.get_by_text("Added").wait_for()
     inspector.get_by_role("button", name="Copy JSON").click()
-    tab.get_by_text("Copied what the call saw.").wait_for()
+    tab.get_by_text("Copied what the model saw in this call.").wait_for()
     copied = json.loads(tab.evaluate("navigator.clipboard.readText()"))
     assert copied == running.client.get(f"/api/conversations/{thread}/calls/{copied['step']}").json()
     for _ in range(3):
-        inspector.get_by_role("button", name="Call before").click()
+        inspector.get_by_role("button", name="Previous call").click()
     inspector.get_by_text("The first call of the conversation").wait_for()
     inspector.get_by_role("button", name="Message 1, whole").click()
     inspector.get_by_role("link", name="Show in the conversation").click()
@@ -48,7 +48,7 @@ def test_the_inspector_shows_what_each_call_saw(serve: Any, open_page: Any) -> N
     tab.get_by_role("button", name="Inspector").click()
     inspector.get_by_text("call 2/2").wait_for()
     inspector.get_by_role("button", name="Copy JSON").click()
-    tab.get_by_text("Copied what the call saw.").wait_for()
+    tab.get_by_text("Copied what the model saw in this call.").wait_for()
     assert json.loads(tab.evaluate("navigator.clipboard.readText()"))["run_id"] == messages[-1]["run_id"]
     # A run's steps are there, though its calls cannot be read.
     tab = open_page(running, f"/c/{thread}", quiet=False)

@@ -152,7 +152,7 @@ def test_a_hit_opens_its_message_on_whichever_branch_it_is(serve: Any, open_page
 
     find("NEEDLE", "Where is the needle?")
     in_sight("Where is the needle?")
-    aside = page.get_by_text("This is another version of the conversation.")
+    aside = page.get_by_text("This is another version of the conversation, not the current one.")
     assert aside.count() == 0 and "?at=" in page.url
     find("rockets [q1]", "There are 41 rockets.")  # what is found is Markdown
     in_sight("And straw?")
@@ -363,11 +363,11 @@ def test_a_new_conversation_is_with_the_agent_that_was_chosen(serve: Any, open_p
     define(store_address, {"kind": "source", "name": "航天", "address": "demo"}, pilot)
     running = serve(SCRIPT)
     page = open_page(running, locale="zh-CN")
-    page.get_by_role("button", name="智能体: analyst").click()
-    page.get_by_role("menuitemradio", name="assistant").click()
-    page.locator("main p", has_text="有问必答，并能记住事情。").wait_for()
+    page.get_by_role("button", name="智能体: 数据分析师").click()
+    page.get_by_role("menuitemradio", name="通用助手").click()
+    page.locator("main p", has_text="什么都可以问，还能记住你告诉它的事。").wait_for()
     assert page.get_by_role("button", name="数据源").count() == 0
-    page.get_by_role("button", name="智能体: assistant").click()
+    page.get_by_role("button", name="智能体: 通用助手").click()
     page.get_by_role("menuitemradio", name="航天员").click()
     page.locator("main p", has_text="只问航天。").wait_for()
     page.fill("#question", "你好")

@@ -161,7 +161,7 @@ def test_a_receipt_leads_to_its_row_and_the_focus_comes_back(serve: Any, open_pa
     tab = open_page(serve(asked(YEARS, answer)))
     ask(tab, "Which year?")
     tab.get_by_text("3 of 4 values").wait_for()
-    number = tab.get_by_role("button", name="143: shows its row in q1")
+    number = tab.get_by_role("button", name="143: show its row in q1")
     number.hover()
     tab.get_by_text("y 2024").wait_for()
     number.click()

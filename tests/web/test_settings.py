@@ -55,7 +55,7 @@ def test_the_model_is_chosen_beside_the_question_and_stays_with_the_conversation
         page = open_page(running, quiet=False)
         page.get_by_role("button", name="Model: demo").click()
         page.get_by_role("menuitemradio", name="anthropic:claude-a").wait_for()
-        page.get_by_text("Rule-based: no language model is at work", exact=True).wait_for()
+        page.get_by_text("Follows rules: no language model is used", exact=True).wait_for()
         looked_at(page, "model-menu")
         page.get_by_role("menuitemradio", name="anthropic:claude-a").click()
         ask(page, "How many rockets are there?")

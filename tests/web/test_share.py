@@ -66,7 +66,7 @@ def test_a_link_is_made_read_and_revoked(serve: Any, open_page: Any) -> None:
     reader.get_by_role("button", name="Query q1", exact=True).hover()
     reader.locator("pre", has_text="strftime").wait_for()
     reader.get_by_role("tab", name="SQL").click()
-    reader.get_by_text("This page is read only").wait_for()
+    reader.get_by_text("This page is read-only").wait_for()
     for name in ("Again", "Edit", "Send", "Inspector", "New conversation"):
         assert reader.get_by_role("button", name=name).count() == 0, name
 

@@ -27,7 +27,7 @@ export function Ending({ conversation, run, isLast }: EndingProps) {
       return run.waiting.map((call) => <Approval key={call.id} conversation={conversation} call={call} />);
     case "failed": {
       const error = run.error as { type: string; message: string; params?: JsonObject } | null;
-      return <Card tone="bad" head={t("chat.didNotWork")} said={error ? told(error) : ""} {...goesOn} />;
+      return <Card tone="bad" said={error ? told(error) : t("chat.didNotWork")} {...goesOn} />;
     }
     case "interrupted":
       return <Card tone="warn" said={t("chat.interrupted")} {...goesOn} />;
@@ -43,13 +43,12 @@ export function Ending({ conversation, run, isLast }: EndingProps) {
 
 interface CardProps {
   tone: "calm" | "warn" | "bad";
-  head?: string;
   said: string;
   /** With it, there is a button to go on. */
   conversation?: Conversation;
 }
 
-function Card({ tone, head, said, conversation }: CardProps) {
+function Card({ tone, said, conversation }: CardProps) {
   const t = useT();
   const [busy, setBusy] = useState(false);
   const goOn = async (one: Conversation) => {
@@ -59,10 +58,7 @@ function Card({ tone, head, said, conversation }: CardProps) {
   };
   return (
     <div className={styles["card"]} data-tone={tone}>
-      <p className={styles["said"]}>
-        {head && <strong>{head} </strong>}
-        {said}
-      </p>
+      <p className={styles["said"]}>{said}</p>
       {conversation && (
         <Button kind="primary" disabled={busy} onClick={() => void goOn(conversation)}>
           {t("chat.continue")}

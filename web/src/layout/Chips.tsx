@@ -8,6 +8,10 @@ import { type Choice, chooseAgent, chooseSource } from "./choice";
 import { filesOf, useFiles } from "./files";
 
 const OURS: Record<string, MessageId> = { analyst: "shell.analyst", assistant: "shell.assistant" };
+const NAMES: Record<string, MessageId> = { analyst: "shell.analystName", assistant: "shell.assistantName" };
+
+/** An agent as it is called: the built-in ones in the page's language. */
+export const agentName = (name: string) => (NAMES[name] ? t(NAMES[name]) : name);
 
 /** What an agent is for: of the built-in ones in the page's language. */
 export function useAbout() {
@@ -27,10 +31,10 @@ export function Chips({ choice }: { choice: Choice }) {
     <>
       <SourceChip choice={choice} />
       {agents.length > 1 && (
-        <Menu align="start" trigger={<Chip icon="person" label={t("shell.agent")} value={agent.name} />}>
+        <Menu align="start" trigger={<Chip icon="person" label={t("shell.agent")} value={agentName(agent.name)} />}>
           <MenuChoices
             value={agent.id}
-            options={agents.map((each) => ({ value: each.id, label: each.name, note: about(each) }))}
+            options={agents.map((each) => ({ value: each.id, label: agentName(each.name), note: about(each) }))}
             onChoose={chooseAgent}
           />
         </Menu>

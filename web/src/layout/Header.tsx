@@ -13,7 +13,7 @@ import { TagsDialog } from "../sidebar/TagsDialog";
 import { useListed } from "../sidebar/list";
 import { useConversation } from "../stream/useConversation";
 import { IconButton, Menu, MenuItem, MenuSeparator } from "../ui";
-import { named, sourceName } from "./Chips";
+import { agentName, named, sourceName } from "./Chips";
 import styles from "./Header.module.css";
 import { useAsksSource } from "./choice";
 import { useDocumentTitle } from "./documentTitle";
@@ -91,7 +91,7 @@ function Title({ threadId }: { threadId: string }) {
         </h1>
       </div>
       {known?.source && asks && <Fact label={t("shell.source")} value={known.source} short={files ?? sourceName(named(known.source))} />}
-      {agent && <Fact label={t("shell.agent")} value={agent} />}
+      {agent && <Fact label={t("shell.agent")} value={agentName(agent)} />}
     </>
   );
 }

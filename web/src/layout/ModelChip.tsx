@@ -2,10 +2,11 @@ import { Suspense, lazy, memo } from "react";
 import { useAgents, useInfo } from "../api/server";
 import { useIsDemo, useModel } from "../chat/model";
 import { useT } from "../i18n";
+import { bringSettings } from "../settings/messages";
 import { Menu } from "../ui";
 import { Chip, modelName } from "./Chips";
 
-const ModelChoices = lazy(() => import("./ModelChoices").then(({ ModelChoices }) => ({ default: ModelChoices })));
+const ModelChoices = lazy(() => Promise.all([import("./ModelChoices"), bringSettings()]).then(([{ ModelChoices }]) => ({ default: ModelChoices })));
 
 /** The model of the next questions. The demo model is marked. `agent` is the name of whom they go to; null: the one asked by default. */
 export const ModelChip = memo(function ModelChip({ threadId, agent }: { threadId: string | null; agent: string | null }) {

@@ -3,7 +3,7 @@ import { useIsDemo } from "../chat/model";
 import { useT } from "../i18n";
 import { openConnect } from "../palette/open";
 import { Button, Icon, later } from "../ui";
-import { useAbout } from "./Chips";
+import { agentName, useAbout } from "./Chips";
 import styles from "./Welcome.module.css";
 import type { Choice } from "./choice";
 
@@ -44,7 +44,7 @@ export function Welcome({ choice, onAsk }: { choice: Choice; onAsk: (question: s
     return (
       <section className={styles["welcome"]}>
         <h2 className={styles["line"]} dir="auto">
-          {agent.name}
+          {agentName(agent.name)}
         </h2>
         <p className={styles["about"]} dir="auto">
           {about(agent)}

@@ -1,12 +1,15 @@
 import { Suspense, lazy } from "react";
 import { useT } from "../i18n";
+import { bringSettings } from "../settings/messages";
 import { DeleteDialog } from "../sidebar/DeleteDialog";
 import { useStore } from "../store";
 import { Dialog } from "../ui";
 import { closeOverlay, overlay } from "./open";
 
-const Palette = lazy(() => import("./Palette").then(({ Palette }) => ({ default: Palette })));
-const Keys = lazy(() => import("./Keys").then(({ Keys }) => ({ default: Keys })));
+/** They name what the settings have. */
+const named = <Found,>(load: Promise<Found>) => Promise.all([load, bringSettings()]).then(([found]) => found);
+const Palette = lazy(() => named(import("./Palette")).then(({ Palette }) => ({ default: Palette })));
+const Keys = lazy(() => named(import("./Keys")).then(({ Keys }) => ({ default: Keys })));
 /** The dialogs of a conversation, with their messages. */
 const dialogs = async () => {
   const { bringMessages, ...found } = await import("../share/dialogs");

@@ -3,6 +3,7 @@ import { exportPath } from "../api/conversations";
 import type { ConversationView } from "../api/types";
 import { type MessageId, useT } from "../i18n";
 import { whole } from "../i18n/format";
+import { agentName } from "../layout/Chips";
 import { openApps, openShare } from "../palette/open";
 import { navigate, toConversation } from "../route";
 import { IconButton, Menu, MenuItem, MenuLink, MenuSeparator, classes } from "../ui";
@@ -76,7 +77,7 @@ function Notes({ item }: { item: ConversationView }) {
   if (!agent && !item.queued && !item.tags.length) return null;
   return (
     <span className={styles["notes"]}>
-      {agent && <span dir="auto">{agent}</span>}
+      {agent && <span dir="auto">{agentName(agent)}</span>}
       {item.queued > 0 && <span>{t("list.queued", { n: item.queued })}</span>}
       {item.tags.map((tag) => (
         <span key={tag} className={styles["tag"]} dir="auto">
