@@ -13,14 +13,14 @@ pytestmark = pytest.mark.browser
 COUNT = {"thought": "Count.", "action": "run_sql", "args": {"sql": "SELECT id, name, height_m FROM rockets"}}
 SCRIPT = [COUNT, {"finish": "There are **41** rockets [q1].\n\n| a | b |\n|---|--:|\n| x | 41 |"}]
 SETTINGS = (
-    "appearance",
     "models",
-    "sources",
+    "data",
     "agents",
     "skills",
     "tools",
     "memories",
-    "usage",
+    "terms",
+    "you",
     "agents/clerk",
     "skills?new",
     "tools/send_mail",

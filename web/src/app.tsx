@@ -52,7 +52,7 @@ function Page({ route }: { route: Route }) {
     return (
       <Layout thread={null}>
         <Boundary>
-          <Suspense>{route.page === "settings" ? <Settings section={route.section} name={route.name} /> : <Boards route={route} />}</Suspense>
+          <Suspense>{route.page === "settings" ? <Settings section={route.section} name={route.name} part={route.part} /> : <Boards route={route} />}</Suspense>
         </Boundary>
       </Layout>
     );

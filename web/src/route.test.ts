@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { parse, toConversation, toDefinition, toSettings } from "./route";
+import { parse, toConversation, toDefinition, toSettings, toTerms } from "./route";
 
 test.each(["t1", "a/b", "100%", "ä 中 ?#&", "%2F"])("the id %j goes through its address", (id) => {
   const address = new URL(toConversation(id, "e/1"), "http://localhost");
@@ -20,8 +20,19 @@ test("a new definition has an address of its own", () => {
 test("what is no page is unknown", () => {
   expect(parse("/")).toEqual({ page: "new" });
   expect(parse("/c/")).toEqual({ page: "unknown" });
-  expect(parse("/settings")).toEqual({ page: "settings", section: "appearance" });
-  expect(parse(toSettings("usage"))).toEqual({ page: "settings", section: "usage" });
+  expect(parse("/settings")).toEqual({ page: "settings", section: "models" });
   expect(parse("/settings/nothing")).toEqual({ page: "unknown" });
+  expect(parse("/settings/constructor")).toEqual({ page: "unknown" });
   expect(parse("/c/%E0%A4%A")).toEqual({ page: "conversation", id: "%E0%A4%A", at: null });
+});
+
+test("what had a page of its own is found on the one that has it now", () => {
+  expect(parse("/settings/sources")).toEqual({ page: "settings", section: "data", part: "sources" });
+  expect(parse("/settings/appearance")).toEqual({ page: "settings", section: "you", part: "appearance" });
+  expect(parse(toSettings("usage"))).toEqual({ page: "settings", section: "you", part: "usage" });
+});
+
+test.each(["demo", "postgresql://reader@host/shop", "a/b", "销售 ?#&"])("the terms of %j go through their address", (source) => {
+  const address = new URL(toTerms(source), "http://localhost");
+  expect(parse(address.pathname, address.search)).toEqual({ page: "settings", section: "terms", name: source });
 });

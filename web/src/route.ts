@@ -3,8 +3,11 @@
 
 import { useSyncExternalStore } from "react";
 
-export const SETTINGS = ["models", "sources", "agents", "skills", "tools", "memories", "usage", "appearance"] as const;
+export const SETTINGS = ["models", "data", "agents", "skills", "tools", "memories", "terms", "you"] as const;
 export type SettingsPage = (typeof SETTINGS)[number];
+
+/** Parts of pages, and where those are that had pages of their own. */
+const PARTS: ReadonlyMap<string, SettingsPage> = new Map([["usage", "you"], ["appearance", "you"], ["sources", "data"]]);
 
 export const CATALOG = ["agents", "skills", "tools"] as const;
 export type CatalogPage = (typeof CATALOG)[number];
@@ -19,8 +22,8 @@ export type Route =
   | { page: "boards" }
   | { page: "board"; id: string }
   | { page: "sharedBoard"; token: string }
-  /** `name` is a definition of the catalog that is edited; empty: a new one. */
-  | { page: "settings"; section: SettingsPage; name?: string }
+  /** `name` is a definition of the catalog that is edited (empty: a new one), or the source of the terms. `part` is shown first. */
+  | { page: "settings"; section: SettingsPage; name?: string; part?: string }
   | { page: "unknown" };
 
 export function parse(path: string, query = ""): Route {
@@ -34,9 +37,12 @@ export function parse(path: string, query = ""): Route {
   if (first === "s" && tail) return { page: "shared", token: decoded(tail), at: new URLSearchParams(query).get("at") };
   if (first === "settings") {
     const [named = "", ...below] = rest;
-    const section = SETTINGS.find((each) => each === (named || "appearance"));
+    const section = SETTINGS.find((each) => each === (named || "models"));
     const name = below.length ? decoded(below.join("/")) : query === "?new" ? "" : undefined;
+    const whole = PARTS.get(named);
+    if (whole && name === undefined) return { page: "settings", section: whole, part: named };
     if (section && name === undefined) return { page: "settings", section };
+    if (section === "terms" && name) return { page: "settings", section, name };
     if (section && name !== undefined && isCatalog(section) && (name || !below.length)) return { page: "settings", section, name };
   }
   return { page: "unknown" };
@@ -56,7 +62,8 @@ export const toConversation = (id: string, at?: string) =>
   `/c/${encodeURIComponent(id)}${at === undefined ? "" : `?at=${encodeURIComponent(at)}`}`;
 export const toBoards = "/boards";
 export const toBoard = (id: string) => `/b/${encodeURIComponent(id)}`;
-export const toSettings = (section: SettingsPage) => `/settings/${section}`;
+export const toSettings = (section: SettingsPage | "usage") => `/settings/${section}`;
+export const toTerms = (source: string) => `/settings/terms/${encodeURIComponent(source)}`;
 /** Where a definition is edited; without a name, where a new one is. */
 export const toDefinition = (section: CatalogPage, name?: string) =>
   name === undefined ? `/settings/${section}?new` : `/settings/${section}/${encodeURIComponent(name)}`;

@@ -1,6 +1,6 @@
 import type { CatalogItem, CatalogList as Listed } from "../api/catalog";
 import { useT } from "../i18n";
-import { useAbout } from "../layout/Chips";
+import { agentName, useAbout } from "../layout/Chips";
 import { type CatalogPage, toDefinition } from "../route";
 import { begin } from "../settings/Agents";
 import { Note, Part } from "../settings/parts";
@@ -52,7 +52,7 @@ function Card({ kind, item }: { kind: CatalogPage; item: CatalogItem }) {
       <div className={styles["about"]}>
         <h3 className={styles["name"]} dir="auto">
           <a href={to} onClick={(event) => follow(event, to)}>
-            {item.name}
+            {kind === "agents" ? agentName(item.name) : item.name}
           </a>
         </h3>
         {description && <p dir="auto">{description}</p>}

@@ -6,7 +6,7 @@ import { classes } from "../ui";
 import styles from "./Catalog.module.css";
 import { at, textAt, useForm, wrongAt } from "./draft";
 
-interface FieldProps {
+export interface FieldProps {
   path: string;
   label: string;
   hint?: string;

@@ -1,7 +1,7 @@
 import { type Language, choose, current, t } from "../i18n";
 import { toggleInspector } from "../inspector/selection";
-import { type SettingsPage, currentRoute, navigate, toBoards, toNew, toSettings } from "../route";
-import { BUILT } from "../settings/pages";
+import { currentRoute, navigate, toBoards, toNew, toSettings } from "../route";
+import { LABELS, SECTIONS } from "../settings/pages";
 import { THEMES, theme } from "../theme";
 import type { IconName } from "../ui";
 import { openApps, openConnect, openKeys, openShare } from "./open";
@@ -24,7 +24,7 @@ export function commands(): Command[] {
     ...(route.page === "conversation" ? [inspector(), share(route.id), apps(route.id)] : []),
     { id: "connect", label: t("shell.connect"), icon: "model", act: () => openConnect(route.page === "conversation" ? route.id : null) },
     { id: "boards", label: t("shell.boards"), icon: "board", act: () => navigate(toBoards) },
-    ...BUILT.map(settings),
+    ...SECTIONS.map(settings),
     ...THEMES.map((each) => ({
       id: `theme-${each}`,
       label: `${t("settings.theme")}: ${t(`settings.theme.${each}`)}`,
@@ -44,9 +44,9 @@ const share = (thread: string): Command => ({ id: "share", label: t("share.open"
 
 const apps = (thread: string): Command => ({ id: "apps", label: t("apps.open"), icon: "code", act: () => openApps(thread) });
 
-const settings = (section: SettingsPage): Command => ({
+const settings = (section: (typeof SECTIONS)[number]): Command => ({
   id: `settings-${section}`,
-  label: `${t("shell.settings")}: ${t(`settings.${section}`)}`,
+  label: `${t("shell.settings")}: ${t(LABELS[section])}`,
   icon: "settings",
   act: () => navigate(toSettings(section)),
 });

@@ -1,6 +1,6 @@
 import { useAgents } from "../api/server";
 import { useT } from "../i18n";
-import { useAbout } from "../layout/Chips";
+import { agentName, useAbout } from "../layout/Chips";
 import { chooseAgent } from "../layout/choice";
 import { navigate, toNew } from "../route";
 import { Button } from "../ui";
@@ -26,7 +26,7 @@ export function Agents() {
               <li key={agent.id} className={styles["card"]}>
                 <div className={styles["text"]}>
                   <h3 className={styles["name"]} dir="auto">
-                    {agent.name}
+                    {agentName(agent.name)}
                   </h3>
                   <p dir="auto">{about(agent)}</p>
                   {agent.source && <p className={styles["fact"]}>{`${t("shell.source")}: ${agent.source}`}</p>}

@@ -5,7 +5,8 @@ import { useT } from "../i18n";
 import { sentence } from "../i18n/sentence";
 import { chooseSource } from "../layout/choice";
 import { filesOf } from "../layout/files";
-import { navigate, toNew } from "../route";
+import { navigate, toNew, toTerms } from "../route";
+import { follow } from "../sidebar/Row";
 import { Button, Dialog, IconButton, say } from "../ui";
 import styles from "./Cards.module.css";
 import { Upload } from "./Upload";
@@ -28,7 +29,7 @@ export function Sources() {
           <Part title={t("settings.sources")} about={t("settings.sourcesAbout")}>
             <ul className={styles["cards"]}>
               {sources.map((each) => (
-                <Source key={each.name} source={each} isFirst={each.name === first} changeable={changeable && each.origin === "catalog"} />
+                <Source key={each.name} source={each} isFirst={each.name === first} changeable={changeable && each.origin === "catalog"} teaches={changeable} />
               ))}
             </ul>
           </Part>
@@ -46,7 +47,15 @@ export function Sources() {
   );
 }
 
-function Source({ source, isFirst, changeable }: { source: SourceView; isFirst: boolean; changeable: boolean }) {
+interface SourceProps {
+  source: SourceView;
+  isFirst: boolean;
+  changeable: boolean;
+  /** Whether it can be taught. */
+  teaches: boolean;
+}
+
+function Source({ source, isFirst, changeable, teaches }: SourceProps) {
   const t = useT();
   const [removing, setRemoving] = useState(false);
   const remove = async () => {
@@ -66,6 +75,11 @@ function Source({ source, isFirst, changeable }: { source: SourceView; isFirst: 
         {about && <p dir="auto">{about}</p>}
         {(filesOf(source) || source.address) !== source.name && <p className={styles["fact"]}>{filesOf(source) || source.address}</p>}
         {isFirst && <p className={styles["fact"]}>{t("settings.sourceOwn")}</p>}
+        {teaches && (
+          <a className={styles["fact"]} href={toTerms(source.name)} onClick={(event) => follow(event, toTerms(source.name))}>
+            {t("settings.termsOf")}
+          </a>
+        )}
       </div>
       <Button onClick={() => begin(source.name)}>{t("settings.ask")}</Button>
       {changeable && <IconButton icon="trash" label={t("settings.removeSource", { name: source.name })} onClick={() => setRemoving(true)} />}

@@ -51,7 +51,7 @@ export function Sidebar({ active }: { active: string | null }) {
           <Icon name="archive" size={16} />
           {t("list.archive.shown")}
         </button>
-        <a className={styles["link"]} href={toSettings("appearance")} onClick={(event) => follow(event, toSettings("appearance"))}>
+        <a className={styles["link"]} href={toSettings("models")} onClick={(event) => follow(event, toSettings("models"))}>
           <Icon name="settings" size={16} />
           {t("shell.settings")}
         </a>

@@ -1,0 +1,2 @@
+export { Catalog } from "./Catalog";
+export { Terms } from "./Terms";
