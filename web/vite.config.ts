@@ -1,3 +1,4 @@
+import { createHash } from "node:crypto";
 import { readFileSync, readdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { gzipSync } from "node:zlib";
@@ -24,6 +25,18 @@ import { share as zhShare } from "./src/i18n/zh/share";
 import { sql as zhSql } from "./src/i18n/zh/sql";
 
 const OUT = "../src/longthread/server/page";
+
+/** Names the build in the service worker: another one keeps its files apart. */
+function worker(): Plugin {
+  return {
+    name: "worker",
+    apply: "build",
+    closeBundle() {
+      const build = createHash("sha256").update(readFileSync(`${OUT}/index.html`)).digest("hex").slice(0, 12);
+      writeFileSync(`${OUT}/sw.js`, readFileSync(`${OUT}/sw.js`, "utf8").replace("BUILD-OF-THE-PAGE", build));
+    },
+  };
+}
 
 /** Writes each text file again as `.gz`: the server compresses nothing while it answers. */
 function gzip(): Plugin {
@@ -140,7 +153,7 @@ function compiled(): Plugin {
 const server = process.env["LONGTHREAD_URL"] ?? "http://127.0.0.1:8765";
 
 export default defineConfig({
-  plugins: [react(), fonts(), early(), licences(), gzip(), ...(process.env["VITEST"] ? [] : [compiled()])],
+  plugins: [react(), fonts(), early(), licences(), worker(), gzip(), ...(process.env["VITEST"] ? [] : [compiled()])],
   // The server puts the nonce of each answer in its place.
   html: { cspNonce: "NONCE-OF-THE-ANSWER" },
   // It reads what a class composes without a warning.

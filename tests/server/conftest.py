@@ -104,10 +104,10 @@ Serve = Callable[..., Running]
 @pytest.fixture
 def serve(tmp_path: Path, store_address: str) -> Iterator[Serve]:
     """Starts servers: `serve(model, source=…)`; `model` is a script, a function of the messages, or None for the models
-    that the settings name."""
+    that the settings name. A `port` is one that a server had before."""
     started: list[Running] = []
 
-    def start(script: Any, **settings: Any) -> Running:
+    def start(script: Any, port: int = 0, **settings: Any) -> Running:
         given = {"data_dir": tmp_path / "data", "database": store_address, "source": "demo", "host": "127.0.0.1"}
         given |= settings
         loaded = Settings.load(env_file=None, **given)
@@ -120,7 +120,7 @@ def serve(tmp_path: Path, store_address: str) -> Iterator[Serve]:
             waiting.set()
 
         app = create_app(loaded, models=(lambda name, settings: model) if script else resolve_model)
-        server = Server(app, listen("127.0.0.1", 0), on_ready=on_ready)
+        server = Server(app, listen("127.0.0.1", port), on_ready=on_ready)
         thread = threading.Thread(target=server.run, name="server", daemon=True)
         thread.start()
         assert waiting.wait(30), "the server did not start"

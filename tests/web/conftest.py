@@ -79,7 +79,7 @@ def browser() -> Iterator[Any]:
 @pytest.fixture
 def context(built: None, browser: Any) -> Iterator[Any]:
     """One person's browser, for tabs that share a connection; what a page of it complains about fails the test."""
-    opened = browser.new_context(locale="en", viewport={"width": 1280, "height": 800})
+    opened = browser.new_context(locale="en", viewport={"width": 1280, "height": 800}, service_workers="block")
     opened.set_default_timeout(60_000)
     complaints: list[str] = []
     opened.on("weberror", lambda error: complaints.append(str(error.error)))
@@ -92,12 +92,14 @@ def context(built: None, browser: Any) -> Iterator[Any]:
 @pytest.fixture
 def open_page(built: None, browser: Any) -> Iterator[OpenPage]:
     """Opens pages: `open_page(running, path, width=390, locale="zh-CN", …)`. Whatever a page complains about fails the
-    test, also what its policy forbids, and each request to another host. `quiet=False` allows errors of the console."""
+    test, also what its policy forbids, and each request to another host. `quiet=False` allows errors of the console.
+    Service workers are blocked, since what they answer cannot be routed: `service_workers="allow"`."""
     contexts: list[Any] = []
     complaints: list[str] = []
 
     def open_(running: Any, path: str = "/", *, width: int = 1280, quiet: bool = True, **options: Any) -> Any:
         given = {"locale": "en", "viewport": {"width": width, "height": 800}, "has_touch": width < 760}
+        given |= {"service_workers": "block"}
         context = browser.new_context(**(given | options))
         context.set_default_timeout(60_000)
         context.add_init_script(WATCH)

@@ -67,5 +67,6 @@ Promise.all([begin(), needed])
       </StrictMode>,
     );
     drawn();
+    if (import.meta.env.PROD && !currentRoute().page.startsWith("shared")) void import("./worker").then(({ registerWorker }) => registerWorker(), () => undefined);
   })
   .catch(() => again(root));

@@ -33,6 +33,10 @@ ROUTES = (
     "/b/{rest:path}",
 )
 """Paths that the page itself tells apart."""
+TOP = ("/icon.svg", "/icon-192.png", "/icon-512.png", "/icon-full.png", "/early.js", "/manifest.json", "/sw.js")
+"""Files whose names stay: icons, the script that runs before the first paint, what installs the page, its worker."""
+WORKER_POLICY = "default-src 'none'; connect-src 'self'"
+"""The policy of the service worker, which fetches the page's files."""
 _UNLISTED = '<meta name="robots" content="noindex" />'
 _FOR_EVER = "public, max-age=31536000, immutable"
 
@@ -43,7 +47,8 @@ def policy(nonce: str) -> str:
     """The page's Content-Security-Policy. Charts are saved as images that the page makes itself: `blob:`."""
     return (
         f"default-src 'none'; script-src 'self'; style-src 'self' 'nonce-{nonce}'; img-src 'self' data: blob:; "
-        "font-src 'self'; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+        "font-src 'self'; connect-src 'self'; manifest-src 'self'; worker-src 'self'; "
+        "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
     )
 
 
@@ -65,11 +70,17 @@ for path in ROUTES:
     router.add_api_route(path, index, methods=["GET", "HEAD"])
 
 
-@router.api_route("/icon.svg", methods=["GET", "HEAD"])
-@router.api_route("/early.js", methods=["GET", "HEAD"])
 async def file_at_top(request: Request) -> Response:
-    """A file whose name stays: the icon, or the script that runs before the first paint."""
-    return await _top.get_response(request.url.path.removeprefix("/"), request.scope)
+    """A file whose name stays."""
+    path = request.url.path
+    response = await _top.get_response(path.removeprefix("/"), request.scope)
+    if path == "/sw.js":
+        response.headers["Content-Security-Policy"] = WORKER_POLICY
+    return response
+
+
+for path in TOP:
+    router.add_api_route(path, file_at_top, methods=["GET", "HEAD"])
 
 
 class Built(StaticFiles):

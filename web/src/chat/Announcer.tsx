@@ -23,7 +23,9 @@ export function Announcer({ conversation, run }: { conversation: Conversation; r
     const wasSeen = last?.id === run.id && last.status === "running";
     if (!conversation.tookBegun(run.id) && !wasSeen) return;
     const answer = beginning(plainText(withoutLabel(run.answer, run.model)));
-    place.current.textContent = run.status === "waiting" ? t("chat.waitsForYou") : answer ? t("chat.answerReady", { text: answer }) : t("chat.runEnded");
+    const said = run.status === "waiting" ? t("chat.waitsForYou") : answer ? t("chat.answerReady", { text: answer }) : t("chat.runEnded");
+    place.current.textContent = said;
+    if (document.hidden) void import("../notify/notify").then(({ notify }) => notify(said)).catch(() => undefined);
   }, [conversation, run, t]);
   return <div ref={place} role="status" aria-live="polite" className="unseen" />;
 }

@@ -1,12 +1,18 @@
+import { Suspense, lazy } from "react";
 import { useT } from "../i18n";
 import type { Run } from "../stream/types";
+import { useLate } from "../ui";
 import { Elapsed, Pulse } from "./Elapsed";
 import styles from "./Turn.module.css";
+
+const Offer = lazy(() => import("../notify/load").then(({ load }) => load()));
+const LONG_MS = 10_000;
 
 /** That a run is under way, with what the model thinks now. Text that turned out to be a thought stays until it is one. */
 export function Working({ run }: { run: Run }) {
   const t = useT();
   const thought = run.text?.withdrawn ? run.text.text : run.thought;
+  const isLong = useLate(LONG_MS);
   const isStep = run.steps.some((step) => step.status === "running");
   return (
     <>
@@ -16,6 +22,11 @@ export function Working({ run }: { run: Run }) {
           <Pulse />
           {t("chat.working")} {run.startedAt !== null && <Elapsed since={run.startedAt} />}
         </p>
+      )}
+      {isLong && (
+        <Suspense>
+          <Offer />
+        </Suspense>
       )}
     </>
   );
