@@ -84,7 +84,7 @@ def test_the_sample_data_is_offered_to_a_tool_and_an_agent(serve: Any, open_page
     running = serve(SCRIPT)
     page = open_page(running, "/settings/tools?new")
     source = page.get_by_label("Source", exact=True)
-    source.select_option(label="demo data: is added to the sources")
+    source.select_option(label="demo data: will be added to the sources")
     page.wait_for_function("() => [...document.querySelectorAll('select')].some((each) => each.value === 'sample')")
     assert "demo" in [each["address"] for each in running.client.get("/api/sources").json()["sources"]]
     page.get_by_label("Name", exact=True).fill("all")

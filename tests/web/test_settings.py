@@ -84,7 +84,7 @@ def test_the_model_is_chosen_beside_the_question_and_stays_with_the_conversation
         refused["params"] = {"model": "openai:gone", "allowed": "demo"}
         page.route("**/api/chat", lambda route: route.fulfill(status=403, json=refused), times=1)
         ask(page, "How many sites are there?")
-        page.get_by_text("Nothing was asked: openai:gone is not offered any more").wait_for()
+        page.get_by_text("Nothing was asked: openai:gone is no longer available").wait_for()
         page.get_by_role("button", name="Model: demo").wait_for()
         page.locator("form").get_by_role("alert").wait_for()
         page.press("#question", "Enter")
