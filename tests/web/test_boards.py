@@ -214,6 +214,12 @@ def test_a_card_that_fails_keeps_its_rows_and_leads_to_its_conversation(
     kept.wait_for()
 
 
+@pytest.mark.parametrize(("locale", "said"), [("en", "This board is gone."), ("zh-CN", "这个看板已不存在。")])
+def test_a_board_that_is_gone_says_so(serve: Any, open_page: Any, locale: str, said: str) -> None:
+    tab = open_page(serve(["x"]), "/b/nothing", locale=locale, quiet=False)
+    tab.get_by_role("alert").get_by_text(said).wait_for()
+
+
 @pytest.mark.parametrize(("width", "locale", "scheme"), [(1280, "zh-CN", "light"), (390, "en", "dark")])
 def test_boards_fit_each_screen(serve: Any, open_page: Any, width: int, locale: str, scheme: str) -> None:
     one = "SELECT count(*) AS launches FROM launches"

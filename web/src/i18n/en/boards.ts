@@ -67,5 +67,10 @@ export const boards = {
   "boards.share.without": "What is refreshed, added or changed later is not in it, and neither are conversations and the addresses of sources. Nobody can ask or change anything by it.",
   "boards.share.links": "Links to this board",
   "boards.shared": "A shared board",
+  "problem.board_not_found": "This board is gone.",
+  "problem.card_not_found": "This card is gone. Load the page again.",
+  "problem.board_full": "There are {most} already, and no more fit. Delete some that you do not need.",
+  "problem.nothing_on_board": "This board is empty: save a result to it first.",
+  "problem.not_savable": "A tool with values of its own gave this result, so that it cannot be read again. Save the result of a query.",
   "boards.share.note": "Read only: the board as it was on {when}.",
 };

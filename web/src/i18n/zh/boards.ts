@@ -67,5 +67,10 @@ export const boards: Record<keyof typeof en, string> = {
   "boards.share.without": "之后的刷新、新增和修改都不包含在内，会话和数据源的地址也不包含在内。通过链接不能提问，也不能修改任何内容。",
   "boards.share.links": "这个看板的链接",
   "boards.shared": "分享的看板",
+  "problem.board_not_found": "这个看板已不存在。",
+  "problem.card_not_found": "这张卡片已不存在，请重新加载页面。",
+  "problem.board_full": "已有 {most} 个，达到上限。请先删除不需要的。",
+  "problem.nothing_on_board": "这个看板是空的，请先保存一个结果。",
+  "problem.not_savable": "这个结果来自带有自身参数的工具，无法重新读取。请保存查询的结果。",
   "boards.share.note": "只读：这是看板在 {when} 时的内容。",
 };
