@@ -5,7 +5,7 @@ export const sql = {
   "sql.outside": "It cannot be edited here: another application ran it, and Longthread does not know its database.",
   "sql.edit": "Edit the SQL",
   "sql.editAbout": "You can change the query and run it. The conversation stays as it is.",
-  "sql.readOnly": "This page is read only: the query cannot be edited here.",
+  "sql.readOnly": "This page is read-only: the query cannot be edited here.",
   "sql.editNote": "The result comes below this one. The conversation stays as it is.",
   "sql.reset": "Reset",
   "sql.run": "Run",
