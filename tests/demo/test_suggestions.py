@@ -24,6 +24,9 @@ SCHEMAS = {
         CREATE TABLE orderLines (id INTEGER PRIMARY KEY, kind TEXT);
         INSERT INTO t_emp VALUES (1, 'Ann', 10), (2, 'Bob', 20), (3, 'Cy', 30);
         INSERT INTO orderLines VALUES (1, 'a'), (2, 'b');""",
+    "orders": """
+        CREATE TABLE 订单 (id INTEGER PRIMARY KEY, 城市 TEXT, 金额 INTEGER);
+        INSERT INTO 订单 VALUES (1, '上海', 3), (2, '北京', 4), (3, '上海', 5);""",
 }
 
 
@@ -68,3 +71,12 @@ async def test_what_is_suggested_is_answered_from_the_table_that_is_named(talk: 
 
 def test_nothing_is_suggested_of_no_tables() -> None:
     assert "- " not in decide([]).answer
+
+
+async def test_suggestions_in_chinese_are_said_as_people_ask(ask: Talk) -> None:
+    conversation = await ask("orders")
+    told = await conversation.ask("生命的意义是什么？")
+    suggested = ["有多少订单？", "各城市的订单数量", "订单的平均金额是多少？"]
+    assert [line[2:] for line in told.splitlines() if line.startswith("- ")] == suggested
+    for question in suggested:
+        assert "无法回答" not in await conversation.ask(question), question

@@ -13,6 +13,7 @@ from longthread.demo.question.parse import understand
 from longthread.demo.schema import DemoSchema, DemoTable
 from longthread.demo.schematalk import SchemaQuestion, schema_question
 from longthread.demo.words.vocabulary import vocabulary
+from longthread.tools.analysis.schema_linking import is_cjk
 
 _SHOWN = 3
 _TRIED = 4
@@ -62,7 +63,7 @@ def is_read_as_meant(example: Suggestion, schema: DemoSchema) -> bool:
 
 def _counted(table: DemoTable, chinese: bool) -> Suggestion:
     question = (
-        f"{table_in_words(table, chinese=True)}有多少？" if chinese else f"How many {table_plural(table)} are there?"
+        f"有多少{table_in_words(table, chinese=True)}？" if chinese else f"How many {table_plural(table)} are there?"
     )
     return Suggestion(question, QueryPlan(table.name, measures=(PlannedMeasure("count", table.name),)))
 
@@ -73,7 +74,7 @@ def _grouped(table: DemoTable, chinese: bool) -> Suggestion | None:
         return None
     by = name_in_words(category, chinese=chinese)
     question = (
-        f"按{by}统计{table_in_words(table, chinese=True)}的数量"
+        f"各{_in_chinese(by)}的{table_in_words(table, chinese=True)}数量"
         if chinese
         else f"How many {table_plural(table)} per {by}?"
     )
@@ -87,12 +88,17 @@ def _averaged(table: DemoTable, schema: DemoSchema, chinese: bool) -> Suggestion
         return None
     of = name_in_words(amount, chinese=chinese)
     question = (
-        f"{table_in_words(table, chinese=True)}的平均{of}是多少？"
+        f"{table_in_words(table, chinese=True)}的平均{_in_chinese(of)}是多少？"
         if chinese
         else f"What is the average {of} of {table_plural(table)}?"
     )
     measure = PlannedMeasure("avg", table.name, field_of(table.name, amount))
     return Suggestion(question, QueryPlan(table.name, measures=(measure,)))
+
+
+def _in_chinese(name: str) -> str:
+    """A name within Chinese text, which leaves room around Latin letters."""
+    return name if is_cjk(name) else f" {name} "
 
 
 def _listed(table: DemoTable, chinese: bool) -> Suggestion:
