@@ -24,9 +24,9 @@ EACH_LANGUAGE = pytest.mark.parametrize(
 WORDS = {
     "Add": "添加",
     "Add 2 files": "添加 2 个文件",
-    "Attach files to ask": "添加要提问的文件",
+    "Attach files": "添加文件",
     "Cancel": "取消",
-    "Drop files here to ask them": "把文件拖到这里",
+    "Drop files here to chat with them": "把文件拖到这里",
     "Keep both": "两个都保留",
     "Leave out": "不添加",
     "Paste as text": "粘贴为文本",
@@ -124,7 +124,7 @@ def test_files_that_are_dropped_together_are_one_source(
     page.wait_for_selector("#question")
     files = [TOWNS, COUNTRIES, ["notes.pdf", "x"]]
     page.evaluate(DRAG, ["dragenter", files])
-    page.get_by_text(said(locale, "Drop files here to ask them")).wait_for()
+    page.get_by_text(said(locale, "Drop files here to chat with them")).wait_for()
     looked_at(page, f"drop-{width}-{scheme}-{locale}")
     # The browser would open what nobody takes.
     assert not page.evaluate(DRAG, ["drop", files])
@@ -167,7 +167,7 @@ def test_a_file_that_comes_to_a_conversation_is_asked_with_its_files(
     dialog = page.get_by_role("dialog")
     for button in ("Cancel", "Add"):
         with page.expect_file_chooser() as chosen:
-            page.get_by_role("button", name=said(locale, "Attach files to ask")).press("Enter")
+            page.get_by_role("button", name=said(locale, "Attach files")).press("Enter")
         chosen.value.set_files(file)
         dialog.locator("td", has_text="Paris").wait_for()
         assert dialog.get_by_role("checkbox", name=said(locale, "Together with")).is_checked()
@@ -344,7 +344,7 @@ def test_a_database_among_files_becomes_a_source_of_its_own(serve: Any, open_pag
     running = serve(SCRIPT)
     page = open_page(running, "/", quiet=False)
     with page.expect_file_chooser() as chosen:
-        page.get_by_role("button", name="Attach files to ask").click()
+        page.get_by_role("button", name="Attach files").click()
     chosen.value.set_files([tmp_path / "shop.sqlite", tmp_path / TOWNS[0]])
     dialog = page.get_by_role("dialog")
     dialog.get_by_text("shop.sqlite is a database: it becomes a source of its own.").wait_for()

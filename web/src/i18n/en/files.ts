@@ -1,7 +1,7 @@
 // Files that become a source, and what one may ask of them.
 
 export const files = {
-  "files.title": "Ask your files",
+  "files.title": "Chat with your files",
   "files.about": "The file becomes a source that your next question asks. Settings has all sources, also to remove them.",
   "files.aboutAll": "The files become one source: each is a table, and one question can ask several. Settings has all sources, also to remove them.",
   "files.unknown": "{file} cannot be asked. Files that can: CSV, TSV, Parquet, Excel, JSON and SQLite.",

@@ -1,8 +1,8 @@
 // What stands where files are dropped or attached. All else comes with the dialog: `files`.
 
 export const upload = {
-  "upload.attach": "Attach files to ask",
-  "upload.dropHere": "Drop files here to ask them",
+  "upload.attach": "Attach files",
+  "upload.dropHere": "Drop files here to chat with them",
   "upload.asks": "Asks {name} next",
   "upload.leaveSource": "Do not ask {name}",
 };
