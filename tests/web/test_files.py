@@ -32,6 +32,7 @@ WORDS = {
     "Paste as text": "粘贴为文本",
     "Replace": "替换",
     "Together with": "与 ",
+    "change": "更改",
     "date": "日期",
     "number": "数字",
     "text": "文本",
@@ -271,6 +272,49 @@ def test_the_encoding_of_a_file_is_chosen(serve: Any, open_page: Any, tmp_path: 
     page.get_by_role("heading", name="towns").wait_for()
     [table] = running.client.get("/api/sources/towns/preview").json()["tables"]
     assert table["rows"] == [["臺北", 3]]
+
+
+GUESSED = "城市,price,cost\n北京,3 €,4 €\n上海,5 €,6 €\n合计,8 €,10 €\n"
+
+
+@EACH_LANGUAGE
+def test_what_was_guessed_of_a_file_is_told_once_and_can_be_changed(
+    serve: Any, open_page: Any, tmp_path: Path, width: int, locale: str, scheme: str
+) -> None:
+    (tmp_path / "prices.csv").write_bytes(GUESSED.encode("gb18030"))
+    running = serve(SCRIPT)
+    page = open_page(running, "/", width=width, locale=locale, color_scheme=scheme, quiet=False)
+    with page.expect_file_chooser() as chosen:
+        page.get_by_role("button", name=said(locale, "Attach files to ask")).click()
+    chosen.value.set_files(tmp_path / "prices.csv")
+    dialog = page.get_by_role("dialog")
+    dialog.locator("td", has_text="北京").wait_for()
+    told = {
+        "en": [
+            "Read as GB18030 · change",
+            "The last row begins with “合计”: it may be a sum of the others",
+            "price, cost: in €, which is not part of the numbers",
+        ],
+        "zh-CN": [
+            "按 GB18030 读取 · 更改",
+            "最后一行以“合计”开头，可能是其他各行的合计",
+            "price, cost: 单位是 €，数字不含单位",
+        ],
+    }[locale]
+    assert dialog.locator("section p").all_inner_texts() == told
+    looked_at(page, f"files-notes-{width}-{scheme}-{locale}")
+    dialog.get_by_role("button", name=said(locale, "change")).click()
+    dialog.get_by_role("combobox").select_option("big5hkscs")
+    dialog.locator("td", has_text="北京").wait_for(state="detached")
+
+
+def test_the_page_says_each_note_in_its_language() -> None:
+    code = "".join(path.read_text("utf-8") for path in (ROOT / "src/longthread/tools/analysis").rglob("*.py"))
+    codes = set(re.findall(r'Note\([^()]*(?:\([^()]*\)[^()]*)*?, "(\w+)"', code))
+    codes |= set(re.findall(r'_left_out\(about.name, "[^"]*", "(\w+)"', code))
+    for language in ("en", "zh"):
+        messages = (ROOT / "web" / "src" / "i18n" / language / "files.ts").read_text("utf-8")
+        assert set(re.findall(r'"note\.(\w+)"', messages)) == codes
 
 
 @EACH_LANGUAGE

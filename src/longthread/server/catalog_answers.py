@@ -125,12 +125,23 @@ class TableView(TypedDict):
     problem: str | None
 
 
+class NoteView(TypedDict):
+    """What is told of how a file was read: an English `text`, or what a program says by its `code` and the `values` in
+    it. Without a code there is only the text. It is on a column, a table, or neither."""
+
+    text: str
+    code: str
+    values: dict[str, str | int]
+    table: str | None
+    column: str | None
+
+
 class SourcePreview(TypedDict):
     """The first tables `of` so many. `notes` say what was guessed, and which files were left out."""
 
     tables: list[TableView]
     of: int
-    notes: list[str]
+    notes: list[NoteView]
 
 
 class UploadView(SourcePreview):

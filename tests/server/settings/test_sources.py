@@ -117,7 +117,11 @@ def test_what_was_guessed_of_a_file_is_told_before_it_is_a_source_and_afterwards
     running = serve(ASKS)
     shown = upload(running, GUESSED).json()
     for told in ("Sales of June", 'begins with "Total"', "kept as text", "1.234,56", "in €"):
-        assert [note for note in shown["notes"] if note.startswith("sales: ") and told in note], told
+        assert [note for note in shown["notes"] if note["table"] == "sales" and told in note["text"]], told
+    [sums] = [note for note in shown["notes"] if note["code"] == "sum_row"]
+    assert (sums["values"], sums["column"]) == ({"label": "Total"}, None)
+    [unit] = [note for note in shown["notes"] if note["code"] == "unit"]
+    assert (unit["values"], unit["column"]) == ({"unit": "€"}, "price")
     assert running.client.post("/api/sources", json={"uploads": [shown["upload"]]}).status_code == 201
     assert running.client.get("/api/sources/sales/preview").json()["notes"] == shown["notes"]
 

@@ -27,11 +27,20 @@ export interface TableView {
   problem: string | null;
 }
 
+/** What is told of how a file was read: in English, or by its code and the values in it. */
+export interface NoteView {
+  text: string;
+  code: string;
+  values: Record<string, string | number>;
+  table: string | null;
+  column: string | null;
+}
+
 /** The first tables of a source, `of` so many. */
 export interface SourcePreview {
   tables: TableView[];
   of: number;
-  notes: string[];
+  notes: NoteView[];
 }
 
 /** A file that was uploaded; `source` is the one whose file it has replaced. */

@@ -1,7 +1,8 @@
-import type { SourcePreview, TableView } from "../api/sources";
+import type { NoteView, SourcePreview, TableView } from "../api/sources";
 import type { Json } from "../api/types";
-import { useT } from "../i18n";
+import { isComplete, isMessage, t, useT } from "../i18n";
 import styles from "./Upload.module.css";
+import { groupNotes } from "./notes";
 import { kindName, kindOf } from "./types";
 
 interface PreviewProps {
@@ -20,21 +21,28 @@ export function Preview({ view, rows, onChange }: PreviewProps) {
         <Table key={table.name} table={table} rows={rows} />
       ))}
       {view.of > view.tables.length && <p className={styles["note"]}>{t("files.tablesOf", { shown: view.tables.length, n: view.of })}</p>}
-      {view.notes.map((note) => (
-        <p key={note} className={styles["note"]}>
-          {note}
+      {groupNotes(view.notes, view.of).map(({ note, on }) => (
+        <p key={`${note.text} ${on.join()}`} className={styles["note"]} dir="auto">
+          {on.length > 0 && `${on.join(", ")}: `}
+          {noteText(note)}
+          {onChange && note.code.startsWith("encoding_") && (
+            <>
+              {" · "}
+              <button type="button" className={styles["action"]} onClick={onChange}>
+                {t("files.change")}
+              </button>
+            </>
+          )}
         </p>
       ))}
-      {onChange && (
-        <p className={styles["note"]}>
-          {t("files.encoding")} ·{" "}
-          <button type="button" className={styles["action"]} onClick={onChange}>
-            {t("files.change")}
-          </button>
-        </p>
-      )}
     </>
   );
+}
+
+/** A note in the page's language, if the page knows what it says. */
+function noteText({ code, values, text }: NoteView): string {
+  const id = `note.${code}`;
+  return isMessage(id) && isComplete(id, values) ? t(id, values) : text;
 }
 
 function Table({ table: { name, columns, rows, problem }, rows: most }: { table: TableView; rows: number }) {

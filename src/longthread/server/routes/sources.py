@@ -32,13 +32,15 @@ from longthread.errors import (
 )
 from longthread.model.catalog import SourceDefinition, source_of
 from longthread.server.answers import JsonObject
-from longthread.server.catalog_answers import SourceList, SourcePreview, SourceView, TableView, UploadView
+from longthread.server.catalog_answers import NoteView, SourceList, SourcePreview, SourceView, TableView, UploadView
 from longthread.server.fields import Name, PlainText
 from longthread.server.openapi import problems
 from longthread.server.paths import PathSegment
 from longthread.server.requests import until_gone
 from longthread.server.rights import DEMO
 from longthread.server.state import OWNER_ONLY, Caller, Rights, Served, ServedDep
+from longthread.tools.analysis.files.notes import Note
+from longthread.tools.analysis.source import Source
 from longthread.tools.catalog import address
 from longthread.tools.catalog.catalog import Catalog
 from longthread.tools.catalog.source_address import may_be_name
@@ -411,8 +413,20 @@ async def _preview(served: Served, spec: str, user: str) -> SourcePreview:
         return {
             "tables": [_table(each) for each in tables],
             "of": len(await source.schema()),
-            "notes": source.notes_about(each.table.label for each in tables),
+            "notes": _notes(source, [each.table.label for each in tables]),
         }
+
+
+def _notes(source: Source, labels: list[str]) -> list[NoteView]:
+    """Notes on files, then on these tables. Some of those on tables are among those on files too."""
+    on_tables = [(label, note) for label in labels for note in source.notes_on(label)]
+    again = {f"{label}: {note}" for label, note in on_tables}
+    return [_note(*each) for each in [*((None, note) for note in source.notes if note not in again), *on_tables]]
+
+
+def _note(table: str | None, told: str) -> NoteView:
+    note = told if isinstance(told, Note) else Note(told)
+    return {"text": note.bare, "code": note.code, "values": note.values, "table": table, "column": note.column}
 
 
 def _table(found: TablePreview) -> TableView:

@@ -20,6 +20,7 @@ from longthread.tools.analysis.files.delimited import DelimitedTable, delimited,
 from longthread.tools.analysis.files.encoding import called, likely, recoded
 from longthread.tools.analysis.files.jsontext import json_table
 from longthread.tools.analysis.files.listing import base_name, data_files, left_out, reader_of, stem_of
+from longthread.tools.analysis.files.notes import Note
 from longthread.tools.analysis.files.workbook import is_text, sheets_of
 from longthread.tools.analysis.limits import Limits
 from longthread.tools.analysis.quoting import literal, quoted
@@ -130,7 +131,7 @@ class FilesEngine(DuckdbEngine):
         if kind == "parquet":
             there = path.resolve()
             written: DelimitedTable | None = DelimitedTable(f"read_parquet({literal(str(there))})", [], there)
-            notes: list[str] = []
+            notes: list[Note] = []
         else:
             written, notes = self._of_text(root, path, kind)
         if written is None:
@@ -142,7 +143,7 @@ class FilesEngine(DuckdbEngine):
 
     def _of_text(
         self, root: duckdb.DuckDBPyConnection, path: Path, kind: str
-    ) -> tuple[DelimitedTable | None, list[str]]:
+    ) -> tuple[DelimitedTable | None, list[Note]]:
         """The table of a text file, and its notes. The findings about a big file are stored for the next time."""
         is_big = path.stat().st_size > self._limits.loaded_file_mb * 1_000_000
         if is_big and (known := findings.load(path, self._limits)) is not None:
@@ -180,7 +181,7 @@ class FilesEngine(DuckdbEngine):
             made += 1
         if not made:
             raise SourceUnreadable(source=self._source, reason=f"{path.name} has no sheet with a table.")
-        self.notes = [*self.notes, *(f"{path.name}: {one}" for one in own_notes)]
+        self.notes = [*self.notes, *(one.of_file(path.name) for one in own_notes)]
         return []
 
     def _children(
@@ -195,16 +196,18 @@ class FilesEngine(DuckdbEngine):
     def _named(self, names: UniqueNames, wanted: str, what: str) -> str:
         name = names.take(wanted)
         if name != wanted:
-            self.notes = [*self.notes, f"{what} is the table {name}, since another one is called {wanted}."]
+            told = f"{what} is the table {name}, since another one is called {wanted}."
+            self.notes = [*self.notes, Note(told, "table_renamed", what=what, name=name, wanted=wanted)]
         return name
 
-    def _made(self, root: duckdb.DuckDBPyConnection, label: str, written: DelimitedTable, notes: list[str]) -> None:
+    def _made(self, root: duckdb.DuckDBPyConnection, label: str, written: DelimitedTable, notes: list[Note]) -> None:
         kind = "TABLE" if written.reads is None else "VIEW"
         root.execute(f"CREATE {kind} {quoted(label)} AS FROM {written.relation}")
-        columns = [f'Column "{column}": {note}.' for column, note in written.notes if column is not None]
+        columns = [note.of_column(column) for column, note in written.notes if column is not None]
         own_notes = [*notes, *(note for column, note in written.notes if column is None), *columns[:_NOTES]]
         if len(columns) > _NOTES:
-            own_notes.append(f"There are {len(columns) - _NOTES} more notes on columns.")
+            more = len(columns) - _NOTES
+            own_notes.append(Note(f"There are {more} more notes on columns.", "more_notes", n=more))
         if own_notes:
             self.table_notes = {**self.table_notes, label: own_notes}
         self.notes = [*self.notes, *(f"{label}: {note}" for note in written.losses)]
@@ -238,7 +241,7 @@ class FilesEngine(DuckdbEngine):
                 raise SourceUnreadable(source=self._source, reason=reason)
             made.write(block)
 
-    def _as_utf8(self, path: Path) -> tuple[Path, list[str]]:
+    def _as_utf8(self, path: Path) -> tuple[Path, list[Note]]:
         """The file itself or a copy in UTF-8, and a note on its encoding."""
         setting = self._limits.encoding
         found = likely(path)
@@ -257,15 +260,17 @@ class FilesEngine(DuckdbEngine):
         reason = f"{path.name} is not {tried}. Save it as UTF-8, or say its encoding: {path.name}?encoding=NAME."
         raise SourceUnreadable(source=self._source, reason=reason)
 
-    def _encoding_note(self, encoding: str) -> list[str]:
+    def _encoding_note(self, encoding: str) -> list[Note]:
         if encoding in ("utf-8-sig", "utf-16", "utf-32"):
             return []
         if encoding == "utf-8-damaged":
-            return ["Some of its bytes are not UTF-8; each is read as �."]
+            return [Note("Some of its bytes are not UTF-8; each is read as �.", "encoding_damaged")]
+        name = called(encoding)
         if self._limits.encoding:
-            return [f"Read as {called(encoding)}, as it was said."]
+            return [Note(f"Read as {name}, as it was said.", "encoding_said", encoding=name)]
         remedy = "add ?encoding=NAME to the source, or choose the encoding of an upload"
-        return [f"Read as {called(encoding)}, which is a guess. If texts look wrong, {remedy}."]
+        told = f"Read as {name}, which is a guess. If texts look wrong, {remedy}."
+        return [Note(told, "encoding_guess", encoding=name)]
 
     def _converted(self, path: Path, encoding: str) -> Path | None:
         """A copy in UTF-8; None if the file is not in that encoding."""

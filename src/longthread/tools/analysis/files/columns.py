@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 import duckdb
 
 from longthread.tools.analysis.files.cells import CODES, CURRENCIES, MISSING, PERCENT
+from longthread.tools.analysis.files.notes import Note
 from longthread.tools.analysis.files.readings import (
     DAY_FIRST,
     NAMED,
@@ -47,7 +48,7 @@ class Typed:
     """A column's SQL expression over the raw column, notes for people, and how the file writes its numbers."""
 
     expression: str
-    notes: list[str] = field(default_factory=list)
+    notes: list[Note] = field(default_factory=list)
     format: ColumnFormat | None = None
 
 
@@ -201,7 +202,7 @@ def _counted(cells: Iterator[object], names: Sequence[str]) -> _Counted:
     return _Counted(values, missing, None if mark is None else str(mark).strip(), fits, *shape)
 
 
-def _choice(root: duckdb.DuckDBPyConnection, relation: str, one: _Column) -> tuple[ColumnReading | None, list[str]]:
+def _choice(root: duckdb.DuckDBPyConnection, relation: str, one: _Column) -> tuple[ColumnReading | None, list[Note]]:
     """The one reading that fits a column, or None with a note."""
     if one.counted is None or not one.counted.values:
         return None, []
@@ -212,7 +213,8 @@ def _choice(root: duckdb.DuckDBPyConnection, relation: str, one: _Column) -> tup
     fitting = [reading for reading in fitting if reading.family != "code"]
     units = sorted(units_of(one.sample) - {""}) if one.family == "number" else []
     if not fitting and len(units) > 1:
-        return None, [f"kept as text: its amounts are in {', '.join(units)}, which do not add up"]
+        told = f"kept as text: its amounts are in {', '.join(units)}, which do not add up"
+        return None, [Note(told, "several_currencies", units=", ".join(units))]
     if not fitting:
         return None, [] if code is None and not _worth_telling(one) else [_why_text(one, code)]
     if one.family == "date" and len(fitting) > 1:
@@ -222,13 +224,15 @@ def _choice(root: duckdb.DuckDBPyConnection, relation: str, one: _Column) -> tup
     if one.family == "number" and (mark := _doubtful(one, {reading.name for reading in fitting})):
         decimals = "comma" if mark == "," else "point"
         written = f"with thousands or with a decimal {decimals}"
-        return None, [f'kept as text: "{_example(one, mark)}" may be written {written}']
+        example = _example(one, mark)
+        told = f'kept as text: "{example}" may be written {written}'
+        return None, [Note(told, "thousands_or_decimals", value=example, mark=decimals)]
     return fitting[0], []
 
 
-def _shortened(root: duckdb.DuckDBPyConnection, relation: str, one: _Column) -> str:
+def _shortened(root: duckdb.DuckDBPyConnection, relation: str, one: _Column) -> Note | None:
     """A note on long whole numbers beside a few such as 8.26E+17, which a spreadsheet has written in short: as numbers
-    all of them would lose digits. Empty where there are none, or other fractions."""
+    all of them would lose digits. None where there are none, or other fractions."""
     text = text_of(quoted(one.raw))
     row = root.execute(
         f"SELECT any_value(v) FILTER (WHERE regexp_full_match(v, '[+-]?\\d{{{_DIGITS_OF_A_CODE},}}')), "
@@ -237,8 +241,9 @@ def _shortened(root: duckdb.DuckDBPyConnection, relation: str, one: _Column) -> 
         f"FROM (SELECT {text} AS v FROM {relation})"
     ).fetchone()
     if row is None or row[0] is None or row[1] is None or row[2]:
-        return ""
-    return f'kept as text: "{row[0]}" may be a code, and "{row[1]}" one that a spreadsheet has shortened for good'
+        return None
+    told = f'kept as text: "{row[0]}" may be a code, and "{row[1]}" one that a spreadsheet has shortened for good'
+    return Note(told, "shortened", value=str(row[0]), other=str(row[1]))
 
 
 def _doubtful(one: _Column, names: Set[str]) -> str:
@@ -252,7 +257,7 @@ def _doubtful(one: _Column, names: Set[str]) -> str:
 
 def _of_dates(
     root: duckdb.DuckDBPyConnection, relation: str, one: _Column, fitting: Sequence[ColumnReading]
-) -> tuple[ColumnReading | None, list[str]]:
+) -> tuple[ColumnReading | None, list[Note]]:
     """The first of several date orders, if all give the same dates or dots imply that days come first."""
     first, *others = fitting
     text = text_of(quoted(one.raw))
@@ -266,12 +271,13 @@ def _of_dates(
     if row[0] is None or (row[1] and first.name.startswith(DAY_FIRST)):
         return first, []
     orders = " and ".join(reading.name for reading in fitting)
-    return None, [f'kept as text: {orders} both fit and give other days, as for "{row[0]}"']
+    told = f'kept as text: {orders} both fit and give other days, as for "{row[0]}"'
+    return None, [Note(told, "date_orders", value=str(row[0]))]
 
 
 def _by_the_file(
-    root: duckdb.DuckDBPyConnection, relation: str, one: _Column, reading: ColumnReading | None, notes: list[str]
-) -> tuple[ColumnReading | None, list[str]]:
+    root: duckdb.DuckDBPyConnection, relation: str, one: _Column, reading: ColumnReading | None, notes: list[Note]
+) -> tuple[ColumnReading | None, list[Note]]:
     """In a file with decimal commas 1.234 may have thousands: such a column stays text."""
     if reading is None or reading.name != "plain" or one.counted is None or not one.counted.dots:
         return reading, notes
@@ -282,13 +288,13 @@ def _by_the_file(
     row = root.execute(f"SELECT count({dotted.value}) FROM {relation}").fetchone()
     if row is None or row[0] < one.counted.values:
         return reading, notes
-    return None, [
-        f'kept as text: "{_example(one, ".")}" may be written with thousands, since other columns of the file have '
-        "decimal commas"
-    ]
+    example = _example(one, ".")
+    because = "since other columns of the file have decimal commas"
+    told = f'kept as text: "{example}" may be written with thousands, {because}'
+    return None, [Note(told, "thousands_in_file", value=example)]
 
 
-def _typed(one: _Column, reading: ColumnReading | None, notes: list[str]) -> Typed:
+def _typed(one: _Column, reading: ColumnReading | None, notes: list[Note]) -> Typed:
     raw = quoted(one.raw)
     if reading is None or one.counted is None:
         return Typed(f"nullif({raw}, '')", notes)
@@ -300,28 +306,39 @@ def _typed(one: _Column, reading: ColumnReading | None, notes: list[str]) -> Typ
         unit = unit_of(one.sample)
         if unit:
             format_ = ColumnFormat("percent") if unit in PERCENT else ColumnFormat("currency", unit)
-        if kind == "DOUBLE" and not counted.exponents and _is_rounded(counted):
-            all_notes.append(
-                f"its numbers are rounded to {_EXACT_DIGITS} digits, for some have more than {_DIGITS_OF_A_DECIMAL}"
-            )
-        if any(value.lstrip().startswith("(") for value in one.sample):
-            all_notes.append("numbers in parentheses are read as negative")
-        all_notes += [f"numbers are read as {reading.name}"] if reading.name != "plain" else []
-        all_notes += [f'in percent: "{one.sample[-1]}" is that number, without the sign'] if unit in PERCENT else []
-        all_notes += [f"in {unit}, which is not part of the numbers"] if unit and unit not in PERCENT else []
+        is_rounded = kind == "DOUBLE" and not counted.exponents and _is_rounded(counted)
+        all_notes += _notes_on_numbers(one, reading, unit, is_rounded=is_rounded)
     elif reading.family == "date":
         if counted.zones and counted.zones < counted.values:
-            return Typed(f"nullif({raw}, '')", ["kept as text: some of its times have a time zone, and others none"])
+            told = "kept as text: some of its times have a time zone, and others none"
+            return Typed(f"nullif({raw}, '')", [Note(told, "mixed_zones")])
         kind = _date_type(counted)
-        all_notes += [f"dates are read as {reading.name}"] if reading.name not in ("year-month-day", NAMED) else []
+        if reading.name not in ("year-month-day", NAMED):
+            all_notes.append(Note(f"dates are read as {reading.name}", "dates_as", form=reading.name))
     else:
         kind = "TIME" if reading.family == "time" else "BOOLEAN"
     if counted.missing:
         values = "value such as" if counted.missing == 1 else "values such as"
         are = "is" if counted.missing == 1 else "are"
-        all_notes.append(f'{counted.missing:,} {values} "{counted.mark}" {are} read as missing')
+        told = f'{counted.missing:,} {values} "{counted.mark}" {are} read as missing'
+        all_notes.append(Note(told, "missing", n=counted.missing, mark=str(counted.mark)))
     value = f"CAST({reading.value} AS TIMESTAMP)" if kind == "DATE" else reading.value
     return Typed(f"CAST({value} AS {kind})", all_notes, format_)
+
+
+def _notes_on_numbers(one: _Column, reading: ColumnReading, unit: str, *, is_rounded: bool) -> Iterator[Note]:
+    if is_rounded:
+        told = f"its numbers are rounded to {_EXACT_DIGITS} digits, for some have more than {_DIGITS_OF_A_DECIMAL}"
+        yield Note(told, "rounded", digits=_EXACT_DIGITS, most=_DIGITS_OF_A_DECIMAL)
+    if any(value.lstrip().startswith("(") for value in one.sample):
+        yield Note("numbers in parentheses are read as negative", "parentheses")
+    if reading.name != "plain":
+        yield Note(f"numbers are read as {reading.name}", "numbers_as", form=reading.name)
+    if unit in PERCENT:
+        told = f'in percent: "{one.sample[-1]}" is that number, without the sign'
+        yield Note(told, "percent", value=one.sample[-1])
+    elif unit:
+        yield Note(f"in {unit}, which is not part of the numbers", "unit", unit=unit)
 
 
 def _number_type(counted: _Counted, reading: ColumnReading) -> str:
@@ -353,16 +370,18 @@ def _worth_telling(one: _Column) -> bool:
     return best >= _MOSTLY * one.counted.values or bool(one.counted.zeros)
 
 
-def _why_text(one: _Column, code: ColumnReading | None) -> str:
+def _why_text(one: _Column, code: ColumnReading | None) -> Note:
     assert one.counted is not None
     if code is not None:
-        return f'kept as text: "{one.sample[0]}" may be a code rather than a number'
+        told = f'kept as text: "{one.sample[0]}" may be a code rather than a number'
+        return Note(told, "code", value=one.sample[0])
     if one.counted.zeros:
         example = next((value for value in one.sample if value[:1] == "0" and value[1:2].isdigit()), "0…")
-        return f'kept as text: values such as "{example}" begin with zeros'
+        return Note(f'kept as text: values such as "{example}" begin with zeros', "zeros", value=example)
     best = max(one.counted.fits.get(reading.name, 0) for reading in one.readings)
     what = {"number": "numbers", "date": "dates of one form", "time": "times", "truth": "true or false"}[one.family]
-    return f"kept as text: {best:,} of {one.counted.values:,} values are {what}, and others are not"
+    told = f"kept as text: {best:,} of {one.counted.values:,} values are {what}, and others are not"
+    return Note(told, "not_all", n=best, all=one.counted.values, kind=one.family)
 
 
 def _example(one: _Column, mark: str) -> str:

@@ -16,6 +16,7 @@ from longthread.errors import SourceUnreadable
 from longthread.tools.analysis.files.columns import typed
 from longthread.tools.analysis.files.form import RowForm, form_of, sampled
 from longthread.tools.analysis.files.layout import footer, layout_of
+from longthread.tools.analysis.files.notes import Note
 from longthread.tools.analysis.files.openquotes import open_quotes
 from longthread.tools.analysis.formats.column_format import ColumnFormat
 from longthread.tools.analysis.limits import Limits
@@ -49,11 +50,11 @@ class DelimitedTable:
     """The SQL of a file's table, notes by column (None: the whole table), and the file that must stay readable."""
 
     relation: str
-    notes: list[tuple[str | None, str]]
+    notes: list[tuple[str | None, Note]]
     reads: Path | None = None
     children: tuple[tuple[str, DelimitedTable], ...] = ()
     """Tables of the lists in its rows, by the list's name."""
-    losses: tuple[str, ...] = ()
+    losses: tuple[Note, ...] = ()
     """Those of the notes that tell of rows that are none."""
     formats: Mapping[str, ColumnFormat] = field(default_factory=dict)
     """How the file writes the numbers of columns, by name."""
@@ -89,11 +90,11 @@ def delimited(
         raise SourceUnreadable(source=path.name, reason=reason)
     skip = ends[layout.start - 1] if layout.start and ends else form.skipped
     trailing = footer(rows[layout.start :], len(layout.names)) if whole else _footer_of(path, form, len(layout.names))
-    notes: list[tuple[str | None, str]] = [(None, note) for note in layout.notes]
+    notes: list[tuple[str | None, Note]] = [(None, note) for note in layout.notes]
     if trailing and whole:
         notes.append((None, _footer_note(rows[len(rows) - trailing :])))
     elif trailing:
-        notes.append((None, "Notes under the table are left out."))
+        notes.append((None, Note("Notes under the table are left out.", "footnotes_left_out")))
     plan = _Plan(form, layout.names, skip, trailing)
     losses = tuple(open_quotes(path, form, len(layout.names))) if load else ()
     notes += [(None, note) for note in losses]
@@ -111,7 +112,7 @@ def delimited(
         root.execute(f"CREATE OR REPLACE TEMP TABLE {quoted(_BEGUN)} AS FROM {relation} LIMIT {_BEGIN}")
         begin = f"temp.{quoted(_BEGUN)}"
     if not load and used.stat().st_size > _HUGE:
-        notes.append((None, f"Its types are those of its first {_BEGIN:,} rows."))
+        notes.append((None, Note(f"Its types are those of its first {_BEGIN:,} rows.", "types_of_first", n=_BEGIN)))
         return _as_typed(root, relation, begin, plan, notes, used, judged=begin)
     return replace(_as_typed(root, relation, begin, plan, notes, None if load else used), losses=losses)
 
@@ -128,7 +129,7 @@ def of_rows(
     layout = layout_of(rows, merged)
     if not layout.names:
         return None
-    notes: list[tuple[str | None, str]] = [(None, note) for note in layout.notes]
+    notes: list[tuple[str | None, Note]] = [(None, note) for note in layout.notes]
     trailing = footer(rows[layout.start :], len(layout.names))
     if trailing:
         notes.append((None, _footer_note(rows[len(rows) - trailing :])))
@@ -150,7 +151,7 @@ def _as_typed(
     relation: str,
     begin: str,
     plan: _Plan,
-    notes: list[tuple[str | None, str]],
+    notes: list[tuple[str | None, Note]],
     reads: Path | None,
     judged: str = "",
 ) -> DelimitedTable:
@@ -166,7 +167,8 @@ def _as_typed(
     selected = ", ".join(f"{column.expression} AS {quoted(name)}" for name, column in shown_columns)
     filled = "" if len(raw) < 2 else f" WHERE coalesce({', '.join(raw)}) IS NOT NULL"
     if reads is None and (last := _sum_row(root, relation)):
-        notes.append((None, f'Its last row begins with "{last}": it may be a sum of the others.'))
+        told = f'Its last row begins with "{last}": it may be a sum of the others.'
+        notes.append((None, Note(told, "sum_row", label=last)))
     formats = {name: column.format for name, column in shown_columns if column.format is not None}
     return DelimitedTable(f"(SELECT {selected} FROM {relation}{filled})", notes, reads, formats=formats)
 
@@ -211,7 +213,7 @@ def _readable(
     return call
 
 
-def _rewritten(path: Path, copy: Path, plan: _Plan) -> tuple[_Plan, str]:
+def _rewritten(path: Path, copy: Path, plan: _Plan) -> tuple[_Plan, Note | None]:
     """Rewrites the rows to equal width. Returns the plan for the copy, and a note on ragged rows."""
     form = plan.form
     lines, width, count = _write(path, copy, plan)
@@ -219,11 +221,12 @@ def _rewritten(path: Path, copy: Path, plan: _Plan) -> tuple[_Plan, str]:
         form = RowForm(form.delimiter, "", "", form.skipped)
         lines, width, count = _write(path, copy, _Plan(form, plan.names, plan.skip, plan.trailing))
     names = (*plan.names, *(f"column{at}" for at in range(len(plan.names), width)))
-    padding_note = ""
+    padding_note: Note | None = None
     if count:
         at = ", ".join(str(line) for line in lines or ()) + (", …" if count > _NAMED_LINES else "")
         rows = "row has" if count == 1 else "rows have"
-        padding_note = f"{count:,} {rows} fewer or more values than the header has names (line {at})."
+        told = f"{count:,} {rows} fewer or more values than the header has names (line {at})."
+        padding_note = Note(told, "ragged", n=count, lines=at)
     return _Plan(RowForm(","), names, 0, 0, padded=True), padding_note
 
 
@@ -277,7 +280,8 @@ def _footer_of(path: Path, form: RowForm, width: int) -> int:
     return footer(list(form.reader(lines)), width)
 
 
-def _footer_note(rows: Sequence[Sequence[str]]) -> str:
+def _footer_note(rows: Sequence[Sequence[str]]) -> Note:
     texts = [" ".join(cell.strip() for cell in row if cell.strip()) for row in rows]
     shown = next((text for text in texts if text), "")
-    return f'Notes under the table are left out: "{shown[:80]}{"…" if len(shown) > 80 else ""}".'
+    quoted_text = f'"{shown[:80]}{"…" if len(shown) > 80 else ""}"'
+    return Note(f"Notes under the table are left out: {quoted_text}.", "footnotes", text=quoted_text)

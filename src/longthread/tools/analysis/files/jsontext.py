@@ -11,6 +11,7 @@ import duckdb
 from duckdb.sqltypes import DuckDBPyType
 
 from longthread.tools.analysis.files.delimited import DelimitedTable
+from longthread.tools.analysis.files.notes import Note
 from longthread.tools.analysis.limits import Limits
 from longthread.tools.analysis.quoting import literal, quoted
 from longthread.tools.analysis.unique_names import UniqueNames
@@ -55,8 +56,9 @@ def json_table(root: duckdb.DuckDBPyConnection, path: Path, limits: Limits, *, l
             others = [str(column[0]) for column in columns if str(column[0]) != lists[0]]
             note = f'The rows are those of the list "{lists[0]}"'
             note += f"; beside it the file holds {', '.join(others[:10])}." if others else "."
+            rows_note = Note(note, "rows_of_list", list=lists[0], others=", ".join(others[:10]))
             made = _table(root, f"(SELECT unnest({quoted(lists[0])}, max_depth := 2) FROM {call})", "", 0)
-            return replace(made, notes=[(None, note), *made.notes])
+            return replace(made, notes=[(None, rows_note), *made.notes])
     return _table(root, call, "", 0)
 
 
@@ -66,7 +68,8 @@ def _table(root: duckdb.DuckDBPyConnection, relation: str, parent: str, depth: i
     top = [_Value(name, quoted(name), kind) for name, kind in zip(found.columns, found.types, strict=True)]
     values = [value for one in top for value in _fields(one, depth)]
     if len(values) > _MOST_COLUMNS:
-        return DelimitedTable(relation, [(None, "Its objects have too many fields to be columns.")])
+        too_many = Note("Its objects have too many fields to be columns.", "too_many_fields")
+        return DelimitedTable(relation, [(None, too_many)])
     names = UniqueNames()
     values = [replace(value, name=names.take(value.name)) for value in values]
     lists = [value for value in values if value.holds_objects and depth < _DEEPEST][:_MOST_TABLES]
@@ -77,14 +80,15 @@ def _table(root: duckdb.DuckDBPyConnection, relation: str, parent: str, depth: i
     if key is None:
         key = _Value(names.take("row_number"), "row_number() OVER ()", found.types[0])
         plain = [key, *plain]
-    notes: list[tuple[str | None, str]] = []
+    notes: list[tuple[str | None, Note]] = []
     children: list[tuple[str, DelimitedTable]] = []
     above = f"parent_{key.name}"
     for value in lists:
         rows = f"(SELECT {key.sql} AS {quoted(above)}, unnest({value.sql}) AS item FROM {relation})"
         item = f"(SELECT {quoted(above)}, unnest(item) FROM {rows})"
         children.append((value.name, _table(root, item, above, depth + 1)))
-        notes.append((None, f'Its lists "{value.name}" are a table of their own, whose {above} is {key.name} here.'))
+        told = f'Its lists "{value.name}" are a table of their own, whose {above} is {key.name} here.'
+        notes.append((None, Note(told, "list_table", list=value.name, above=above, key=key.name)))
     return DelimitedTable(_selected(plain, relation), notes, children=tuple(children))
 
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from longthread.tools.analysis.files.cells import CellKind, kind_of
+from longthread.tools.analysis.files.notes import Note
 from longthread.tools.analysis.unique_names import UniqueNames
 
 TextRow = Sequence[str]
@@ -30,7 +31,7 @@ class TableLayout:
 
     names: tuple[str, ...]
     start: int
-    notes: tuple[str, ...] = ()
+    notes: tuple[Note, ...] = ()
 
 
 def layout_of(rows: Sequence[TextRow], merged: Collection[int] = ()) -> TableLayout:
@@ -47,7 +48,7 @@ def layout_of(rows: Sequence[TextRow], merged: Collection[int] = ()) -> TableLay
     below = [rows[index] for index in filled if index > first]
     width = max(width, len(_trimmed(rows[first])))
     if not is_header(rows[first], below):
-        notes.append("The file has no header: its columns are numbered.")
+        notes.append(Note("The file has no header: its columns are numbered.", "no_header"))
         return TableLayout(_unique([""] * width), first, tuple(notes))
     header = list(rows[first])
     group = max((index for index in filled if index < first), default=None)
@@ -55,18 +56,20 @@ def layout_of(rows: Sequence[TextRow], merged: Collection[int] = ()) -> TableLay
         above = _filled_right(rows[group], width)
         header = [name if over == name.strip() else f"{over} {name}" for over, name in zip(above, header, strict=False)]
         titles = [rows[index] for index in filled if index < group]
-        notes = ["Its header has two rows, which are joined to the columns' names."]
+        notes = [Note("Its header has two rows, which are joined to the columns' names.", "two_header_rows")]
         notes += [_titles_note(titles)] if titles else []
     if len(header) == width - 1 and below and all(len(_trimmed(row)) == width for row in below):
         header = ["", *header]
-        notes.append("Its header has a name less than the rows have values: the first column is taken to have none.")
+        told = "Its header has a name less than the rows have values: the first column is taken to have none."
+        notes.append(Note(told, "header_short"))
     if any(kind_of(cell) in ("number", "year", "date") for cell in rows[first]):
-        notes.append("Its first row is taken for the header, though there are numbers or dates in it.")
+        told = "Its first row is taken for the header, though there are numbers or dates in it."
+        notes.append(Note(told, "header_numbers"))
     padded = [cell.strip() for cell in (*header, *[""] * (width - len(header)))][:width]
     names = _unique(padded)
     twice = sorted({name for name, count in Counter(name.casefold() for name in padded if name).items() if count > 1})
     if twice:
-        notes.append(f"Columns of one name are numbered: {_quoted(twice)}.")
+        notes.append(Note(f"Columns of one name are numbered: {_quoted(twice)}.", "equal_names", names=_quoted(twice)))
     return TableLayout(names, first + 1, tuple(notes))
 
 
@@ -218,10 +221,11 @@ def _unique(cells: Sequence[str]) -> tuple[str, ...]:
     return tuple(names.take(" ".join(cell.split()) or f"column{at}") for at, cell in enumerate(cells))
 
 
-def _titles_note(rows: Sequence[TextRow]) -> str:
+def _titles_note(rows: Sequence[TextRow]) -> Note:
     texts = [" ".join(cell.strip() for cell in row if cell.strip()) for row in rows]
     lines = "line above the header is" if len(texts) == 1 else "lines above the header are"
-    return f"{len(texts)} {lines} left out: {_quoted(texts)}."
+    told = f"{len(texts)} {lines} left out: {_quoted(texts)}."
+    return Note(told, "titles", n=len(texts), texts=_quoted(texts))
 
 
 def _quoted(texts: Sequence[str], most: int = 3) -> str:

@@ -10,13 +10,14 @@ from dataclasses import replace
 from pathlib import Path
 
 from longthread.tools.analysis.files.form import RowForm
+from longthread.tools.analysis.files.notes import Note
 
 _NOTED = 3
 _LINE_END = re.compile(r"\r\n|\r|\n")
 _FIX = "Close it, or double it where it belongs to the text"
 
 
-def open_quotes(path: Path, form: RowForm, width: int) -> list[str]:
+def open_quotes(path: Path, form: RowForm, width: int) -> list[Note]:
     """Notes on the first such quotes of a UTF-8 file, with the lines where they are opened. `width` is the number of
     columns: a line within a cell that has as many values is taken for a row."""
     if width < 2:
@@ -30,7 +31,7 @@ def open_quotes(path: Path, form: RowForm, width: int) -> list[str]:
             return []  # A cell over the limit: the load refuses the file, and says so.
 
 
-def _swallowed(lines: Iterator[str], form: RowForm, width: int) -> Iterator[str]:
+def _swallowed(lines: Iterator[str], form: RowForm, width: int) -> Iterator[Note]:
     reader = form.reader(lines)
     before = 0
     for row in reader:
@@ -39,7 +40,8 @@ def _swallowed(lines: Iterator[str], form: RowForm, width: int) -> Iterator[str]
             lines_in_cell = _LINE_END.split(cell)
             if _holds_rows(lines_in_cell, form.delimiter, (at, len(row) - 1 - at), width):
                 closed = f"a quote is opened and closed only in line {before:,}"
-                yield f"Line {first:,}: {closed}, so {len(lines_in_cell):,} lines are in one cell. {_FIX}."
+                told = f"Line {first:,}: {closed}, so {len(lines_in_cell):,} lines are in one cell. {_FIX}."
+                yield Note(told, "quote_swallows", line=first, end=before, n=len(lines_in_cell))
 
 
 def _holds_rows(lines: list[str], delimiter: str, around: tuple[int, int], width: int) -> bool:
@@ -54,7 +56,7 @@ def _holds_rows(lines: list[str], delimiter: str, around: tuple[int, int], width
     return whole and tight and not inner
 
 
-def _never_closed(lines: Iterator[str], form: RowForm) -> list[str]:
+def _never_closed(lines: Iterator[str], form: RowForm) -> list[Note]:
     reader = form.reader(lines)
     before = 0
     first = 1
@@ -62,4 +64,5 @@ def _never_closed(lines: Iterator[str], form: RowForm) -> list[str]:
         first, before = before + 1, reader.line_num
     if before - first < 1:
         return []
-    return [f"Line {first:,}: a quote is opened and never closed, so quotes are read as letters. {_FIX}."]
+    told = f"Line {first:,}: a quote is opened and never closed, so quotes are read as letters. {_FIX}."
+    return [Note(told, "quote_open", line=first)]

@@ -19,6 +19,7 @@ from python_calamine import (
 )
 
 from longthread.errors import SourceUnreadable
+from longthread.tools.analysis.files.notes import Note
 from longthread.tools.analysis.files.old_workbook import OLE, DamagedWorkbook, expect_bounded_old
 from longthread.tools.analysis.files.workbook_bounds import expect_bounded
 
@@ -38,10 +39,10 @@ class Sheet:
     name: str
     rows: list[list[str]]
     merged: set[int] = field(default_factory=set)
-    notes: list[str] = field(default_factory=list)
+    notes: list[Note] = field(default_factory=list)
 
 
-def sheets_of(path: Path, source: str) -> tuple[list[Sheet], list[str]]:
+def sheets_of(path: Path, source: str) -> tuple[list[Sheet], list[Note]]:
     """The visible sheets with cells, and notes on the others. Of which format it is, its first bytes tell. Raises
     SourceUnreadable."""
     try:
@@ -83,24 +84,29 @@ def is_text(path: Path, source: str) -> bool:
     return True
 
 
-def _read(book: CalamineWorkbook, uncalculated: int) -> tuple[list[Sheet], list[str]]:
+def _read(book: CalamineWorkbook, uncalculated: int) -> tuple[list[Sheet], list[Note]]:
     sheets: list[Sheet] = []
-    left_out: list[str] = []
+    left_out: list[Note] = []
     for about in book.sheets_metadata:
         if about.typ != SheetTypeEnum.WorkSheet:
-            left_out.append(f'The sheet "{about.name}" is left out: it has no cells.')
+            left_out.append(_left_out(about.name, "it has no cells", "sheet_no_cells"))
         elif about.visible != SheetVisibleEnum.Visible:
-            left_out.append(f'The sheet "{about.name}" is left out: it is hidden.')
+            left_out.append(_left_out(about.name, "it is hidden", "sheet_hidden"))
         else:
             sheet = _sheet(about.name, book.get_sheet_by_name(about.name))
             if sheet.rows:
                 sheets.append(sheet)
             else:
-                left_out.append(f'The sheet "{about.name}" is left out: it is empty.')
+                left_out.append(_left_out(about.name, "it is empty", "sheet_empty"))
     if uncalculated:
         cells = "1 formula has" if uncalculated == 1 else f"{uncalculated:,} formulas have"
-        left_out.append(f"{cells} no stored value: such cells are empty here. Open the file in Excel and save it.")
+        told = f"{cells} no stored value: such cells are empty here. Open the file in Excel and save it."
+        left_out.append(Note(told, "no_stored_values", n=uncalculated))
     return sheets, left_out
+
+
+def _left_out(sheet: str, why: str, code: str) -> Note:
+    return Note(f'The sheet "{sheet}" is left out: {why}.', code, sheet=sheet)
 
 
 def _sheet(name: str, sheet: CalamineSheet) -> Sheet:
@@ -111,8 +117,8 @@ def _sheet(name: str, sheet: CalamineSheet) -> Sheet:
     first, last = (min(used), max(used)) if used else (0, -1)
     rows = [row[first : last + 1] for row in rows] if used else []
     merged = {top for (top, left), (_, right) in sheet.merged_cell_ranges or () if right > left > first}
-    notes = ["Cells that are merged over several rows have their value in each of them."] if filled else []
-    return Sheet(name, rows, merged, notes)
+    told = Note("Cells that are merged over several rows have their value in each of them.", "merged_cells")
+    return Sheet(name, rows, merged, [told] if filled else [])
 
 
 def _fill_down(rows: list[list[str]], sheet: CalamineSheet) -> bool:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from longthread.errors import SourceCrashed, SourceError, SqlTooLarge
 from longthread.tools.analysis.engine import Engine, SourceConnection
+from longthread.tools.analysis.files.notes import PackedNote, unpack
 from longthread.tools.analysis.isolation import wire
 from longthread.tools.analysis.isolation.forkserver import FORK_SERVER
 from longthread.tools.analysis.isolation.idle import IdleWorkers
@@ -253,8 +254,9 @@ class RemoteConnection(SourceConnection):
         with contextlib.ExitStack() as undoing:
             undoing.callback(self.close)
             reply = self._answer()
-            self.notes: list[str] = reply["notes"]
-            self.table_notes: dict[str, list[str]] = reply["table_notes"]
+            self.notes = [unpack(note) for note in reply["notes"]]
+            on_tables: dict[str, list[PackedNote]] = reply["table_notes"]
+            self.table_notes = {label: [unpack(note) for note in notes] for label, notes in on_tables.items()}
             self.formats: dict[str, dict[str, dict[str, Any]]] = reply["formats"]
             undoing.pop_all()
 

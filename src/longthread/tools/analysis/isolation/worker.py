@@ -15,6 +15,7 @@ from typing import Any
 from longthread.errors import SqlTooLarge
 from longthread.tools.analysis.cell import plain
 from longthread.tools.analysis.engine import Engine, SourceConnection
+from longthread.tools.analysis.files.notes import pack
 from longthread.tools.analysis.isolation import memory
 from longthread.tools.analysis.isolation.wire import (
     CONNECT,
@@ -107,8 +108,9 @@ class ServedConnection:
                 send(self._to, error_message(error))
                 return
             try:
-                tables = {label: list(notes) for label, notes in self._engine.table_notes.items()}
-                told = {"notes": list(self._engine.notes), "table_notes": tables, "formats": dict(self._engine.formats)}
+                tables = {label: [pack(note) for note in notes] for label, notes in self._engine.table_notes.items()}
+                notes = [pack(note) for note in self._engine.notes]
+                told = {"notes": notes, "table_notes": tables, "formats": dict(self._engine.formats)}
                 send(self._to, told)
                 self._answer_all(connection)
             except OSError:
