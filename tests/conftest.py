@@ -32,6 +32,7 @@ from longthread.store.driver import Driver
 from longthread.store.open import open_store
 from longthread.tools.analysis.url import SourceUrl
 
+os.environ["LONGTHREAD_LANG"] = "en"  # the tests read what commands say, whatever the locale
 # Without a deadline: no test depends on how busy the machine is.
 settings.register_profile("longthread", deadline=None, max_examples=25)
 settings.register_profile(THOROUGH, deadline=None, max_examples=100)

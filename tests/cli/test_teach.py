@@ -62,7 +62,7 @@ def test_metrics_are_imported_listed_and_asked(run: Run, tmp_path: Path) -> None
     assert "the metric running: it has `rolling_window`" in str(refused.exception)
     assert "--skip imports the others" in str(refused.exception)
     made = run("sources", "metrics", "demo", str(file), "--skip")
-    assert made.stdout == "Imported 1 metrics, 1 dimensions, 0 joins, version 1: the source demo.\n"
+    assert made.stdout == "Imported 1 metric, 1 dimension, 0 joins, version 1: the source demo.\n"
     assert "Left out: the metric running" in made.stderr
     assert run("sources", "metrics", "demo").stdout.splitlines() == [
         "metric\tflights / 发射次数\t\tCOUNT(*)",

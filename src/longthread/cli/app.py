@@ -12,8 +12,9 @@ import typer
 from rich.markup import escape
 
 from longthread import __version__
+from longthread.cli.language import OPTION, SpokenLanguage, say, translate
 from longthread.cli.lazy import lazy_group
-from longthread.cli.screen import Console, echo, make_logs_visible
+from longthread.cli.screen import Console, echo_data, make_logs_visible
 from longthread.cli.terminal import print_line
 from longthread.errors import ExtraMissing, LongthreadError
 from longthread.extras import is_of_app
@@ -63,12 +64,19 @@ app = typer.Typer(
 
 def _version(wanted: bool) -> None:
     if wanted:
-        echo(f"longthread {__version__}")
+        echo_data(f"longthread {__version__}")
         raise typer.Exit
 
 
 @app.callback()
-def _root(version: bool = typer.Option(False, "--version", callback=_version, is_eager=True, help="Show it.")) -> None:
+def _root(
+    version: bool = typer.Option(False, "--version", callback=_version, is_eager=True, help="Show it."),
+    lang: SpokenLanguage | None = typer.Option(
+        None,
+        OPTION,
+        help="The language of help, messages and errors; by default that of LONGTHREAD_LANG or the locale.",
+    ),
+) -> None:
     """Ask your database in natural language, in a conversation that is never lost."""
 
 
@@ -91,5 +99,6 @@ def main() -> None:
     except LongthreadError as error:
         if "--json" in sys.argv:
             print_line({"type": "failed", "error": error.described()})
-        Console(stderr=True, soft_wrap=True).print(f"[red]Error:[/red] {escape(str(error))}", highlight=False)
+        said = f"[red]{say('Error: ')}[/red]{escape(translate(str(error)))}"
+        Console(stderr=True, soft_wrap=True).print(said, highlight=False)
         sys.exit(error.exit_code)

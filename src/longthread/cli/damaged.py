@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 import typer
 
+from longthread.cli.language import say, translate
 from longthread.cli.screen import echo
 from longthread.errors import StoreDamaged
 
@@ -26,6 +27,6 @@ def leave_damaged(done: str, damaged: Mapping[str, str], *, quiet: bool = False)
         return
     if not quiet:
         for thread_id, reason in damaged.items():
-            echo(f"Not {done}, for it is damaged: thread {thread_id}: {reason}", err=True)
+            echo("Not {}, for it is damaged: thread {}: {}", say(done), thread_id, translate(reason), err=True)
         echo(_REMEDY, err=True)
     raise typer.Exit(StoreDamaged.exit_code)

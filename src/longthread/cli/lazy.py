@@ -14,6 +14,9 @@ import typer
 from typer.core import TyperGroup
 from typer.main import get_command, get_group
 
+from longthread.cli.command_help import take_language, translate_help, translate_typer, translated_errors
+from longthread.cli.language import choose
+
 
 def lazy_group(places: Mapping[str, str]) -> type[TyperGroup]:
     """A class of groups, for `typer.Typer(cls=…)`, with a command for each name in the order of its help.
@@ -29,8 +32,26 @@ def lazy_group(places: Mapping[str, str]) -> type[TyperGroup]:
 
         def get_command(self, ctx: Any, cmd_name: str) -> Any:
             if cmd_name in places and self.commands[cmd_name] is None:
-                self.commands[cmd_name] = _command(cmd_name, places[cmd_name])
+                made = _command(cmd_name, places[cmd_name])
+                take_language(made, self)
+                translate_help(made)
+                self.commands[cmd_name] = made
             return super().get_command(ctx, cmd_name)
+
+        def main(self, *given: Any, **named: Any) -> Any:
+            arguments = given[0] if given else named.get("args")
+            choose(sys.argv[1:] if arguments is None else arguments)
+            translate_typer()
+            translate_help(self)
+            return super().main(*given, **named)
+
+        def make_context(self, *given: Any, **named: Any) -> Any:
+            with translated_errors():
+                return super().make_context(*given, **named)
+
+        def invoke(self, ctx: Any) -> Any:
+            with translated_errors():
+                return super().invoke(ctx)
 
     return LazyGroup
 

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
 
+from longthread.cli.language import is_chinese, say, translate
 from longthread.cli.screen import Console
 
 
@@ -23,7 +24,7 @@ class ProgressBar:
 
     def say(self, what: str) -> None:
         """Show what is being done, whatever part of the whole that is."""
-        self._bar.update(self._task, what=escape(what))
+        self._bar.update(self._task, what=escape(translate(what)))
 
 
 @contextmanager
@@ -31,7 +32,7 @@ def shown(label: str) -> Iterator[ProgressBar]:
     """A bar on standard error while the block runs; on anything but a terminal nothing is shown."""
     console = Console(stderr=True)
     columns = (
-        TextColumn(f"[dim]{escape(label)}[/dim]"),
+        TextColumn(f"[dim]{escape(say(label))}[/dim]"),
         BarColumn(bar_width=30),
         MofNCompleteColumn(),
         TimeRemainingColumn(),
@@ -46,10 +47,11 @@ def bytes_text(count: int) -> str:
     for unit, size in (("GB", 10**9), ("MB", 10**6), ("kB", 10**3)):
         if count >= size:
             return f"{count / size:.1f} {unit}"
-    return f"{count} bytes"
+    return say("{} bytes", count)
 
 
 def counted(number: int, noun: str) -> str:
     """A number and its noun."""
     plural = f"{noun[:-1]}ies" if noun.endswith("y") else f"{noun}s"
-    return f"{number:,} {noun if number == 1 else plural}"
+    # Chinese has one form, by which it is found.
+    return say(f"{{:,}} {noun if number == 1 and not is_chinese() else plural}", number)

@@ -9,4 +9,4 @@ from longthread.cli.screen import echo
 def leave_questions(count: int) -> None:
     """Say how many questions wait in the store, and are not taken along."""
     if count:
-        echo(f"Not taken along: {counted(count, 'question')} of the queue. This store asks them.", err=True)
+        echo("Not taken along: {} of the queue. This store asks them.", counted(count, "question"), err=True)

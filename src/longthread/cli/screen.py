@@ -12,6 +12,7 @@ from rich.console import ConsoleOptions, RenderableType
 from rich.segment import Segment
 from rich.text import Text
 
+from longthread.cli.language import say, translate
 from longthread.model.visible import in_line, visible
 
 
@@ -28,15 +29,25 @@ class Console(rich.console.Console):
             yield piece if piece.control else piece._replace(text=visible(piece.text))
 
 
-def echo(text: str, *, err: bool = False) -> None:
-    """Print a line."""
-    typer.echo(visible(text), err=err)
+def echo(template: str, *values: object, err: bool = False) -> None:
+    """Print a line of the command line's own, in the language that is spoken, with values at its `{}`."""
+    typer.echo(visible(say(template, *values)), err=err)
 
 
-def confirm(question: str) -> None:
+def echo_made(text: str) -> None:
+    """Print a line that something else has made, such as a warning, to standard error."""
+    typer.echo(visible(translate(text)), err=True)
+
+
+def echo_data(text: str) -> None:
+    """Print a line that is not ours, or for a program: as it is."""
+    typer.echo(visible(text))
+
+
+def confirm(question: str, *values: object) -> None:
     """Ask whether to go on; the command ends where the answer is no."""
     try:
-        agreed = typer.confirm(visible(question), err=True)
+        agreed = typer.confirm(visible(say(question, *values)), err=True)
     except typer.Abort:
         echo("Nobody answered, and nothing was changed. Where nobody can be asked, give --yes.", err=True)
         raise

@@ -10,6 +10,7 @@ from email.utils import parsedate_to_datetime
 import httpx
 
 from longthread import __version__
+from longthread.cli.language import say
 
 Finding = tuple[bool, str, str]
 _SECONDS = 10.0
@@ -23,12 +24,14 @@ async def server_findings(url: str) -> AsyncIterator[Finding]:
         try:
             info = await client.get("/api/info")
             told = info.json()
-            found = f"{url}: Longthread {told['version']}, model {told['model']}"
+            found = say("{}: Longthread {}, model {}", url, told["version"], told["model"])
         except (httpx.HTTPError, httpx.InvalidURL) as error:
-            yield False, "server", f"{url} does not answer ({type(error).__name__}). Does it run, and is that its URL?"
+            silent = "{} does not answer ({}). Does it run, and is that its URL?"
+            yield False, "server", say(silent, url, type(error).__name__)
             return
         except (ValueError, KeyError, TypeError):
-            yield False, "server", f"{url} answers with {info.status_code}, not as Longthread. {_hint(info)}".strip()
+            other = "{} answers with {}, not as Longthread. {}"
+            yield False, "server", say(other, url, info.status_code, say(_hint(info)))
             return
         yield told["version"] == __version__, "server", found if told["version"] == __version__ else _other(found)
         yield _clock(info)
@@ -36,7 +39,7 @@ async def server_findings(url: str) -> AsyncIterator[Finding]:
             try:
                 yield await check(client)
             except (httpx.HTTPError, ValueError) as error:
-                yield False, check.__name__.strip("_"), f"no answer ({type(error).__name__})"
+                yield False, check.__name__.strip("_"), say("no answer ({})", type(error).__name__)
 
 
 def _hint(answer: httpx.Response) -> str:
@@ -46,22 +49,20 @@ def _hint(answer: httpx.Response) -> str:
 
 
 def _other(found: str) -> str:
-    return f"{found}; this is {__version__}. Install the same version here and there."
+    return say("{}; this is {}. Install the same version here and there.", found, __version__)
 
 
 def _clock(answer: httpx.Response) -> Finding:
     date = answer.headers.get("date")
     if date is None:
-        return True, "clock", "the server does not tell its time"
+        return True, "clock", say("the server does not tell its time")
     # The answer was written at a moment between both ends of the request.
     apart = (datetime.now(UTC) - parsedate_to_datetime(date)).total_seconds()
     apart -= min(max(apart, 0.0), answer.elapsed.total_seconds() + 1)
-    good = abs(apart) < _CLOCK_SECONDS
-    return (
-        good,
-        "clock",
-        "as here" if good else f"{abs(apart):.0f} s {'behind' if apart > 0 else 'ahead of'} this machine",
-    )
+    if abs(apart) < _CLOCK_SECONDS:
+        return True, "clock", say("as here")
+    told = "{:.0f} s behind this machine" if apart > 0 else "{:.0f} s ahead of this machine"
+    return False, "clock", say(told, abs(apart))
 
 
 async def _ready(client: httpx.AsyncClient) -> Finding:
@@ -69,17 +70,17 @@ async def _ready(client: httpx.AsyncClient) -> Finding:
     body = answer.json()
     status = str(body.get("status", answer.status_code))
     if answer.status_code == 200:
-        return True, "ready", f"the store answers, in {1000 * answer.elapsed.total_seconds():.0f} ms with the way"
-    return False, "ready", f"not ready: {body.get('detail') or status}"
+        return True, "ready", say("the store answers, in {:.0f} ms with the way", 1000 * answer.elapsed.total_seconds())
+    return False, "ready", say("not ready: {}", body.get("detail") or status)
 
 
 async def _metrics(client: httpx.AsyncClient) -> Finding:
     answer = await client.get("/metrics")
     if answer.status_code != 200:
-        return True, "metrics", f"/metrics is not reached from here ({answer.status_code})"
+        return True, "metrics", say("/metrics is not reached from here ({})", answer.status_code)
     names = {line.split(" ")[0]: float(line.split(" ")[1]) for line in answer.text.splitlines() if line[:1] != "#"}
-    told = {"live runs": "longthread_live_runs", "open streams": "longthread_streams", "workers": "longthread_workers"}
-    return True, "load", ", ".join(f"{names.get(name, 0):.0f} {text}" for text, name in told.items())
+    counts = [names.get(f"longthread_{name}", 0) for name in ("live_runs", "streams", "workers")]
+    return True, "load", say("{:.0f} live runs, {:.0f} open streams, {:.0f} workers", *counts)
 
 
 async def _stream(client: httpx.AsyncClient) -> Finding:
@@ -87,11 +88,11 @@ async def _stream(client: httpx.AsyncClient) -> Finding:
     came: list[float] = []
     async with client.stream("GET", "/health/stream") as answer:
         if answer.status_code != 200:
-            return False, "streams", f"the server answers with {answer.status_code}"
+            return False, "streams", say("the server answers with {}", answer.status_code)
         async for line in answer.aiter_lines():
             if line.startswith("data: "):
                 came.append(time.monotonic())
     if len(came) > 1 and came[-1] - came[0] > 0.2:
-        return True, "streams", "events arrive one by one"
-    fix = "Switch that off, in nginx with `proxy_buffering off`."
-    return False, "streams", f"events arrive together: something in between buffers them. {fix}"
+        return True, "streams", say("events arrive one by one")
+    together = "events arrive together: something in between buffers them. Switch that off, in nginx with "
+    return False, "streams", say(together + "`proxy_buffering off`.")

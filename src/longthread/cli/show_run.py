@@ -8,6 +8,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
 
+from longthread.cli.language import say
 from longthread.cli.terminal import Terminal
 from longthread.model.event import HALTS, Event
 
@@ -51,7 +52,7 @@ async def finish_summary(analyst: Analyst, terminal: Terminal) -> None:
     try:
         done, _ = await asyncio.wait({work}, timeout=_QUIET_SECONDS)
         if not done and not terminal.as_json:
-            said = "Writing the summary of the conversation. Ctrl-C leaves it to the next command."
+            said = say("Writing the summary of the conversation. Ctrl-C leaves it to the next command.")
             terminal.err.print(f"[dim]{said}[/dim]")
         await asyncio.wait({work})
     finally:

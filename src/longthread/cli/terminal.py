@@ -10,6 +10,7 @@ from typing import Any
 
 from rich.markup import escape
 
+from longthread.cli.language import say, translate
 from longthread.cli.screen import Console
 from longthread.model.event import Event
 from longthread.model.visible import in_line, visible
@@ -45,20 +46,20 @@ class Terminal:
                 self.show_waiting(event.thread_id, event.data["calls"])
             case "decided":
                 for call in event.data["calls"]:
-                    said = escape(f"{call['decision']} {by_user(call['by'])}".rstrip())
+                    said = escape(f"{say(call['decision'])} {by_user(call['by'], say('by user {}'))}".rstrip())
                     self.err.print(f"[cyan]› {escape(call['tool'])}[/cyan] {said}")
             case "warning":
-                self.err.print(f"[yellow]! {escape(event.data['message'])}[/yellow]")
+                self.err.print(f"[yellow]! {escape(translate(event.data['message']))}[/yellow]")
             case "finished":
                 self._show_answer(event.data)
             case "paused":
                 self._show_pause(event)
             case "failed":
-                self.err.print(f"[red]✗ {escape(event.data['error']['message'])}[/red]")
+                self.err.print(f"[red]✗ {escape(translate(event.data['error']['message']))}[/red]")
 
     def show_waiting(self, thread_id: str, calls: Sequence[Mapping[str, Any]]) -> None:
         """Show the calls that wait, and how to decide about them where nobody is asked."""
-        self.err.print("[yellow]‖ Waiting for approval.[/yellow]")
+        self.err.print(f"[yellow]‖ {say('Waiting for approval.')}[/yellow]")
         if self.asks:
             return
         for call in calls:
@@ -72,7 +73,7 @@ class Terminal:
     def show_waiting_below(self, thread_ids: Sequence[str]) -> None:
         """Show that agents that were asked wait for approval, and where it is decided."""
         for each in thread_ids:
-            self.err.print("[yellow]‖ An agent that was asked waits for approval.[/yellow]")
+            self.err.print(f"[yellow]‖ {say('An agent that was asked waits for approval.')}[/yellow]")
             self.err.print(f"[dim]longthread approve {escape(each)}[/dim]", highlight=False)
 
     def show_call(self, call: Mapping[str, Any]) -> None:
@@ -88,13 +89,16 @@ class Terminal:
         took = f"{data['elapsed_ms']} ms"
         if not data["ok"]:
             error = data["observation"].get("error") or {}
-            self.err.print(f"  [red]✗ {escape(str(error.get('message', 'failed')))}[/red] [dim]{took}[/dim]")
+            said = translate(str(error.get("message", "failed")))
+            self.err.print(f"  [red]✗ {escape(said)}[/red] [dim]{took}[/dim]")
             return
         found = data["observation"].get("data")
         shown = found.get("shown") or found.get("columns_shown") if isinstance(found, dict) else None
         if isinstance(found, dict) and found.get("query"):
-            shown = f"[{found['query']}] {_rows(str(shown or ''))}"
-        self.err.print(f"  [green]✓[/green] [dim]{escape(str(shown or ''))}  {took}[/dim]")
+            told = f"[{found['query']}] {_rows(str(shown or ''))}"
+        else:
+            told = _part(str(shown or ""))
+        self.err.print(f"  [green]✓[/green] [dim]{escape(told)}  {took}[/dim]")
 
     def _show_answer(self, data: Mapping[str, Any]) -> None:
         answer = str(data["answer"])
@@ -105,11 +109,11 @@ class Terminal:
                 self._print_sql(query["query"], query["sql"], query.get("metrics") or ())
 
     def _show_pause(self, event: Event) -> None:
-        self.err.print(f"[yellow]‖ {escape(_PAUSES.get(event.data['reason'], event.data['reason']))}[/yellow]")
+        said = say(_PAUSES.get(event.data["reason"], event.data["reason"]))
+        self.err.print(f"[yellow]‖ {escape(said)}[/yellow]")
         self._print_text(str(event.data.get("summary", "")))
-        self.err.print(
-            f"[dim]{escape(event.data.get('hint', ''))}  longthread resume {escape(shlex.quote(event.thread_id))}[/dim]"
-        )
+        hint, command = translate(event.data.get("hint", "")), f"longthread resume {shlex.quote(event.thread_id)}"
+        self.err.print(f"[dim]{escape(hint)}  {escape(command)}[/dim]")
 
     def _print_text(self, text: str) -> None:
         if self.out.is_terminal:
@@ -120,7 +124,7 @@ class Terminal:
             self.out.print(text, markup=False, highlight=False)
 
     def _print_sql(self, label: str, sql: str, metrics: Sequence[str]) -> None:
-        of = in_line(f"metric {', '.join(metrics)}: ") if metrics else ""
+        of = in_line(say("metric {}: ", ", ".join(metrics))) if metrics else ""
         if self.out.is_terminal:
             from rich.syntax import Syntax
 
@@ -130,9 +134,9 @@ class Terminal:
             self.out.print(f"\n[{label}] {of}{sql}", markup=False, highlight=False)
 
 
-def by_user(name: str | None) -> str:
+def by_user(name: str | None, words: str = "by user {}") -> str:
     """Who decided, as words; empty where no user is named, for whom `by default` would read as if nobody had."""
-    return "" if name in {None, DEFAULT_USER} else f"by user {json.dumps(name, ensure_ascii=False)}"
+    return "" if name in {None, DEFAULT_USER} else words.format(json.dumps(name, ensure_ascii=False))
 
 
 def print_line(data: Mapping[str, Any]) -> None:
@@ -159,8 +163,14 @@ def _args(args: Mapping[str, Any]) -> str:
 def _rows(shown: str) -> str:
     """How many rows a result has, from `N of M`, as words."""
     here, _, there = shown.partition(" of ")
-    count = here if there == here else shown
-    return f"{count} row" if count == "1" else f"{count} rows"
+    count = here if there == here else _part(shown)
+    return say("{} row" if count == "1" else "{} rows", count)
+
+
+def _part(shown: str) -> str:
+    """`N of M`, in the language that is spoken."""
+    here, among, there = shown.partition(" of ")
+    return say("{0} of {1}", here, there) if among else shown
 
 
 def _line(text: str, limit: int = 200) -> str:

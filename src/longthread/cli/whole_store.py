@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator, Coroutine, Sequence
 from contextlib import asynccontextmanager
 from typing import Any, TypeVar
 
+from longthread.cli.language import say, translate
 from longthread.cli.screen import echo
 from longthread.errors import StoreUnavailable
 from longthread.runs.process import place_of
@@ -63,7 +64,12 @@ async def alone(store: Driver, job: Job, doing: str) -> AsyncIterator[JobClaims]
                 owner = await job.owner(tx)
             if owner is not None:  # the worker's renewal finds out whether it is dead
                 if not told:
-                    echo(f"{place_of(owner)} is {doing} this store: waiting until it has finished.", err=True)
+                    echo(
+                        "{} is {} this store: waiting until it has finished.",
+                        translate(place_of(owner)),
+                        say(doing),
+                        err=True,
+                    )
                 told = True
                 await asyncio.sleep(_LOOK_SECONDS)
     finally:

@@ -14,6 +14,7 @@ import typer
 
 from longthread.cli import options
 from longthread.cli.find_thread import find_thread
+from longthread.cli.language import say, translate
 from longthread.cli.show_run import PAUSED, finish_summary, show_run
 from longthread.cli.terminal import Terminal, print_line
 from longthread.errors import InvalidInput, LongthreadError, NotPending
@@ -156,11 +157,11 @@ def asked(tool: str, parameters: Mapping[str, Any], terminal: Terminal) -> Decis
             try:
                 return Decision("edit", Arguments(parameters, tool=tool).checked(arguments_of(text)))
             except LongthreadError as error:
-                terminal.err.print(str(error), style="red", markup=False, highlight=False)
+                terminal.err.print(translate(str(error)), style="red", markup=False, highlight=False)
 
 
 def _read(prompt: str) -> str | None:
-    sys.stderr.write(prompt)
+    sys.stderr.write(say(prompt))
     sys.stderr.flush()
     with _interrupted_at_once():
         try:

@@ -13,6 +13,7 @@ from rich.markup import escape
 from longthread.cli import options
 from longthread.cli.commands.approve import decided_here, see_through
 from longthread.cli.find_thread import find_thread
+from longthread.cli.language import say
 from longthread.cli.show_run import finish_summary
 from longthread.cli.terminal import Terminal
 from longthread.errors import InvalidInput
@@ -90,9 +91,8 @@ async def _run(
     async with Analyst.open(settings, creates=creates) as analyst:
         handle = await start(analyst)
         if not terminal.as_json:
-            terminal.err.print(
-                f"[dim]thread {escape(handle.thread_id)}  model {handle.run.model}[/dim]", highlight=False
-            )
+            begun = say("thread {}  model {}", handle.thread_id, handle.run.model)
+            terminal.err.print(f"[dim]{escape(begun)}[/dim]", highlight=False)
         code = await see_through(analyst, handle, terminal)
         await finish_summary(analyst, terminal)
         return code

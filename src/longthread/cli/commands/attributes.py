@@ -13,7 +13,7 @@ import typer
 from longthread.cli import options
 from longthread.cli.find_thread import find_thread
 from longthread.cli.moments import moment
-from longthread.cli.screen import echo
+from longthread.cli.screen import echo_data
 from longthread.cli.terminal import print_line
 from longthread.cli.whole_store import existing
 from longthread.errors import InvalidInput
@@ -45,7 +45,7 @@ def tag(
         print_line({"thread_id": found.id, "tags": list(found.tags)})
         return
     for each in found.tags:
-        echo(each)
+        echo_data(each)
 
 
 def metadata(
@@ -94,7 +94,7 @@ def expire(
     if as_json:
         print_line({"thread_id": found.id, "expires_at": expires})
     else:
-        echo(expires or _NEVER)
+        echo_data(expires or _NEVER)
 
 
 def archive(thread: _Name, database: options.Database = None) -> None:

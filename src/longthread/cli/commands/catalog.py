@@ -13,7 +13,8 @@ from rich.markup import escape
 from rich.table import Table
 
 from longthread.cli import options
-from longthread.cli.screen import Console, confirm, echo, tabbed
+from longthread.cli.language import say, translate
+from longthread.cli.screen import Console, confirm, echo, echo_data, echo_made, tabbed
 from longthread.cli.terminal import print_line
 from longthread.errors import InvalidInput
 from longthread.model.catalog import Definition, Kind, Version
@@ -36,6 +37,12 @@ Files = Annotated[
 ]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Only show what would change.")]
 _Name = Annotated[str, typer.Argument(help="Its name, or its id.")]
+_COUNTED = {
+    ("created", True): "{} to be created",
+    ("created", False): "{} created",
+    ("changed", True): "{} to be changed",
+    ("changed", False): "{} changed",
+}
 _COLOURS = {"+": "green", "~": "yellow", "=": "dim", "-": "red"}
 
 
@@ -73,7 +80,7 @@ def commands(kind: Kind) -> typer.Typer:
     ) -> None:
         _apply(files, kind, dry_run=dry_run, as_json=as_json, database=database)
 
-    @app.command(help=f"Delete a {kind}. Its versions can still be shown.")
+    @app.command(help=f"Delete one {kind}. Its versions can still be shown.")
     def delete(
         name: _Name,
         force: Annotated[
@@ -144,10 +151,10 @@ def _stdin() -> str:
 
 def _summary(changes: Sequence[Change], *, dry_run: bool) -> str:
     counted = {action: sum(change.action == action for change in changes) for action in ("created", "changed")}
-    said = [f"{number} {'to be ' if dry_run else ''}{action}" for action, number in counted.items() if number]
+    said = [say(_COUNTED[action, dry_run], number) for action, number in counted.items() if number]
     same = len(changes) - sum(counted.values())
-    said += [f"{same} unchanged"] if same else []
-    return f"{', '.join(said)}. Nothing was written." if dry_run else f"{', '.join(said)}."
+    said += [say("{} unchanged", same)] if same else []
+    return say("{}. Nothing was written.", say(", ").join(said)) if dry_run else say("{}.", say(", ").join(said))
 
 
 def _print_coloured(line: str) -> None:
@@ -167,16 +174,17 @@ def _list(kind: Kind, *, as_json: bool, database: str | None) -> None:
     rows = [_row(names, each) for each in found]
     if not console.is_terminal:
         for row in rows:
-            echo(tabbed(row))
+            echo_data(tabbed(row))
         return
     table = Table(box=None, pad_edge=False)
     for column in (kind, "version", *((_ABOUT[kind],) if kind in _ABOUT else ()), "description"):
-        table.add_column(column, no_wrap=column != "description")
+        table.add_column(say(column), no_wrap=column != "description")
     for row in rows:
         table.add_row(*map(escape, row))
     console.print(table)
     if not found:
-        console.print(f"[dim]There are none. Try: longthread {kind}s apply -f FILE[/dim]")
+        nothing = say("There are none. Try: longthread {}s apply -f FILE", kind)
+        console.print(f"[dim]{nothing}[/dim]")
 
 
 _ABOUT: dict[Kind, str] = {
@@ -216,7 +224,7 @@ def _show(kind: Kind, name: str, version: int | None, *, as_json: bool, database
         print_line(_json(names, found))
         return
     written = names.written(kind, found.name, found.body)
-    echo(f"# {in_line(_head(found))}")
+    echo_data(f"# {in_line(_head(found))}")
     kept = {key: value for key, value in written.items() if value not in (None, [], {})}
     sys.stdout.write(as_yaml(kept))
 
@@ -252,7 +260,7 @@ def _history(kind: Kind, name: str, *, as_json: bool, database: str | None) -> N
             print_line(about | {"deleted": deleted, "at": each.at.isoformat(), "by": each.by})
         else:
             fields = (f"v{each.version}", f"{each.at:%Y-%m-%d %H:%M}", each.by or "", each.name)
-            echo(tabbed((*fields, "deleted") if each.body is None else fields))
+            echo_data(tabbed((*fields, "deleted") if each.body is None else fields))
 
 
 def _delete(
@@ -261,13 +269,14 @@ def _delete(
     from longthread.tools.catalog.catalog import described
 
     found = with_catalog(database, lambda catalog: catalog.delete(kind, name, force=force, dry_run=True))
-    along = [f"{described(found.belongings)} of it"] if described(found.belongings) else []
-    along += [f"its place in the {each.kind} {each.name}" for each in found.changed]
-    also = f", with {', '.join(along)}" if along else ""
-    what = f"the {kind} {found.definition.name}{also}"
+    belongings = described(found.belongings)
+    along = [say("{} of it", translate(belongings))] if belongings else []
+    along += [say("its place in the {} {}", say(each.kind), each.name) for each in found.changed]
+    also = say(", with {}", say(", ").join(along)) if along else ""
+    what = say("the {} {}{}", say(kind), found.definition.name, also)
     if not dry_run:
         if not yes:
-            confirm(f"Delete {what}?")
+            confirm("Delete {}?", what)
         found = with_catalog(database, lambda catalog: catalog.delete(kind, found.definition.id, force=force))
     if as_json:
         about = {"kind": kind, "name": found.definition.name, "id": found.definition.id, "deleted": not dry_run}
@@ -275,6 +284,6 @@ def _delete(
         gone = {"threads": found.belongings.threads, "memories": found.belongings.memories}
         print_line(about | {"changed": changed} | gone)
     else:
-        echo(f"{'Would delete' if dry_run else 'Deleted'}: {what}.")
+        echo("Would delete: {}." if dry_run else "Deleted: {}.", what)
     for problem in found.problems:
-        echo(problem, err=True)
+        echo_made(problem)

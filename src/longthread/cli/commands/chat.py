@@ -12,6 +12,7 @@ from rich.markup import escape
 from longthread.cli import options
 from longthread.cli.commands.approve import decided_here, see_through
 from longthread.cli.find_thread import find_thread
+from longthread.cli.language import say, translate
 from longthread.cli.show_run import finish_summary
 from longthread.cli.terminal import Terminal
 from longthread.errors import LongthreadError, StoreReadOnly, ThreadNotFound
@@ -58,7 +59,9 @@ def chat(
                 max_steps=max_steps,
                 agent=agent,
             )
-            terminal.err.print(f"[dim]thread {escape(asking.thread_id)}\n{_HELP}[/dim]", highlight=False)
+            terminal.err.print(
+                f"[dim]{escape(say('thread {}', asking.thread_id))}\n{say(_HELP)}[/dim]", highlight=False
+            )
             while (question := _read_line()) is not None:
                 if question:
                     asking = runner.run(_answer(analyst, terminal, question, asking))
@@ -92,7 +95,7 @@ async def _answer(analyst: Analyst, terminal: Terminal, question: str, asking: C
     except StoreReadOnly:
         raise  # no other question can be answered either
     except LongthreadError as error:
-        terminal.err.print(f"[red]{escape(str(error))}[/red]", highlight=False)
+        terminal.err.print(f"[red]{escape(translate(str(error)))}[/red]", highlight=False)
         return asking
     return replace(asking, source=None)
 

@@ -11,9 +11,10 @@ from rich.table import Table
 
 from longthread.cli import options
 from longthread.cli.commands.prune import prune_
+from longthread.cli.language import say
 from longthread.cli.progress import bytes_text, counted, shown
 from longthread.cli.questions import leave_questions
-from longthread.cli.screen import Console, echo
+from longthread.cli.screen import Console, echo, echo_data, echo_made
 from longthread.cli.terminal import print_line
 from longthread.cli.whole_store import alone, existing, run, some
 from longthread.errors import NotCopied
@@ -39,10 +40,12 @@ def upgrade(database: options.Database = None) -> None:
         async with open_store(settings.database, read_only=settings.read_only) as store:
             found, now = store.found_version, SCHEMA_VERSION
             if found == now:
-                return f"{store.where} has schema version {now}: nothing to do."
-            return f"{store.where}: " + (f"version {found} → {now}" if found else f"made, version {now}")
+                return say("{} has schema version {}: nothing to do.", store.where, now)
+            if found:
+                return say("{}: version {} → {}", store.where, found, now)
+            return say("{}: made, version {}", store.where, now)
 
-    echo(run(work()))
+    echo_data(run(work()))
 
 
 @db.command()
@@ -91,13 +94,16 @@ def copy(
         print_line(asdict(outcome) | {"went_on": went_on, "threads": {"from": found.source, "to": found.target}})
     else:
         echo(
-            f"{counted(outcome.written, 'thread')} copied, {outcome.updated:,} brought up to date, {outcome.same:,} "
-            f"there already; {counted(outcome.rows, 'row')} written."
+            "{} copied, {:,} brought up to date, {:,} there already; {} written.",
+            counted(outcome.written, "thread"),
+            outcome.updated,
+            outcome.same,
+            counted(outcome.rows, "row"),
         )
         if went_on:
-            echo(f"Went on meanwhile: {some(went_on)}. Copy again with --update.")
+            echo("Went on meanwhile: {}. Copy again with --update.", some(went_on))
         elif found.missing > sum(refusal.is_damaged for refusal in outcome.refused):
-            echo(f"FROM has {counted(found.source, 'thread')}, and TO {found.target:,}. Copy again.")
+            echo("FROM has {}, and TO {:,}. Copy again.", counted(found.source, "thread"), found.target)
         elif not refused:
             echo("Both stores have as many rows of every thread.")
         leave_questions(outcome.questions_left)
@@ -148,9 +154,9 @@ def index(database: options.Database = None, as_json: options.AsJson = False) ->
     if as_json:
         print_line({"threads": threads, "warnings": warnings})
         return
-    echo(f"{counted(threads, 'thread')} indexed.")
+    echo("{} indexed.", counted(threads, "thread"))
     for warning in warnings:
-        echo(warning, err=True)
+        echo_made(warning)
 
 
 _TOLD = ("where", "dialect", "server", "schema", "latest", "bytes", "free", "live")
@@ -167,16 +173,17 @@ def _status_json(found: StoreStatus) -> dict[str, Any]:
 def _print_status(found: StoreStatus) -> None:
     console = Console()
     older = found.schema < found.latest
-    schema = str(found.schema) + f" (`longthread db upgrade` brings it to {found.latest})" * older
-    console.print(f"{found.where}\n{found.server}, schema version {schema}", highlight=False, markup=False)
-    size = bytes_text(found.bytes) + (f", {bytes_text(found.free)} of it free" if found.free else "")
-    console.print(f"{size} on disk", highlight=False)
-    held = ", ".join(counted(found.rows.get(name, 0), one) for name, one in _COUNTED.items())
-    console.print(f"{held}, {found.live:,} under way", highlight=False)
+    schema = str(found.schema) + say(" (`longthread db upgrade` brings it to {})", found.latest) * older
+    console.print(found.where, highlight=False, markup=False)
+    console.print(say("{}, schema version {}", found.server, schema), highlight=False, markup=False)
+    size = bytes_text(found.bytes) + (say(", {} of it free", bytes_text(found.free)) if found.free else "")
+    console.print(say("{} on disk", size), highlight=False)
+    held = say(", ").join(counted(found.rows.get(name, 0), one) for name, one in _COUNTED.items())
+    console.print(say("{}, {:,} under way", held, found.live), highlight=False)
     table = Table(box=None, pad_edge=False)
-    table.add_column("table")
+    table.add_column(say("table"))
     for column in ("rows", "on disk"):
-        table.add_column(column, justify="right")
+        table.add_column(say(column), justify="right")
     for name, count in found.rows.items():
         table.add_row(name, f"{count:,}", bytes_text(found.tables[name]) if name in found.tables else "")
     console.print(table)

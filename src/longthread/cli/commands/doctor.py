@@ -15,10 +15,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+from rich.cells import set_cell_size
 from rich.markup import escape
 
 from longthread import __version__
 from longthread.cli import options
+from longthread.cli.language import say, translate
+from longthread.cli.progress import counted
 from longthread.cli.screen import Console
 from longthread.cli.server_checks import Finding, server_findings
 from longthread.cli.whole_store import existing
@@ -56,7 +59,8 @@ def doctor(
         async for good, what, found in _findings(settings, probe=probe) if server is None else server_findings(server):
             healthy = healthy and good
             mark = "[green]✓[/green]" if good else "[red]✗[/red]"
-            console.print(f"{mark} {what:10} {escape(found)}", highlight=False, soft_wrap=True, emoji=False)
+            name = set_cell_size(say(what), 10)
+            console.print(f"{mark} {name} {escape(translate(found))}", highlight=False, soft_wrap=True, emoji=False)
         return healthy
 
     raise typer.Exit(0 if asyncio.run(look()) else 1)
@@ -76,11 +80,15 @@ async def _findings(settings: Settings, *, probe: bool = False) -> AsyncIterator
 async def _store(settings: Settings) -> Finding:
     if reason := await asyncio.to_thread(why_none, settings.database):
         where = settings.database.removeprefix(f"{EMBEDDED}:")
-        return await asyncio.to_thread(_may_be_made, Path(where)), "store", f"{where}: {reason}"
+        return await asyncio.to_thread(_may_be_made, Path(where)), "store", f"{where}: {translate(reason)}"
     try:
         async with existing(settings) as store, store.reading() as tx:
             threads = await log.list_threads(tx, user_id=settings.user, limit=1000)
-            return True, "store", f"{store.where}: {_count(len(threads), 'conversation')} of {settings.user}"
+            return (
+                True,
+                "store",
+                f"{store.where}: " + say("{} of {}", counted(len(threads), "conversation"), settings.user),
+            )
     except LongthreadError as error:
         return False, "store", str(error)
 
@@ -88,10 +96,6 @@ async def _store(settings: Settings) -> Finding:
 def _may_be_made(path: Path) -> bool:
     there = next(folder for folder in path.absolute().parents if folder.exists())
     return there.is_dir() and os.access(there, os.W_OK | os.X_OK)
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number} {noun}{'' if number == 1 else 's'}"
 
 
 async def _model(settings: Settings) -> Finding:
@@ -106,21 +110,22 @@ async def _model(settings: Settings) -> Finding:
     except LongthreadError as error:
         return False, "model", str(error)
     if facts is not None and (problem := _problem(facts, model.name, settings)):
-        return False, "model", f"{name}: {problem}"
+        return False, "model", f"{name}: {translate(problem)}"
     told, limit = facts.window if facts is not None else None, settings.memory_context_window
     window = context_window(model, settings) if told is None else min(told.tokens, limit or told.tokens)
-    notes = [f"{name}: {window:,} tokens of context"]
+    notes = [say("{}: {:,} tokens of context", name, window)]
     listed = (facts.models or ()) if facts is not None else ()
     if len(listed) == 1 and not is_listed(model.name, listed):
-        notes.append(f"its server lists {listed[0]} alone, and may take any name for it")
+        notes.append(say("its server lists {} alone, and may take any name for it", listed[0]))
     if told is not None and not told.is_loaded:
-        notes.append(f"{told.server} has not loaded it, and may give it others: it is asked again at the first reply")
+        loads = "{} has not loaded it, and may give it others: it is asked again at the first reply"
+        notes.append(say(loads, told.server))
     elif limit and told is not None and told.tokens < limit:
-        more = f"to have all of MEMORY_CONTEXT_WINDOW ({limit:,}), raise {window_setting(told.server)}"
-        notes.append(f"its server has no more; {more}")
+        more = "its server has no more; to have all of MEMORY_CONTEXT_WINDOW ({:,}), raise {}"
+        notes.append(say(more, limit, window_setting(told.server)))
     if not settings.model:
-        notes.append("rule-based, needs no key. Set LONGTHREAD_MODEL for a real one")
-    return True, "model", "; ".join(notes)
+        notes.append(say("rule-based, needs no key. Set LONGTHREAD_MODEL for a real one"))
+    return True, "model", say("; ").join(notes)
 
 
 async def _protocol(settings: Settings, *, probe: bool) -> Finding | None:
@@ -140,18 +145,23 @@ async def _protocol(settings: Settings, *, probe: bool) -> Finding | None:
             finally:
                 await model.close()
             if protocol is None:
-                return False, "protocol", f"{name} replies at length, and was cut off. Choose with `--protocol`."
+                return False, "protocol", say("{} replies at length, and was cut off. Choose with `--protocol`.", name)
             async with open_store(settings.database) as store, store.writing() as tx:
                 await windows.put_protocol(tx, model.name, model.address, protocol)
-            return True, "protocol", f"{protocol}, from now on wherever it is left to Longthread (`--protocol auto`)"
+            return (
+                True,
+                "protocol",
+                say("{}, from now on wherever it is left to Longthread (`--protocol auto`)", protocol),
+            )
         async with existing(settings) as store, store.reading() as tx:
             known = await windows.find_protocol(tx, model.name, model.address)
     except ProviderError as error:
         return False, "protocol", failure_reason(error, settings)
     except LongthreadError:
         known = None  # the lines above say what is wrong
-    how = f"{known}, as a probe found" if known else "not probed: `longthread doctor --probe` finds how it speaks best"
-    return True, "protocol", how
+    if known:
+        return True, "protocol", say("{}, as a probe found", known)
+    return True, "protocol", say("not probed: `longthread doctor --probe` finds how it speaks best")
 
 
 def _problem(facts: ServerFacts, model: str, settings: Settings) -> str:
@@ -167,8 +177,8 @@ def _problem(facts: ServerFacts, model: str, settings: Settings) -> str:
     known = facts.models or ()
     # A server of one model takes any name for it, and a gateway knows more names than it lists.
     if facts.server == "Ollama" and not is_listed(model, known):
-        others = f", or use one of: {', '.join(known[:10])}" if known else ""
-        return f"Ollama does not have it. Get it with `ollama pull {model}`{others}."
+        others = say(", or use one of: {}", ", ".join(known[:10])) if known else ""
+        return say("Ollama does not have it. Get it with `ollama pull {}`{}.", model, others)
     return ""
 
 
@@ -179,7 +189,8 @@ async def _embedder(settings: Settings) -> Finding:
 
     embedder = embedder_of(settings)
     if embedder is None:
-        return True, "embedder", "none: recall goes by keywords. Set MEMORY_EMBEDDING_MODEL for recall by meaning too"
+        none = say("none: recall goes by keywords. Set MEMORY_EMBEDDING_MODEL for recall by meaning too")
+        return True, "embedder", none
     started = again = time.monotonic()
     try:
         vector = await made_by(partial(embedder.query, "Does it work?"), _EMBEDDER_SECONDS)
@@ -189,14 +200,15 @@ async def _embedder(settings: Settings) -> Finding:
     except EmbedderFailed as error:
         reason = str(error)
         if not isinstance(error.cause, LongthreadError):  # such a one says itself what to do
-            names = "MEMORY_EMBEDDING_MODEL, MEMORY_EMBEDDING_BASE_URL and MEMORY_EMBEDDING_API_KEY"
-            reason = f"{reason.rstrip('.')}. Check {names}."
-        return False, "embedder", f"{called(embedder)} does not work: {reason}"
+            check = "{}. Check MEMORY_EMBEDDING_MODEL, MEMORY_EMBEDDING_BASE_URL and MEMORY_EMBEDDING_API_KEY."
+            reason = say(check, reason.rstrip("."))
+        return False, "embedder", say("{} does not work: {}", called(embedder), translate(reason))
     later = time.monotonic() - again
     if later > QUERY_SECONDS:
-        waits = f"recall waits {QUERY_SECONDS:g} s for it and goes by keywords then"
-        return False, "embedder", f"{called(embedder)} is too slow: a text takes {later:.1f} s; {waits}."
-    return True, "embedder", f"{called(embedder)}: vectors of {vector.shape[-1]:,} numbers, the first in {took:.1f} s"
+        slow = "{} is too slow: a text takes {:.1f} s; recall waits {:g} s for it and goes by keywords then."
+        return False, "embedder", say(slow, called(embedder), later, QUERY_SECONDS)
+    works = "{}: vectors of {:,} numbers, the first in {:.1f} s"
+    return True, "embedder", say(works, called(embedder), vector.shape[-1], took)
 
 
 async def _source(settings: Settings) -> Finding:
@@ -205,7 +217,7 @@ async def _source(settings: Settings) -> Finding:
     from longthread.tools.own_files import OwnFiles
 
     if settings.source is None:
-        return True, "source", "none by default; give one with --source or LONGTHREAD_SOURCE"
+        return True, "source", say("none by default; give one with --source or LONGTHREAD_SOURCE")
     spec = settings.source
     try:
         with suppress(StoreError):  # there is no catalog then; what is wrong with the store is told above
@@ -213,7 +225,8 @@ async def _source(settings: Settings) -> Finding:
                 spec = await named_address(store, spec)
         async with await open_source(spec, own=OwnFiles.of(settings)) as source:
             schema = await source.schema()
-            found = f"{source.spec}: {source.dialect}, {_count(len(schema.tables), 'table')}"
-            return True, "source", " ".join([f"{found}.", *source.notes]) if source.notes else found
+            found = say("{}: {}, {}", source.spec, source.dialect, counted(len(schema.tables), "table"))
+            notes = [translate(note) for note in source.notes]
+            return True, "source", " ".join([say("{}.", found), *notes]) if notes else found
     except LongthreadError as error:
         return False, "source", str(error)

@@ -15,7 +15,7 @@ import typer
 
 from longthread.cli.options import ProtocolOption, read_protocol
 from longthread.cli.progress import shown
-from longthread.cli.screen import echo
+from longthread.cli.screen import echo, echo_data, echo_made
 from longthread.cli.whole_store import existing, run
 from longthread.errors import InvalidInput
 from longthread.settings import Settings
@@ -77,14 +77,17 @@ def recall(
             meant = None if embedder == "none" else embedder_of(settings, embedder)
             problems = await _problems(meant) if meant else []
             works = meant if not problems else None
-            echo(f"By keywords and by meaning, with {called(works)}." if works else "By keywords alone.")
+            if works:
+                echo("By keywords and by meaning, with {}.", called(works))
+            else:
+                echo("By keywords alone.")
             for problem in problems:
-                echo(problem, err=True)
+                echo_made(problem)
             with shown("measuring") as progress:
                 found = await evaluate(store, collections, Recaller(store, works), ks, progress)
             return found | ({"warnings": [*found.get("warnings", ()), *problems]} if problems else {})
 
-    echo(json.dumps(run(work()), ensure_ascii=False))
+    echo_data(json.dumps(run(work()), ensure_ascii=False))
 
 
 @evals.command()
@@ -111,10 +114,13 @@ def context(
 
     found = run(work())
     echo(
-        f"Of each prompt, {found.cached:.1%} had been sent with the call before; of what had been sent, "
-        f"{found.prefix_reuse:.1%} began the next prompt. Changed thinking blocks: {found.changed_thinking}."
+        "Of each prompt, {:.1%} had been sent with the call before; of what had been sent, "
+        "{:.1%} began the next prompt. Changed thinking blocks: {}.",
+        found.cached,
+        found.prefix_reuse,
+        found.changed_thinking,
     )
-    echo(json.dumps(found.to_json()))
+    echo_data(json.dumps(found.to_json()))
 
 
 @evals.command()
@@ -139,7 +145,7 @@ def sql(
             return summary(await judge(statements, source=asked, seconds=seconds, progress=progress))
 
     found = run(work())
-    echo(json.dumps(found, ensure_ascii=False))
+    echo_data(json.dumps(found, ensure_ascii=False))
     if found["failed"]:
         raise typer.Exit(1)
 
@@ -160,7 +166,7 @@ def linking(
         schema = await pooled(folder, tables)
         return measured(schema, read_questions(file, schema), ks)
 
-    echo(json.dumps(run(work())))
+    echo_data(json.dumps(run(work())))
 
 
 @evals.command()
@@ -227,7 +233,7 @@ def analyst(
                     outcomes.append(outcome)
                     progress(len(outcomes), total, outcome.question[:60])
                     line = json.dumps(outcome.to_json(), ensure_ascii=False)
-                    echo(line)
+                    echo_data(line)
                     if results is not None and outcome is not evaluation.taken.get(
                         (outcome.database, outcome.question)
                     ):
@@ -235,7 +241,7 @@ def analyst(
                             lines.write(f"{line}\n")
         return tally(outcomes)
 
-    echo(json.dumps(run(work()), ensure_ascii=False))
+    echo_data(json.dumps(run(work()), ensure_ascii=False))
 
 
 @dataclass(frozen=True)

@@ -73,7 +73,7 @@ def export(
 
     count = run(work())
     if to is not None:
-        echo(f"{counted(count, 'thread')} exported to {to}.", err=True)
+        echo("{} exported to {}.", counted(count, "thread"), to, err=True)
     leave_damaged("exported" if everything else "exported whole", damaged)
 
 

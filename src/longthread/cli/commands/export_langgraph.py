@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from longthread.cli import options
+from longthread.cli.language import say, translate
 from longthread.cli.progress import counted, shown
-from longthread.cli.screen import echo
+from longthread.cli.screen import echo, echo_data
 from longthread.cli.terminal import print_line
 from longthread.cli.whole_store import existing, run
 from longthread.errors import ExportIncomplete
@@ -69,9 +70,9 @@ def langgraph(
 
 def _show(where: str, report: ExportReport) -> None:
     for name, number in report.written.items():
-        echo(f"  {counted(number, name[:-1])} in {where}")
+        echo_data(f"  {counted(number, name[:-1])} {say('in')} {where}")
     for head, lines in (("Notes:", report.notes), ("Not written:", report.left)):
         if lines:
             echo(head)
         for line in lines:
-            echo(f"  - {line}")
+            echo_data(f"  - {translate(line)}")

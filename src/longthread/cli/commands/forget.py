@@ -10,8 +10,9 @@ import typer
 from longthread.cli import options
 from longthread.cli.commands.prune import row_of
 from longthread.cli.find_thread import find_thread
+from longthread.cli.language import say
 from longthread.cli.progress import bytes_text, counted, shown
-from longthread.cli.screen import confirm, echo
+from longthread.cli.screen import confirm, echo, echo_made
 from longthread.cli.terminal import print_line
 from longthread.cli.whole_store import existing, run
 from longthread.errors import InvalidInput
@@ -64,21 +65,21 @@ def forget(
         _forget_deleted(settings, dry_run=dry_run, yes=yes, as_json=as_json)
         return
     found, thread_id = _run(settings, lambda store: _look(store, settings.user, user, thread))
-    whom = f"user {user}" if user is not None else f"conversation {thread_id}"
+    whom = say("user {}", user) if user is not None else say("conversation {}", thread_id)
     is_known = bool(found.threads or found.rows)
     if not dry_run:
         if not yes:
-            confirm(f"Forget {whom}: {_described(found)}?")
+            confirm("Forget {}: {}?", whom, _described(found))
         found = _run(settings, lambda store: _forget(store, settings.user, user, thread_id))
     if as_json:
         print_line({"forgotten": not dry_run, "threads": found.threads, "rows": found.rows, "problems": found.problems})
         return
     if is_known:
-        echo(f"{'Would forget' if dry_run else 'Forgotten'}: {whom}: {_described(found)}.")
+        echo("Would forget: {}: {}." if dry_run else "Forgotten: {}: {}.", whom, _described(found))
     else:  # the user may have defined something all the same
-        echo(f"No conversations, memories or items are kept of {whom}.")
+        echo("No conversations, memories or items are kept of {}.", whom)
     for problem in found.problems:
-        echo(problem, err=True)
+        echo_made(problem)
 
 
 def _forget_deleted(settings: Settings, *, dry_run: bool, yes: bool, as_json: bool) -> None:
@@ -89,17 +90,17 @@ def _forget_deleted(settings: Settings, *, dry_run: bool, yes: bool, as_json: bo
         if as_json:
             print_line(about | {"problems": []})
         else:
-            echo(f"Would write anew: {told}: {', '.join(tables)}.")
+            echo("Would write anew: {}: {}.", told, ", ".join(tables))
         return
     if not yes:
-        confirm(f"Write the store anew ({told}), without what was deleted before?")
+        confirm("Write the store anew ({}), without what was deleted before?", told)
     problems, after = _run(settings, _write_anew)
     if as_json:
         print_line(about | {"size": after, "problems": problems})
         return
-    echo(f"The store was written anew: it had {bytes_text(size)} and has {bytes_text(after)}.")
+    echo("The store was written anew: it had {} and has {}.", bytes_text(size), bytes_text(after))
     for problem in problems:
-        echo(problem, err=True)
+        echo_made(problem)
 
 
 async def _files(store: Driver) -> tuple[int, list[str]]:
@@ -138,4 +139,4 @@ def _run(settings: Settings, work: Callable[[Driver], Awaitable[T]]) -> T:
 
 def _described(found: Forgotten) -> str:
     parts = [counted(found.threads, "conversation")]
-    return ", ".join(parts + [counted(found.rows[name], row_of(name)) for name in _TOLD if name in found.rows])
+    return say(", ").join(parts + [counted(found.rows[name], row_of(name)) for name in _TOLD if name in found.rows])

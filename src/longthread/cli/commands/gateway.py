@@ -8,6 +8,7 @@ from urllib.parse import urlsplit
 import typer
 
 from longthread.cli import options
+from longthread.cli.language import say
 from longthread.cli.lazy import lazy_group
 from longthread.cli.screen import echo
 from longthread.errors import InvalidInput
@@ -81,11 +82,11 @@ def serve(
     from longthread.server.gateway.serve import run
 
     def ready(url: str) -> None:
-        echo(f"Conversations are in  {described(settings.database)}")
-        echo(f"Anthropic's clients   ANTHROPIC_BASE_URL={url}")
-        echo(f"OpenAI's clients      OPENAI_BASE_URL={url}/v1")
-        echo("Ctrl-C stops it. " + _KEPT[keep])
-        echo(f"The gateway is at     {url}")
+        echo("Conversations are in  {}", described(settings.database))
+        echo("Anthropic's clients   ANTHROPIC_BASE_URL={}", url)
+        echo("OpenAI's clients      OPENAI_BASE_URL={}/v1", url)
+        echo("Ctrl-C stops it. {}", say(_KEPT[keep]))
+        echo("The gateway is at     {}", url)
 
     counts = run(
         settings,
@@ -94,8 +95,13 @@ def serve(
         openai_url=openai_url,
         on_ready=ready,
     )
-    told = f"{counts.restored} restored, {counts.repaired} repaired, {counts.not_kept} not kept"
-    echo(f"Stopped after {counts.requests} requests: {told}.")
+    echo(
+        "Stopped after {} requests: {} restored, {} repaired, {} not kept.",
+        counts.requests,
+        counts.restored,
+        counts.repaired,
+        counts.not_kept,
+    )
 
 
 def _is_url(text: str) -> bool:

@@ -23,9 +23,9 @@ def cleanup(as_json: options.AsJson = False, database: options.Database = None) 
     if as_json:
         print_line(asdict(found))
     else:
-        echo(f"Deleted {counted(found.threads, 'expired conversation')}.")
+        echo("Deleted {}.", counted(found.threads, "expired conversation"))
         if found.busy:
-            echo(f"Left alone: {counted(found.busy, 'conversation')} with a run under way.")
+            echo("Left alone: {} with a run under way.", counted(found.busy, "conversation"))
     leave_damaged("deleted", found.damaged, quiet=as_json)
 
 

@@ -14,9 +14,10 @@ from typing import TYPE_CHECKING, Annotated, BinaryIO
 import typer
 
 from longthread.cli import options
+from longthread.cli.language import say, translate
 from longthread.cli.output_file import SQLITE
 from longthread.cli.progress import counted, shown
-from longthread.cli.screen import echo
+from longthread.cli.screen import echo, echo_data
 from longthread.cli.terminal import print_line
 from longthread.cli.whole_store import is_there, run, some
 from longthread.errors import ImportIncomplete, InvalidInput, NotImported
@@ -88,7 +89,7 @@ def import_(
             echo("This export can be imported. Nothing was written.")
             return
         outcome = run(_import(settings, file, source, into))
-    echo(f"{counted(outcome.written, 'thread')} imported, {outcome.same:,} there already.")
+    echo("{} imported, {:,} there already.", counted(outcome.written, "thread"), outcome.same)
     if outcome.refused:
         raise NotImported(where=source, refused=some([str(refusal) for refusal in outcome.refused]))
 
@@ -164,25 +165,31 @@ def _tell(source: str, kinds: DatabaseKinds, report: ImportReport, owner: str, *
     if report.left or missing:
         counts = "; ".join(f"{report.here[name]:,} of {report.there[name]:,} {name}" for name in missing)
         reason = (
-            f"{counted(len(report.left), 'problem')}, the first: {report.left[0]}" if report.left else "counts differ"
+            f"{len(report.left):,} could not be taken, the first: {report.left[0]}" if report.left else "counts differ"
         )
         said = f"{reason.rstrip('.')}. Here are {counts}." if counts else f"{reason.rstrip('.')}."
         raise ImportIncomplete(where=shown_address(source), reason=said)
 
 
 def _show(source: str, kinds: DatabaseKinds, report: ImportReport, owner: str, *, dry_run: bool) -> None:
-    echo(f"{shown_address(source)}: {', '.join(kinds.names)}.")
+    echo_data(f"{shown_address(source)}: {', '.join(kinds.names)}.")
     for name, there in report.there.items():
         if dry_run:
-            echo(f"  {there:>9,} {name}")
+            echo_data(f"  {there:>9,} {say(name)}")
         else:
-            already = f" ({report.already[name]:,} already)" if report.already[name] else ""
-            echo(f"  {there:>9,} {name} there, {report.here[name]:,} here{already}")
-    _lines("Notes:", [f"{text} ({times:,} times)" if times > 1 else text for text, times in report.notes.items()])
+            already = say(" ({:,} already)", report.already[name]) if report.already[name] else ""
+            echo_data(f"  {there:>9,} " + say("{} there, {:,} here{}", say(name), report.here[name], already))
+    _lines(
+        "Notes:",
+        [
+            say("{} ({:,} times)", translate(text), times) if times > 1 else translate(text)
+            for text, times in report.notes.items()
+        ],
+    )
     others = {user: threads for user, threads in report.users.items() if user not in (owner, "")}
     if others:
         told = [
-            f"{user}: {counted(threads, 'thread')}; LONGTHREAD_USER={user} shows them"
+            say("{}: {}; LONGTHREAD_USER={} shows them", user, counted(threads, "thread"), user)
             for user, threads in others.items()
         ]
         _lines("Of other users:", told)
@@ -195,7 +202,7 @@ def _lines(head: str, lines: Sequence[str]) -> None:
     if lines:
         echo(head)
     for line in lines:
-        echo(f"  - {line}")
+        echo_data(f"  - {translate(line)}")
 
 
 def _is_sqlite(source: str) -> bool:

@@ -42,6 +42,6 @@ def mcp(
     del library
     choice = ClientRights(agent=agent, any_source=any_source, read_only=read_only)
     if http:
-        run_http(settings, choice, on_ready=lambda url: echo(f"Longthread is at {url}{PATH}", err=True))
+        run_http(settings, choice, on_ready=lambda url: echo("Longthread is at {}{}", url, PATH, err=True))
     else:
         run_stdio(settings, choice)

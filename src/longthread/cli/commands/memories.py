@@ -12,8 +12,9 @@ from rich.markup import escape
 from rich.table import Table
 
 from longthread.cli import options
+from longthread.cli.language import say, translate
 from longthread.cli.moments import moment
-from longthread.cli.screen import Console, confirm, echo, tabbed
+from longthread.cli.screen import Console, confirm, echo, echo_data, echo_made, tabbed
 from longthread.cli.terminal import print_line
 from longthread.errors import InvalidInput, MemoryNotFound
 from longthread.memory.forget import forget_memory
@@ -82,7 +83,7 @@ def add(
     if as_json:
         print_line(_json(memory) | {"new": is_new})
     else:
-        echo(f"{'Remembered' if is_new else 'Known already, and said again'}: {memory.id}")
+        echo("Remembered: {}" if is_new else "Known already, and said again: {}", memory.id)
 
 
 @memories.command()
@@ -165,9 +166,9 @@ def forget(
 
     found = _with(database, read)
     if not yes:
-        confirm(f"Forget “{found.content}”?")
+        confirm("Forget “{}”?", found.content)
     gone = _with(database, lambda _, store, user: forget_memory(store, found.id, user_id=user, anew=True))
-    echo(f"Forgot the memory {found.id}.")
+    echo("Forgot the memory {}.", found.id)
     _warn(gone.problems)
 
 
@@ -226,16 +227,17 @@ def _print(found: Sequence[Memory], *, as_json: bool) -> None:
             until = memory.expires_at.isoformat(timespec="seconds") if memory.expires_at else ""
             read = [f"after reading {memory.origin.summary}"] if memory.origin else []
             text = " ".join(memory.content.split())
-            echo(tabbed((memory.id, memory.type, f"{memory.importance:g}", text, until, *read)))
+            echo_data(tabbed((memory.id, memory.type, f"{memory.importance:g}", text, until, *read)))
         return
     table = Table(box=None, pad_edge=False)
     for column in ("memory", "type", "importance", "expires", "after reading", "id"):
-        table.add_column(column, no_wrap=column != "memory")
+        table.add_column(say(column), no_wrap=column != "memory")
     for memory in found:
         expires = f"{memory.expires_at.astimezone():%Y-%m-%d %H:%M}" if memory.expires_at else ""
-        after = escape(memory.origin.summary) if memory.origin else ""
+        after = escape(translate(memory.origin.summary)) if memory.origin else ""
         table.add_row(escape(memory.content), memory.type, f"{memory.importance:g}", expires, after, memory.id)
-    console.print(table if found else "[dim]Nothing is remembered. Try: longthread memories add …[/dim]")
+    nothing = say("Nothing is remembered. Try: longthread memories add …")
+    console.print(table if found else f"[dim]{nothing}[/dim]")
 
 
 def _json(memory: Memory) -> dict[str, Any]:
@@ -261,4 +263,4 @@ def _source(source: MemorySource) -> dict[str, Any]:
 
 def _warn(problems: Sequence[str]) -> None:
     for problem in problems:
-        echo(problem, err=True)
+        echo_made(problem)

@@ -13,9 +13,10 @@ import typer
 
 from longthread.cli import options
 from longthread.cli.damaged import leave_damaged
+from longthread.cli.language import say
 from longthread.cli.moments import age
 from longthread.cli.progress import bytes_text, counted, shown
-from longthread.cli.screen import confirm, echo
+from longthread.cli.screen import confirm, echo, echo_made
 from longthread.cli.terminal import print_line
 from longthread.cli.whole_store import alone, existing, run
 from longthread.errors import InvalidInput
@@ -94,7 +95,7 @@ def prune_(
         with_memories=with_memories,
     )
     if apply and not yes and sys.stdin.isatty():
-        echo(f"To go: {_described(run(_prune(settings, policy, apply=False)).found)}")
+        echo("To go: {}", _described(run(_prune(settings, policy, apply=False)).found))
         confirm("Delete it? It cannot be undone.")
     outcome = run(_prune(settings, policy, apply=apply))
     _show(outcome, applied=apply, as_json=as_json)
@@ -135,15 +136,15 @@ def _show(outcome: _Outcome, *, applied: bool, as_json: bool) -> None:
         about = {"applied": applied, "size_before": before, "size": size, "problems": outcome.problems}
         print_line(asdict(found) | about)
         return
-    echo(f"{'Deleted' if applied else 'Would delete'}: {_described(found)}")
+    echo("Deleted: {}" if applied else "Would delete: {}", _described(found))
     if found.busy:
-        echo(f"Left alone: {counted(found.busy, 'thread')} with a run under way.")
+        echo("Left alone: {} with a run under way.", counted(found.busy, "thread"))
     if applied:
-        echo(f"The store had {bytes_text(before)} and has {bytes_text(size)}.")
+        echo("The store had {} and has {}.", bytes_text(before), bytes_text(size))
     else:
         echo("Nothing was changed. Do it with --apply.")
     for problem in outcome.problems:
-        echo(problem, err=True)
+        echo_made(problem)
 
 
 def _before(now: datetime, given: str | None, option: str) -> str | None:
@@ -169,10 +170,10 @@ def _text(moment: datetime) -> str:
 
 def _described(found: Pruned) -> str:
     if not found.rows:
-        return "nothing."
+        return say("nothing.")
     parts = [counted(found.threads, "whole thread")] if found.threads else []
     parts += [counted(rows, row_of(table)) for table, rows in sorted(found.rows.items()) if table != "threads"]
-    return f"{', '.join(parts)}: {bytes_text(found.bytes)} of {counted(found.touched, 'thread')}."
+    return say("{}: {} of {}.", say(", ").join(parts), bytes_text(found.bytes), counted(found.touched, "thread"))
 
 
 def row_of(table: str) -> str:

@@ -14,8 +14,9 @@ from rich.text import Text
 
 from longthread.cli import options
 from longthread.cli.find_thread import find_thread
+from longthread.cli.language import say
 from longthread.cli.moments import moment
-from longthread.cli.screen import Console, echo, tabbed
+from longthread.cli.screen import Console, echo, echo_data, echo_made, tabbed
 from longthread.cli.terminal import print_line
 from longthread.cli.whole_store import existing, run
 from longthread.errors import InvalidInput
@@ -106,7 +107,7 @@ def recall(
     )
     found = run(_find(settings, asked))
     for warning in found.warnings:
-        echo(warning, err=True)
+        echo_made(warning)
     if as_json:
         for hit in found.hits:
             print_line(_json(hit, found.titles, asked))
@@ -177,7 +178,7 @@ def _print(found: _Found, wanted: set[str]) -> None:
         for hit in found.hits:
             entry = hit.entry
             fields = [entry.thread_id, entry.id, entry.role, _time(entry), _shown(entry, wanted, _CHARS)]
-            echo(tabbed(fields if hit.active else [*fields, _ASIDE]))
+            echo_data(tabbed(fields if hit.active else [*fields, _ASIDE]))
         return
     # A conversation where it is found first, with all that is found in it.
     order = list(dict.fromkeys(hit.entry.thread_id for hit in found.hits))
@@ -195,7 +196,7 @@ def _print_hits(console: Console, hits: Sequence[Hit], wanted: set[str]) -> None
     own = {hit.entry.seq: hit for hit in hits}
     for entry in _by_stretch([[hit.entry, *hit.around] for hit in hits]):
         hit = own.get(entry.seq)
-        aside = f"  {_ASIDE}" if hit and not hit.active else ""
+        aside = f"  {say(_ASIDE)}" if hit and not hit.active else ""
         line = Text(f"  {_time(entry)[:16]} {in_line(entry.name or entry.role)}{aside}  ", style="dim")
         shown = visible(_shown(entry, wanted, _CHARS if hit else _AROUND_CHARS))
         line.append_text(_marked(shown, wanted) if hit else Text(shown))

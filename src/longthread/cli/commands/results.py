@@ -62,7 +62,7 @@ def result(
 
     count = run(work())
     if to is not None:
-        echo(f"{counted(count, 'row')} written to {to}.", err=True)
+        echo("{} written to {}.", counted(count, "row"), to, err=True)
 
 
 async def _asked(

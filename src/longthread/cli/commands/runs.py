@@ -12,7 +12,7 @@ import typer
 
 from longthread.cli import options
 from longthread.cli.find_thread import find_thread
-from longthread.cli.screen import echo, tabbed
+from longthread.cli.screen import echo_data, tabbed
 from longthread.cli.terminal import by_user, print_line
 from longthread.cli.whole_store import existing
 from longthread.model.approval import Approval
@@ -96,11 +96,11 @@ def _print(ran: _Ran, *, as_json: bool) -> None:
             }
         )
         return
-    echo(_line(ran))
+    echo_data(_line(ran))
     for call in ran.approvals:
-        echo(tabbed(("", f"{call.at or call.asked_at:%Y-%m-%d %H:%M}", *_decided(call))))
+        echo_data(tabbed(("", f"{call.at or call.asked_at:%Y-%m-%d %H:%M}", *_decided(call))))
     for each in ran.asked:
-        echo(f"↳ {_line(each)}\t{each.run.thread_id}")
+        echo_data(f"↳ {_line(each)}\t{each.run.thread_id}")
 
 
 def _asked(ran: _Ran) -> dict[str, Any]:

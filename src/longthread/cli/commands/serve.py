@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from longthread.cli import options
+from longthread.cli.language import say
 from longthread.cli.screen import echo
 from longthread.errors import InvalidInput
 from longthread.settings import EMBEDDED, Settings
@@ -72,10 +73,12 @@ def _serve(settings: Settings, *, open_browser: bool) -> None:
 def _announce(url: str, settings: Settings) -> None:
     from longthread.tools.analysis.address import shown
 
-    echo(f"Conversations are in  {described(settings.database)}")
-    echo(f"Source                {shown(settings.source) if settings.source else 'none: start with --source'}")
-    echo(f"Model                 {settings.model or 'demo (rule-based; set LONGTHREAD_MODEL for a real one)'}")
+    echo("Conversations are in  {}", described(settings.database))
+    source = shown(settings.source) if settings.source else say("none: start with --source")
+    echo("Source                {}", source)
+    model = settings.model or say("demo (rule-based; set LONGTHREAD_MODEL for a real one)")
+    echo("Model                 {}", model)
     if settings.source == "demo":
         echo("Try                   运载火箭有哪些？   How many launches were there per year?")
     echo("Ctrl-C stops it; everything is kept.")
-    echo(f"Longthread is at      {url}")
+    echo("Longthread is at      {}", url)

@@ -44,4 +44,4 @@ def export(
         if as_json:
             print_line({"name": name, "folder": str(folder)})
         else:
-            echo(f"Written: {folder}")
+            echo("Written: {}", folder)

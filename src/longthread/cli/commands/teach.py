@@ -8,7 +8,9 @@ import typer
 
 from longthread.cli import options
 from longthread.cli.commands.catalog import commands, with_catalog
-from longthread.cli.screen import echo, tabbed
+from longthread.cli.language import translate
+from longthread.cli.progress import counted
+from longthread.cli.screen import echo, echo_data, tabbed
 from longthread.cli.terminal import print_line
 from longthread.errors import CatalogInvalid, InvalidInput
 from longthread.model.visible import in_line
@@ -50,8 +52,10 @@ def teach(
             print_line(change.to_json())
         else:
             version = change.definition.version
-            told = "Nothing has changed" if change.action == "unchanged" else f"Taught, version {version}"
-            echo(f"{told}: the source {change.name}.")
+            if change.action == "unchanged":
+                echo("Nothing has changed: the source {}.", change.name)
+            else:
+                echo("Taught, version {}: the source {}.", version, change.name)
         return
     _list(source, as_json=as_json, database=database)
 
@@ -77,14 +81,14 @@ def metrics(
     if layer.problems and not skip:
         raise CatalogInvalid(problems=[*layer.problems, "--skip imports the others."])
     for problem in layer.problems:
-        echo(f"Left out: {in_line(problem)}", err=True)
+        echo("Left out: {}", in_line(translate(problem)), err=True)
     given = {"semantics": layer.semantics}
     change = with_catalog(database, lambda catalog: catalog.teach(source, given), creates=True)
     if as_json:
         print_line(change.to_json())
         return
-    counted = ", ".join(f"{len(items)} {kind}" for kind, items in given["semantics"].items())
-    echo(f"Imported {counted}, version {change.definition.version}: the source {change.name}.")
+    parts = ", ".join(counted(len(items), kind.removesuffix("s")) for kind, items in given["semantics"].items())
+    echo("Imported {}, version {}: the source {}.", parts, change.definition.version, change.name)
 
 
 def _list_metrics(source: str, *, as_json: bool, database: str | None) -> None:
@@ -96,9 +100,9 @@ def _list_metrics(source: str, *, as_json: bool, database: str | None) -> None:
     for kind in ("metric", "dimension"):
         for each in layer.get(f"{kind}s") or []:
             names = " / ".join([each["name"], *each.get("synonyms", ())])
-            echo(tabbed((kind, names, each.get("meaning", ""), each["sql"])))
+            echo_data(tabbed((kind, names, each.get("meaning", ""), each["sql"])))
     if not layer:
-        echo(f"The source {found.name} has no metrics yet. Give files of dbt's or Cube's.", err=True)
+        echo("The source {} has no metrics yet. Give files of dbt's or Cube's.", found.name, err=True)
 
 
 def _list(source: str, *, as_json: bool, database: str | None) -> None:
@@ -108,11 +112,11 @@ def _list(source: str, *, as_json: bool, database: str | None) -> None:
         print_line({"source": found.name, **{key: body.get(key) for key in ("description", "terms", "examples")}})
         return
     if found.body.get("description"):
-        echo(tabbed(("description", found.body["description"])))
+        echo_data(tabbed(("description", found.body["description"])))
     for term in found.body.get("terms") or []:
         names = " / ".join([term["name"], *term.get("synonyms", ())])
-        echo(tabbed(("term", names, term.get("meaning", ""), term.get("sql", ""))))
+        echo_data(tabbed(("term", names, term.get("meaning", ""), term.get("sql", ""))))
     for example in found.body.get("examples") or []:
-        echo(tabbed(("example", example["question"], example["sql"])))
+        echo_data(tabbed(("example", example["question"], example["sql"])))
     if not any(found.body.get(key) for key in ("description", "terms", "examples")):
-        echo(f"The source {found.name} was taught nothing yet. Try --term or --example.", err=True)
+        echo("The source {} was taught nothing yet. Try --term or --example.", found.name, err=True)

@@ -19,9 +19,10 @@ from longthread.builtin.query_results import result_labels
 from longthread.cli import options
 from longthread.cli.damaged import leave_damaged
 from longthread.cli.find_thread import find_thread
+from longthread.cli.language import say
 from longthread.cli.lazy import lazy_group
 from longthread.cli.progress import counted
-from longthread.cli.screen import Console, confirm, echo, tabbed
+from longthread.cli.screen import Console, confirm, echo, echo_data, echo_made, tabbed
 from longthread.cli.terminal import print_line
 from longthread.cli.whole_store import existing
 from longthread.model.approval import Approval
@@ -86,7 +87,7 @@ def list_(
 
     user, found = _with(database, read, read_only=read_only)
     if not (found or damaged):
-        echo(f"The user {user} has no such conversations here. LONGTHREAD_USER names another user.", err=True)
+        echo("The user {} has no such conversations here. LONGTHREAD_USER names another user.", user, err=True)
     _print_threads(found, as_json=as_json)
     leave_damaged("listed", damaged)
 
@@ -135,12 +136,13 @@ def show(
         f"[bold]{escape(found.title or '')}[/bold]  [dim]{escape(found.id)}  {escape(found.source or '')}[/dim]"
     )
     if client is not None:
-        told = f"through the gateway: {client[0]}, {counted(client[1], 'call')} (longthread view {found.id} --call N)"
+        calls = counted(client[1], "call")
+        told = say("through the gateway: {}, {} (longthread view {} --call N)", client[0], calls, found.id)
         console.print(told, style="dim", markup=False, highlight=False, soft_wrap=True)
     for line in _noted(found):
         console.print(line, style="dim", markup=False, highlight=False)
     if found.parent_id is not None:
-        console.print(f"[dim]asked for in {escape(found.parent_id)}[/dim]")
+        console.print(f"[dim]{escape(say('asked for in {}', found.parent_id))}[/dim]")
     for entry in entries:
         label = "".join(f"[{each}]" for each in result_labels([entry])) if entry.role == "tool" else entry.kind or ""
         console.print(f"\n[cyan]{entry.role}[/cyan] [dim]{_when(entry.created_at)} {escape(label)}[/dim]")
@@ -149,17 +151,17 @@ def show(
         for call in entry.tool_calls:
             console.print(f"› {call.name} {json.dumps(dict(call.args), ensure_ascii=False)}", markup=False)
         if entry.seq in noted:
-            console.print(
-                f"metadata: {json.dumps(dict(noted[entry.seq]), ensure_ascii=False)}", style="dim", markup=False
-            )
+            console.print(_metadata(noted[entry.seq]), style="dim", markup=False)
     for asked in waiting:
         args = json.dumps(dict(asked.args), ensure_ascii=False)
-        console.print(f"\n‖ waiting for approval: {asked.tool} {args}  {asked.call_id}", markup=False, highlight=False)
+        line = say("waiting for approval: {} {}  {}", asked.tool, args, asked.call_id)
+        console.print(f"\n‖ {line}", markup=False, highlight=False)
     for each in below:
-        console.print(f"\n[dim]asked for here: {escape(each.title or '')}  {escape(each.id)}[/dim]", soft_wrap=True)
+        line = say("asked for here: {}  {}", each.title or "", each.id)
+        console.print(f"\n[dim]{escape(line)}[/dim]", soft_wrap=True)
     for thread_id in asking:
-        line = f"\n‖ below, a call waits for approval: longthread approve {thread_id}"
-        console.print(line, markup=False, highlight=False, soft_wrap=True)
+        line = say("below, a call waits for approval: longthread approve {}", thread_id)
+        console.print(f"\n‖ {line}", markup=False, highlight=False, soft_wrap=True)
 
 
 def rename(thread: _Name, title: str, database: options.Database = None) -> None:
@@ -197,12 +199,12 @@ def delete(
             return found, count, len(below), len(said)
 
     found, count, below, said = _with(database, look)
-    remembered = f"what was remembered from it ({counted(said, 'memory')})"
+    remembered = counted(said, "memory")
     if not yes:
-        besides = f" and {counted(below, 'conversation')} below it" if below else ""
-        stays = "" if with_memories or not said else f" {remembered.capitalize()} stays."
-        gone = f", and {remembered}" if with_memories and said else ""
-        confirm(f"Delete “{found['title']}” with its {count} entries{besides}{gone}?{stays}")
+        besides = say(" and {} below it", counted(below, "conversation")) if below else ""
+        stays = "" if with_memories or not said else say(" What was remembered from it ({}) stays.", remembered)
+        gone = say(", and what was remembered from it ({})", remembered) if with_memories and said else ""
+        confirm("Delete “{}” with its {} entries{}{}?{}", found["title"], count, besides, gone, stays)
 
     async def write(store: Driver, user: str) -> None:
         # Here and not above: what forgets loads all that is derived from entries, and a list needs none of it.
@@ -210,9 +212,9 @@ def delete(
 
         gone = await forget_thread(store, found["id"], user_id=user, with_memories=with_memories, anew=True)
         if gone.kept:
-            echo(f"{remembered.capitalize()} stays: see `longthread memories list`.")
+            echo("What was remembered from it ({}) stays: see `longthread memories list`.", remembered)
         for problem in gone.problems:
-            echo(problem, err=True)
+            echo_made(problem)
 
     _with(database, write)
 
@@ -225,7 +227,7 @@ def state(thread: _Name, database: options.Database = None, read_only: options.R
         async with store.reading() as tx:
             return state_of(entries, await summaries.compressed(tx, found.id))
 
-    echo(json.dumps(_with(database, read, read_only=read_only), ensure_ascii=False, indent=2))
+    echo_data(json.dumps(_with(database, read, read_only=read_only), ensure_ascii=False, indent=2))
 
 
 def _with(database: str | None, action: Callable[[Driver, str], Awaitable[T]], *, read_only: bool | None = None) -> T:
@@ -304,11 +306,11 @@ def _print_threads(found: Sequence[_Listed], *, as_json: bool) -> None:
         for each in found:
             thread, size, at = each.thread, str(each.thread.entry_count), _when(each.thread.updated_at)
             fields = (thread.id, thread.title, size, at, thread.source, each.unfinished)
-            echo(tabbed(field or "" for field in fields))
+            echo_data(tabbed(field or "" for field in fields))
         return
     table = Table(box=None, pad_edge=False)
     for column in ("title", "entries", "last active", "status", "source"):
-        table.add_column(column, overflow="ellipsis", no_wrap=column != "title")
+        table.add_column(say(column), overflow="ellipsis", no_wrap=column != "title")
     table.add_column("id", no_wrap=True)
     for each in found:
         thread = each.thread
@@ -320,9 +322,10 @@ def _print_threads(found: Sequence[_Listed], *, as_json: bool) -> None:
         )
         source = escape((thread.source or "").rsplit("/", 1)[-1])
         table.add_row(
-            title, str(thread.entry_count), _when(thread.updated_at), each.unfinished, source, escape(thread.id)
+            title, str(thread.entry_count), _when(thread.updated_at), say(each.unfinished), source, escape(thread.id)
         )
-    console.print(table if found else "[dim]No conversations yet. Try: longthread ask … --source demo[/dim]")
+    nothing = say("No conversations yet. Try: longthread ask … --source demo")
+    console.print(table if found else f"[dim]{nothing}[/dim]")
 
 
 def _around(text: str, wanted: str) -> str:
@@ -340,9 +343,13 @@ def _entry_json(entry: Entry) -> dict[str, Any]:
 
 def _noted(thread: Thread) -> list[str]:
     """What people noted about a thread, a line each."""
-    noted = [f"tags: {', '.join(thread.tags)}"] if thread.tags else []
-    noted += [f"metadata: {json.dumps(dict(thread.metadata), ensure_ascii=False)}"] if thread.metadata else []
-    return noted + ([f"expires: {_when(thread.expires_at)}"] if thread.expires_at else [])
+    noted = [say("tags: {}", ", ".join(thread.tags))] if thread.tags else []
+    noted += [_metadata(thread.metadata)] if thread.metadata else []
+    return noted + ([say("expires: {}", _when(thread.expires_at))] if thread.expires_at else [])
+
+
+def _metadata(values: Mapping[str, Any]) -> str:
+    return say("metadata: {}", json.dumps(dict(values), ensure_ascii=False))
 
 
 def _payload_json(entry: Entry) -> str | dict[str, str] | None:

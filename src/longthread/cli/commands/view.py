@@ -14,8 +14,9 @@ from rich.table import Table
 from longthread.cli import options
 from longthread.cli.commands.view_gateway import gateway_call_json, instructions_of, print_gateway_call
 from longthread.cli.find_thread import find_thread
+from longthread.cli.language import say
 from longthread.cli.progress import counted
-from longthread.cli.screen import Console, echo
+from longthread.cli.screen import Console, echo_data
 from longthread.cli.terminal import print_line
 from longthread.cli.whole_store import existing
 from longthread.errors import InvalidInput
@@ -75,7 +76,7 @@ def view(
         print_line(_as_json(found))
         return
     if prompt and isinstance(found, _Found | InspectedGatewayCall):
-        echo(found.look.system if isinstance(found, _Found) else instructions_of(found))
+        echo_data(found.look.system if isinstance(found, _Found) else instructions_of(found))
         return
     console = Console()
     if not console.is_terminal:
@@ -187,15 +188,17 @@ def _json(found: _Found) -> dict[str, Any]:
 def _print(console: Console, found: _Found) -> None:
     seen, step = found.look, found.look.step
     budget = step.usage.get("budget")
-    of = f" of {budget:,}" if budget else ""
+    of = say(" of {:,}", budget) if budget else ""
     counted = step.usage.get("input_tokens")
-    title = f"[bold]Call {seen.number} of {found.calls}[/bold]  {escape(found.model)}"
+    title = f"[bold]{say('Call {} of {}', seen.number, found.calls)}[/bold]  {escape(found.model)}"
     console.print(f"{title}  [dim]{step.started_at:%Y-%m-%d %H:%M:%S}[/dim]", highlight=False)
-    console.print(f"{seen.tokens:,}{of} tokens of messages, by estimate", highlight=False)
+    console.print(say("{:,}{} tokens of messages, by estimate", seen.tokens, of), highlight=False)
     if counted:
         estimated = step.usage.get("estimated_tokens", 0)
-        console.print(f"whole prompt: {estimated:,} by estimate, {counted:,} as the provider counted", highlight=False)
-    planned = f"planned anew: {seen.why_planned}" if seen.why_planned else "goes on from the call before"
+        whole = say("whole prompt: {:,} by estimate, {:,} as the provider counted", estimated, counted)
+        console.print(whole, highlight=False)
+    why = seen.why_planned
+    planned = say("planned anew: {}", say(why)) if why else say("goes on from the call before")
     console.print(f"[dim]{planned}[/dim]", highlight=False)
     console.print(_table(seen.entries, max(20, console.width - _OTHERS)))
     for entry in seen.entries:
@@ -216,10 +219,10 @@ def _json_of_last(found: LastView) -> dict[str, Any]:
 
 
 def _print_last(console: Console, found: LastView) -> None:
-    console.print(f"[bold]The last view[/bold]  {escape(found.model)}", highlight=False)
-    counted_ = f", {found.reported:,} as the provider counted" if found.reported else ""
-    console.print(f"whole prompt: {found.estimated:,} by estimate{counted_}", highlight=False)
-    told = "A LangGraph application's: MemoryMiddleware keeps its last view in the state, and none before it."
+    console.print(f"[bold]{say('The last view')}[/bold]  {escape(found.model)}", highlight=False)
+    counted_ = say(", {:,} as the provider counted", found.reported) if found.reported else ""
+    console.print(say("whole prompt: {:,} by estimate{}", found.estimated, counted_), highlight=False)
+    told = say("A LangGraph application's: MemoryMiddleware keeps its last view in the state, and none before it.")
     console.print(f"[dim]{told}[/dim]", highlight=False)
     console.print(_table(found.entries, max(20, console.width - _OTHERS)))
     for entry in found.entries:
@@ -237,13 +240,13 @@ def _table(entries: Sequence[ViewEntry], width: int) -> Table:
         ("tokens", {"justify": "right"}),
         ("text", {"overflow": "ellipsis", "max_width": width}),
     ):
-        table.add_column(name, no_wrap=True, **options_)
+        table.add_column(say(name), no_wrap=True, **options_)
     for first, last, seen in _rows(entries):
         place = _place(first, last) if last else ""
         is_told = seen.why and (seen.tier is None or _is_not_shown(seen))
-        text = _WHY.get(str(seen.why), "") if is_told else _preview(seen.text)
+        text = say(_WHY.get(str(seen.why), "")) if is_told else _preview(seen.text)
         style, tokens = ("dim", "") if _is_not_shown(seen) else (None, f"{seen.tokens:,}")
-        table.add_row(place, seen.role, _TIERS[seen.tier], seen.how, tokens, escape(text), style=style)
+        table.add_row(place, seen.role, say(_TIERS[seen.tier]), say(seen.how), tokens, escape(text), style=style)
     return table
 
 
@@ -268,7 +271,8 @@ def _stands_for(seen: ViewEntry) -> str:
     """Which messages a summary tells of, in a line of its own."""
     if not seen.count or seen.first is None:
         return ""
-    return f"[bold]In the place of {counted(seen.count, 'message')}, {_place(seen.first, seen.seq)}:[/bold]\n"
+    told = say("In the place of {}, {}:", counted(seen.count, "message"), _place(seen.first, seen.seq))
+    return f"[bold]{told}[/bold]\n"
 
 
 def _place(first: int, last: int) -> str:
@@ -280,14 +284,14 @@ def _preview(text: str) -> str:
 
 
 def _print_difference(console: Console, difference: ViewDifference, other: int | None) -> None:
-    console.print(f"\n[bold]Against call {other}[/bold]", highlight=False)
-    console.print(f"the same beginning: {difference.same:,} tokens", highlight=False)
-    for word, seqs in (("only here", difference.entered), (f"only in call {other}", difference.left)):
+    console.print(f"\n[bold]{say('Against call {}', other)}[/bold]", highlight=False)
+    console.print(say("the same beginning: {:,} tokens", difference.same), highlight=False)
+    for word, seqs in ((say("only here"), difference.entered), (say("only in call {}", other), difference.left)):
         if seqs:
             console.print(f"{word}: {_ranges(seqs)}", highlight=False)
     for old, new in sorted({(old, new) for _, old, new in difference.changed}):
         seqs = [seq for seq, *ways in difference.changed if ways == [old, new]]
-        console.print(f"{old} → {new}: {_ranges(seqs)}", highlight=False)
+        console.print(f"{say(old)} → {say(new)}: {_ranges(seqs)}", highlight=False)
 
 
 def _ranges(seqs: Sequence[int]) -> str:

@@ -9,6 +9,7 @@ from typing import Any
 from rich.markup import escape
 from rich.table import Table
 
+from longthread.cli.language import say
 from longthread.cli.screen import Console
 from longthread.gateway.inspect import CLIENT, InspectedGatewayCall, SentMessage, SentPart
 from longthread.model.attachment import attachment_of
@@ -53,24 +54,29 @@ def instructions_of(found: InspectedGatewayCall) -> str:
 
 def print_gateway_call(console: Console, found: InspectedGatewayCall) -> None:
     call = found.call
-    title = f"[bold]Call {call.n} of {found.last}[/bold]  {escape(call.model)}"
+    title = f"[bold]{say('Call {} of {}', call.n, found.last)}[/bold]  {escape(call.model)}"
     console.print(f"{title}  [dim]{call.started_at[:19].replace('T', ' ')}[/dim]", highlight=False)
-    told = f"{found.client} asked {call.upstream} ({call.dialect}): status {call.status}, {call.elapsed_ms:,} ms"
-    console.print(told, markup=False, highlight=False)
+    told = "{} asked {} ({}): status {}, {:,} ms"
+    asked = say(told, found.client, call.upstream, call.dialect, call.status, call.elapsed_ms)
+    console.print(asked, markup=False, highlight=False)
     if call.usage:
-        console.print(f"usage: {_listed(call.usage)}", markup=False, highlight=False)
-    hidden = f"hidden parts: {call.restored} put back, {call.dropped} dropped"
-    refused = "; the provider refused those of this reply since" if call.refused else ""
+        console.print(say("usage: {}", _listed(call.usage)), markup=False, highlight=False)
+    hidden = say("hidden parts: {} put back, {} dropped", call.restored, call.dropped)
+    refused = say("; the provider refused those of this reply since") if call.refused else ""
     console.print(f"{hidden}{refused}", markup=False, highlight=False)
     if not found.is_whole:
-        console.print("Of what went up, a part is deleted: by retention, or it was refused.", style="dim")
+        console.print(say("Of what went up, a part is deleted: by retention, or it was refused."), style="dim")
     if text := instructions_of(found):
         console.print(
-            f"system: {in_line(text[:_PREVIEW])}", markup=False, highlight=False, no_wrap=True, overflow="ellipsis"
+            say("system: {}", in_line(text[:_PREVIEW])),
+            markup=False,
+            highlight=False,
+            no_wrap=True,
+            overflow="ellipsis",
         )
     tools = found.frame.get("tools")
     if names := [_tool(each) for each in tools] if isinstance(tools, list) else []:
-        console.print(f"tools: {', '.join(names)}", markup=False, highlight=False)
+        console.print(say("tools: {}", ", ".join(names)), markup=False, highlight=False)
     if parameters := {name: value for name, value in found.frame.items() if name not in _LONG}:
         console.print(_listed(parameters), style="dim", markup=False, highlight=False)
     console.print(_table(found, max(20, console.width - _OTHERS)))
@@ -79,8 +85,8 @@ def print_gateway_call(console: Console, found: InspectedGatewayCall) -> None:
 def _table(found: InspectedGatewayCall, width: int) -> Table:
     table = Table(box=None, pad_edge=False)
     for name in ("entry", "role", "part", "how"):
-        table.add_column(name, no_wrap=True, justify="right" if name == "entry" else "left")
-    table.add_column("text", no_wrap=True, overflow="ellipsis", max_width=width)
+        table.add_column(say(name), no_wrap=True, justify="right" if name == "entry" else "left")
+    table.add_column(say("text"), no_wrap=True, overflow="ellipsis", max_width=width)
     for messages, is_reply in ((found.messages, False), (found.reply, True)):
         for message in messages:
             for row, style in _rows(message, is_reply=is_reply):
@@ -93,7 +99,7 @@ def _rows(message: SentMessage, *, is_reply: bool) -> Iterator[tuple[tuple[str, 
         place = (str(message.seq), message.role) if number == 0 else ("", "")
         how = "reply" if is_reply else _how(part)
         yield (
-            (*place, part.kind, how, in_line(" ".join(_texts(part.block))[:_PREVIEW])),
+            (*place, say(part.kind), say(how), in_line(" ".join(_texts(part.block))[:_PREVIEW])),
             "dim" if part.kind == "hidden" else None,
         )
 
@@ -103,7 +109,7 @@ def _how(part: SentPart) -> str:
         return "not sent"
     if part.origin is None:
         return "sent"
-    return "sent, the client's" if part.origin == CLIENT else f"sent, of call {part.origin}"
+    return say("sent, the client's") if part.origin == CLIENT else say("sent, of call {}", part.origin)
 
 
 def _tool(tool: Any) -> str:

@@ -1,0 +1,161 @@
+"""The command line speaks Chinese where the locale, LONGTHREAD_LANG or `--lang` asks for it."""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer import testing
+
+from longthread.cli import language
+from longthread.cli.app import app, main
+from longthread.cli.language import translate
+from longthread.cli.phrasebook import Phrasebook
+from longthread.errors import InvalidInput, ModelFailed, StoreUnavailable, ThreadNotFound
+
+pytestmark = pytest.mark.one_backend
+
+Run = Callable[..., Any]
+
+
+def is_chinese(text: str) -> bool:
+    return re.search("[\u4e00-\u9fff]", text) is not None
+
+
+@pytest.mark.parametrize(
+    ("variables", "arguments", "spoken"),
+    [
+        ({"LANG": "zh_CN.UTF-8"}, (), True),
+        ({"LC_MESSAGES": "zh_CN.UTF-8", "LANG": "en_US.UTF-8"}, (), True),
+        ({"LC_ALL": "zh_TW.UTF-8", "LC_MESSAGES": "en_US.UTF-8"}, (), True),
+        ({"LC_ALL": "C", "LANG": "zh_CN.UTF-8"}, (), False),
+        ({"LC_ALL": "", "LANG": "zh_CN.UTF-8"}, (), True),
+        ({"LANG": "de_DE.UTF-8"}, (), False),
+        ({}, (), False),
+        ({"LANG": "de_DE.UTF-8", "LONGTHREAD_LANG": "zh"}, (), True),
+        ({"LANG": "zh_CN.UTF-8", "LONGTHREAD_LANG": "en"}, (), False),
+        ({"LONGTHREAD_LANG": "zh"}, ("ask", "x", "--lang", "en"), False),
+        ({}, ("--lang=zh", "ask", "x"), True),
+        ({}, ("ask", "--", "--lang", "zh"), False),
+        ({}, ("ask", "--lang"), False),
+        ({}, ("eval", "context", "--lang", "zh"), False),
+        ({}, ("--lang", "zh", "eval", "context", "--lang", "en"), True),
+    ],
+)
+def test_the_option_beats_the_setting_beats_the_locale(
+    variables: dict[str, str],
+    arguments: tuple[str, ...],
+    spoken: bool,
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for name in ("LONGTHREAD_LANG", "LC_ALL", "LC_MESSAGES", "LANG"):
+        monkeypatch.delenv(name, raising=False)
+    for name, value in variables.items():
+        monkeypatch.setenv(name, value)
+    language.choose(arguments)
+    assert language.is_chinese() is spoken
+    monkeypatch.setenv("LONGTHREAD_LANG", "en")
+    language.choose(())
+
+
+def test_the_setting_is_read_from_dotenv_and_must_name_a_language(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("LONGTHREAD_LANG", raising=False)
+    (tmp_path / ".env").write_text("LONGTHREAD_LANG=zh\n")
+    language.choose(())
+    assert language.is_chinese()
+    monkeypatch.setenv("LONGTHREAD_LANG", "fr")
+    with pytest.raises(InvalidInput, match=r"^LONGTHREAD_LANG is 'fr'; allowed is `en` or `zh`\.$"):
+        language.choose(())
+    monkeypatch.setenv("LONGTHREAD_LANG", "en")
+    language.choose(())
+
+
+@pytest.mark.parametrize("arguments", [("--lang", "zh", "--help"), ("--help", "--lang", "zh")])
+def test_help_is_chinese_wherever_the_option_stands(arguments: tuple[str, ...], chinese: None) -> None:
+    shown = testing.CliRunner().invoke(app, arguments, env={"COLUMNS": "200", "LONGTHREAD_LANG": "en"}).output
+    assert "用法：longthread [OPTIONS] COMMAND" in shown and "用自然语言查询数据库" in shown
+    assert "列出、查看、应用和删除智能体。" in shown and "退出码：0 完成" in shown
+    assert not re.search(r"[a-z]{3,} [a-z]{3,} [a-z]{3,}", shown)  # no English sentence is left
+    shown = testing.CliRunner().invoke(app, ["ask", *arguments], env={"COLUMNS": "200", "LONGTHREAD_LANG": "en"}).output
+    assert "显示本帮助并退出。" in shown and "要查询的数据源" in shown and "[默认：auto]" in shown
+    assert "--lang" not in shown.replace("longthread ask --lang", "")
+
+
+def test_what_is_wrong_with_arguments_is_said_in_chinese(run: Run, chinese: None) -> None:
+    assert "没有命令“thread”。是不是 'threads'？" in run("thread", code=2).output
+    assert "应为整数" in run("threads", "list", "--limit", "x", code=2).output
+    assert "没有选项 --nope" in run("threads", "list", "--nope", code=2).output
+    assert "用 longthread ask --help 查看帮助。" in run("ask", code=2).output
+
+
+def test_an_error_says_what_happened_and_what_to_do_in_chinese(
+    run: Run, chinese: None, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    run("db", "upgrade")
+    monkeypatch.setattr(sys, "argv", ["longthread", "threads", "show", "nope", "--json"])
+    with pytest.raises(SystemExit) as ended:
+        main()
+    told = capfd.readouterr()
+    assert ended.value.code == 2
+    assert told.err == "错误：没有会话 nope。用 `longthread threads list` 查看已有的会话。\n"
+    message = "There is no thread nope. `longthread threads list` shows those there are."
+    described = {"type": "thread_not_found", "message": message, "params": {"thread": "nope"}}
+    assert json.loads(told.out) == {"type": "failed", "error": described}
+
+
+def test_a_conversation_in_chinese_and_what_a_program_reads_stays(run: Run, chinese: None) -> None:
+    asked = run("ask", "How many rockets are there?", "--source", "demo", "--thread", "t1")
+    assert re.search(r"会话 t1  模型 demo", asked.stderr) and "行" in asked.stderr
+    listed = run("threads", "list").stdout
+    assert listed.startswith("t1\tHow many rockets are there?\t")
+    events = [json.loads(line) for line in run("ask", "x", "--thread", "last", "--json").stdout.splitlines()]
+    assert {"finished"} <= {event["type"] for event in events} and not is_chinese(json.dumps(events[0]))
+    assert json.loads(run("db", "status", "--json").stdout)["threads"] == 1
+    assert "1 个会话，" in run("db", "status").stdout and "结构版本" in run("db", "status").stdout
+    assert run("threads", "tag", "t1", "Nothing was found.").stdout == "Nothing was found.\n"
+    assert run("threads", "export", "t1", "--to", "t1.jsonl").stderr.endswith("已将 1 个会话导出到 t1.jsonl。\n")
+    assert run("forget", "--thread", "t1", "--dry-run").stdout.startswith("将彻底删除：会话 t1：1 个会话，")
+    refused = run("threads", "delete", "t1", code=1, text="n\n")
+    assert "删除“How many rockets are there?”及其" in refused.stderr
+    assert run("memories", "add", "The user prefers metric units.").stdout.startswith("已记住：")
+
+
+def test_a_phrasebook_recognises_whole_texts_lines_and_sentences() -> None:
+    book = Phrasebook(
+        {
+            "There is no {kind} {name}. {hint}": "没有{kind!t} {name}。{hint!t}",
+            "agent": "智能体",
+            "Try {}.": "试试 {0}。",
+            "{} is {}; allowed is {}.": "{0} 是 {1}，应为 {2}。",
+            "Thread {thread} waits: approve {thread}.": "会话 {thread} 在等待：approve {thread}。",
+        }
+    )
+    assert book.translate("There is no agent agent. Try ada.") == "没有智能体 agent。试试 ada。"
+    assert book.translate("There is no agent ada.") == "没有智能体 ada。"
+    assert book.translate("A is 1; allowed is 2. B is 3; allowed is 4.") == "A 是 1，应为 2。B 是 3，应为 4。"
+    assert book.translate("Nobody knows this. Try it.") == "Nobody knows this. 试试 it。"
+    assert book.translate("Nothing:\n  Try it.") == "Nothing:\n  试试 it。"
+    assert book.translate("Thread a waits: approve a.") == "会话 a 在等待：approve a。"
+    assert book.translate("Thread a waits: approve b.") == "Thread a waits: approve b."
+    assert book.translate("") == ""
+
+
+def test_the_reason_of_an_error_is_translated_and_its_values_stay(chinese: None) -> None:
+    reason = "there is none yet. `longthread db upgrade` makes one."
+    told = translate(str(StoreUnavailable(where="There is no file.db", reason=reason)))
+    assert told.startswith(
+        "无法打开位于 There is no file.db 的会话存储：还没有。可用 `longthread db upgrade` 创建。如果"
+    )
+    assert translate(str(ThreadNotFound(thread="a. b"))).startswith("没有会话 a. b。")
+    failed = ModelFailed(model="m", thread="t", reason="quota {0} exceeded, 100% used.")
+    assert translate(str(failed)).startswith("模型 m 出错：quota {0} exceeded, 100% used. 会话已保留")
