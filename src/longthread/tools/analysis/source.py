@@ -23,7 +23,7 @@ from longthread.store.completion import to_the_end
 from longthread.tools.analysis.engine import Engine, FormatsInFiles, SourceConnection
 from longthread.tools.analysis.guard import Guard, Judged
 from longthread.tools.analysis.limits import Limits
-from longthread.tools.analysis.names.date_functions import mend_date_functions
+from longthread.tools.analysis.names.date_parts import mend_date_parts
 from longthread.tools.analysis.names.missing import apply_mends
 from longthread.tools.analysis.names.resolver import Resolver
 from longthread.tools.analysis.policy.restricted_schema import Restricted, restrict
@@ -212,18 +212,19 @@ class Source:
         return judged.text, self.bounded(judged.text if run is None else run)
 
     def prepare_mended(self, sql: str, schema: Schema) -> tuple[str, str, list[str]]:
-        """Prepare a statement of a model, with what is certainly wrong mended: qualifiers, and other engines' date
-        functions. Return what `prepare` returns, and a note for each mending. Blocking. Raises what `prepare` raises.
-        """
-        sql, notes = mend_date_functions(sql, self.dialect, self.functions | self._defined)
+        """Prepare a statement of a model, with what is certainly wrong mended: qualifiers, and parts of dates in another
+        engine's form. Return what `prepare` returns, and a note for each mending. Blocking. Raises what `prepare`
+        raises."""
         judged = self.judge(sql, schema)
         if judged.explains:  # the places of its names are those of another text
-            return *self.prepare(sql, schema), notes
+            return *self.prepare(sql, schema), []
         mends = Resolver(schema, self.dialect, self.functions).mends(judged.tree)
+        if not self.functions & {"year", "month", "day"}:
+            mends += mend_date_parts(judged.tree, judged.text, schema, self.dialect)
         if not mends:
-            return judged.text, self.bounded(judged.text), notes
+            return judged.text, self.bounded(judged.text), []
         text, run = self.prepare(apply_mends(judged.text, mends), schema)
-        return text, run, list(dict.fromkeys([*notes, *(mend.note for mend in mends)]))
+        return text, run, list(dict.fromkeys(mend.note for mend in mends))
 
     def bounded(self, sql: str) -> str:
         """A judged statement, rewritten by the policy for the user. Raises SqlRefused, TableNotFound."""
