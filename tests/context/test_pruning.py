@@ -25,7 +25,7 @@ from longthread.model.entry import Draft
 from longthread.model.manifest import segments_of
 from longthread.runs.analyst import Analyst
 from longthread.runs.inspect import calls_of, look
-from longthread.store import log, runs, summaries
+from longthread.store import log, runs, summaries, windows
 from longthread.store.driver import Driver
 from longthread.testing import ScriptedChatModel
 
@@ -348,6 +348,23 @@ def test_the_demo_model_writes_no_summaries() -> None:
 def test_a_small_model_that_speaks_sql_names_topics_alone() -> None:
     found = summarizer_of("test:scripted", ScriptedChatModel([]), "sql")
     assert found is not None and found.topics_only
+
+
+async def test_a_run_whose_protocol_is_left_to_us_has_the_one_that_a_probe_found(
+    open_analyst: OpenAnalyst, store: Driver, shop: str
+) -> None:
+    analyst = await open_analyst(ScriptedChatModel(one))
+    handle = await analyst.ask("How many?", thread_id="t", source=shop, user_id=analyst.settings.user)
+    await handle.wait()
+    run = handle.run
+    models = await analyst.runs.models_of(run.model, user_id=analyst.settings.user)
+    first = await analyst.runs.summarizer("t")
+    assert first is not None and not first.topics_only
+    async with store.writing() as tx:
+        await windows.put_protocol(tx, models.model.name, models.model.address, "sql")
+    analyst = await open_analyst(ScriptedChatModel(one))
+    later = await analyst.runs.summarizer("t")
+    assert later is not None and later.topics_only
 
 
 async def test_facts_are_found_behind_an_empty_window(open_analyst: OpenAnalyst, store: Driver, shop: str) -> None:

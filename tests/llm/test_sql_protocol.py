@@ -135,10 +135,11 @@ def test_an_empty_reply_is_no_answer() -> None:
 
 @pytest.mark.parametrize("question", ["按月呢？", "By month?", "现在所有商品的库存加起来一共多少件？"])
 def test_the_question_said_again_is_no_answer(question: str) -> None:
-    for reply in (question, f"{question} ", question.rstrip("？?").upper()):
+    for reply in (question, f"{question} [q3]", question.rstrip("？?").upper()):
         assert parse_answer(reply, (), (), question) == Malformed("Answer in words, from the rows.")
     assert parse_answer(f"{question} 3", (), (), question) == Finish("", f"{question} 3")
     assert parse_answer("3", (), (), question) == Finish("", "3")
+    assert parse_answer(question, ()) == Finish("", question), "it goes back once"
 
 
 def test_a_reply_that_could_not_be_read_is_followed_by_an_answering_again() -> None:

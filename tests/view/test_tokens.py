@@ -63,7 +63,8 @@ def test_the_family_is_told_by_the_models_name() -> None:
     assert family_of("gpt-4-turbo") == "cl100k"
     assert family_of("deepseek:deepseek-chat") == "deepseek"
     assert family_of("qwen2.5:7b") == family_of("dashscope:qwen-max") == family_of("deepseek-r1-distill-qwen") == "qwen"
-    assert family_of("gemini-3-pro") == family_of("demo") == ANY
+    assert family_of("llama3.1:8b") == family_of("Meta-Llama-3-8B-Instruct") == "cl100k"
+    assert family_of("gemini-3-pro") == family_of("codellama-34b") == family_of("demo") == ANY
 
 
 def test_messages_cost_more_than_their_text() -> None:

@@ -68,6 +68,10 @@ class ContextWindows:
             self._probed[key] = found, time.monotonic()
         return found
 
+    def known_protocol_of(self, model: ChatModel) -> Protocol | None:
+        """Return the protocol of a model that this process has read, found out or prefers."""
+        return self._probed.get((model.address, model.name), (None, -inf))[0]
+
     async def probe_own(self, model: ChatModel) -> Protocol | None:
         """Ask a model of a server of one's own how it speaks best, and store it. None: its server is another, or it
         cannot be asked, or is known. Raises StoreError."""

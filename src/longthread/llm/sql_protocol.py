@@ -55,6 +55,7 @@ _BARE = re.compile(
 """The beginning of a statement without a fence, which no sentence has: "With 3 customers, the UK leads"."""
 _FIRST_SENTENCE = re.compile(r".*?(?:\.(?=\s)|\Z)", re.S)
 _LABEL = re.compile(r"\[q\d+")
+_LABELS = re.compile(r"\[q\d+[^\]]*\]")
 _RELATIVE = re.compile(
     r"\b(?:today\w*|now|nowadays|current\w*|present\w*|this|these|last|latest|past|previous\w*|prior|recent\w*|next|"
     r"upcoming|coming|future|ago|yesterday\w*|tomorrow\w*|tonight|since|until|till|so far|to date|ytd|mtd|qtd|"
@@ -280,7 +281,7 @@ def parse_written(text: str, tools: Sequence[Tool], ran: Collection[str]) -> Par
 
 def parse_answer(text: str, ran: Collection[str], tools: Sequence[Tool] = (), question: str = "") -> ParsedReply:
     """Parse a reply of the answering: words are the answer, also around a statement. A statement alone is run, and is
-    no answer if it was; nor is the question, said again. Never raises."""
+    no answer if it was; nor is the `question`, said again. Never raises."""
     thinking, body = split_thinking(text)
     reply: ParsedReply = Finish(thinking, body)
     if not find_lone_statement(body):
@@ -289,13 +290,14 @@ def parse_answer(text: str, ran: Collection[str], tools: Sequence[Tool] = (), qu
         reply = ActionCall(reply.thought, RUN_SQL, {"sql": sql})
     if isinstance(reply, ActionCall) and statement_form(str(reply.args.get("sql", ""))) in ran:
         return Malformed(IN_WORDS)
-    if isinstance(reply, Finish) and question and _letters(reply.text) == _letters(question):
+    if isinstance(reply, Finish) and question and _bare_words(reply.text) == _bare_words(question):
         return Malformed(IN_WORDS)
     return replace(reply, text=reply.text.strip()) if isinstance(reply, Finish) else reply
 
 
-def _letters(text: str) -> str:
-    return "".join(filter(str.isalnum, text)).casefold()
+def _bare_words(text: str) -> str:
+    """Return a text without labels and the marks at its end."""
+    return _LABELS.sub("", text).strip().rstrip("?？.。!！ ").casefold()
 
 
 def label_answer(text: str, messages: Sequence[Message]) -> str:

@@ -40,6 +40,7 @@ from longthread.model.fold import PARSE_ERROR, observation_of
 from longthread.model.ids import new_id
 from longthread.model.statements import statement_form
 from longthread.model.thinking import split_thinking
+from longthread.runs.budget import malformed_in_a_row
 from longthread.runs.evidence import MARK, find_unsupported, reminder, was_reminded
 from longthread.runs.request import ChatRequest
 from longthread.runs.run_context import RunContext, is_malformed, noted, pairs
@@ -168,7 +169,7 @@ async def _in_sql(context: RunContext, request: ChatRequest) -> Message:
     )
     message = _clean(await replace(request, messages=messages, tools=(), options=options).reply(context))
     text, tools, ran = str(message.text), list(context.tools.values()), _ran(context)
-    question = context.run.question
+    question = "" if malformed_in_a_row(context.window.own) else context.run.question  # it goes back once
     reply = parse_answer(text, ran, tools, question) if context.answering else parse_written(text, tools, ran)
     if isinstance(reply, ActionCall) and cut_off(message):
         reply = Malformed("The reply reached the token limit before the statement was complete. Send a shorter one.")

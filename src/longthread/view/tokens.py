@@ -40,6 +40,10 @@ _NAMES = (
     ("anthropic", "claude"),
     ("qwen", "qwen"),
     ("qwq", "qwen"),
+    ("qvq", "qwen"),
+    ("llama3", "cl100k"),
+    ("llama-3.", "cl100k"),
+    ("llama-3-", "cl100k"),
     ("deepseek", "deepseek"),
     ("gpt-3.5", "cl100k"),
     ("gpt-4o", "o200k"),
@@ -48,7 +52,7 @@ _NAMES = (
     ("gpt-", "o200k"),
     ("chatgpt", "o200k"),
 )
-"""Parts of models' names, and the family; the first match counts."""
+"""Parts of models' names, and the family; the first match counts. Llama 3 has all tokens of `cl100k`, and more."""
 
 
 def family_of(model: str) -> str:

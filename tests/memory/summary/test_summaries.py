@@ -66,6 +66,17 @@ async def test_of_a_model_that_only_names_topics_no_word_stands_in_the_summary(s
     assert await topics_of(store, "t") == ["price checks"]
 
 
+async def test_what_such_a_model_wrote_before_is_digested(store: Driver) -> None:
+    await talk(store, "t", 12)
+    writer = Writer("There are 93 customers in Germany.")
+    await pass_over(store, summarizer=writer)
+    writer.topics_only = True
+    await talk(store, "t", 8, first=13)
+    kept = await pass_over(store, summarizer=writer)
+    assert "Germany" not in kept.summary and kept.model is None
+    assert "How about 1?" in kept.summary
+
+
 async def digest_of(store: Driver) -> str:
     """Return the summary that statistics make of the same messages."""
     await talk(store, "same", 12)

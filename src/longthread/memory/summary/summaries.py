@@ -129,7 +129,7 @@ async def summarise(
     if config.enabled and summarizer is not None and not summarizer.topics_only:
         text = await _written(old, part, limit, summarizer)
         model = summarizer.name if text else None
-    if not text and old is not None and old.model is not None:
+    if not text and old is not None and old.model is not None and not _is_disowned(old, summarizer):
         # A model wrote the existing text: it stays, and the digest adds the rest.
         model, (text, apart) = old.model, _with_digest(old, part.digest, limit)
     if old is not None and old.model == WRITTEN:
@@ -143,6 +143,11 @@ async def summarise(
         model=model,
         digest={**json_of(digest), **apart},
     )
+
+
+def _is_disowned(old: ThreadSummary, summarizer: Summarizer | None) -> bool:
+    """Return whether a text is of a model that writes no summaries any more."""
+    return summarizer is not None and summarizer.topics_only and summarizer.name == old.model
 
 
 async def _written(old: ThreadSummary | None, part: SummaryPart, limit: int, summarizer: Summarizer) -> str:

@@ -323,7 +323,14 @@ class Runs:
         if run is None or role is None:
             return None
         models = self._models.models(run.model, role.agent.config, await self._keys.of(owner))
-        return summarizer_of(models.name, models.model, run.protocol)
+        if run.protocol == "auto" and models.name != DEMO:
+            await self._services.context_windows.protocol_of(models.model)
+        return self._summarizer_of(models, run)
+
+    def _summarizer_of(self, models: RunModels, run: Run) -> Summarizer | None:
+        auto = run.protocol == "auto"
+        protocol = self._services.context_windows.known_protocol_of(models.model) if auto else run.protocol
+        return summarizer_of(models.name, models.model, protocol or "auto")
 
     async def models_of(self, name: str, *, user_id: str) -> RunModels:
         """Return the models of a run that names one. Raises ModelUnavailable, StoreError."""
@@ -449,7 +456,7 @@ class Runs:
         added = sub_agents.tools(assignment.role.sub_agents, context.tools)
         context.tools = {**context.tools, **{tool.name: tool for tool in added}}
         # Here as well as at the end: a closed process may not have done it.
-        self._prune(context, started, assignment.models)
+        self._prune(context, started, self._summarizer_of(assignment.models, started.run))
         work = self._work(context, started, assignment, sub_agents)
         task = asyncio.get_running_loop().create_task(work, name=f"run {started.run.id}")
         task.add_done_callback(report)
@@ -483,19 +490,19 @@ class Runs:
             services.factors[models.name] = context.factor
             await assignment.sources.close()
             services.recaller.keep_up(Scope(thread.user_id, thread.id))
-            self._prune(context, started, models)
+            self._prune(context, started, self._summarizer_of(models, started.run))
             services.memories.keep_up(thread.user_id)
             # A client that saw the end may have started the thread's next run already.
             handle = self._running.get(thread.id)
             if handle is not None and handle.task is asyncio.current_task():
                 del self._running[thread.id]
 
-    def _prune(self, context: RunContext, started: StartedRun, models: RunModels) -> None:
+    def _prune(self, context: RunContext, started: StartedRun, summarizer: Summarizer | None) -> None:
         self._services.pruner.keep_up(
             Scope(started.thread.user_id, started.thread.id),
             count=started.behind(context.window.spots),
             view=context.past.segments if context.past else (),
             kept=started.cached.summary,
             stale=started.cached.stale,
-            summarizer=summarizer_of(models.name, models.model, context.protocol),
+            summarizer=summarizer,
         )
