@@ -212,9 +212,8 @@ class Source:
         return judged.text, self.bounded(judged.text if run is None else run)
 
     def prepare_mended(self, sql: str, schema: Schema) -> tuple[str, str, list[str]]:
-        """Prepare a statement of a model, with what is certainly wrong mended: qualifiers, and parts of dates in another
-        engine's form. Return what `prepare` returns, and a note for each mending. Blocking. Raises what `prepare`
-        raises."""
+        """Prepare a statement of a model, with what is certainly wrong mended: qualifiers, and other engines' parts of
+        dates. Return what `prepare` returns, and a note for each mending. Blocking. Raises what `prepare` raises."""
         judged = self.judge(sql, schema)
         if judged.explains:  # the places of its names are those of another text
             return *self.prepare(sql, schema), []
