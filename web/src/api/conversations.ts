@@ -11,12 +11,14 @@ export interface Asked {
   cursor?: string | null;
   q?: string;
   parent?: string;
-  archived?: "include" | "only";
+  archived?: "exclude" | "only";
+  pinned?: boolean;
+  tag?: string;
 }
 
 export const conversations = (asked: Asked, signal?: AbortSignal) =>
   get<ConversationList>(`/api/conversations${query({ limit: 50, ...asked })}`, signal);
-export const change = (id: string, fields: { label?: string; tags?: string[]; archived?: boolean }) =>
+export const change = (id: string, fields: { label?: string; tags?: string[]; archived?: boolean; pinned?: boolean }) =>
   request<ConversationView>("PATCH", at(id), { body: fields });
 /** Deletes it at once for all who look, and for ever `seconds` later, what was remembered from it then as chosen. */
 export const remove = (id: string, seconds: number, memories: "keep" | "delete") =>

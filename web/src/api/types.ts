@@ -42,9 +42,10 @@ export interface Attributes {
   metadata: JsonObject;
   expiresAt: string | null;
   archivedAt: string | null;
+  pinnedAt: string | null;
 }
 
-/** What a search found: the words around the place, without signs of Markdown, and the message that has them, which is null where it is the title. */
+/** What a search found: the words around the place, without signs of Markdown, and the message that has them, which is null where it is the title or a tag. */
 export interface Match {
   text: string;
   message: string | null;
@@ -72,6 +73,36 @@ export interface ConversationList {
   conversations: ConversationView[];
   next_cursor: string | null;
   damaged: string[];
+}
+
+export interface TagView {
+  tag: string;
+  conversations: number;
+}
+
+export interface TagList {
+  tags: TagView[];
+}
+
+/** An answer that was judged. `call` is the step of the model call that gave it, `sql` the last query that it rests on; null where there is none. */
+export interface FeedbackView {
+  thread_id: string;
+  message_id: string;
+  run_id: string | null;
+  call: number | null;
+  question: string;
+  answer: string;
+  sql: string | null;
+  source: string | null;
+  model: string | null;
+  opinion: "up" | "down";
+  text: string;
+  at: string;
+}
+
+export interface FeedbackList {
+  feedback: FeedbackView[];
+  next_cursor: string | null;
 }
 
 /** A run that has begun or goes on. `events` is the path of its stream. */

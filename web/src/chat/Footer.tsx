@@ -1,4 +1,4 @@
-import { useState } from "react";
+import { Suspense, lazy, useState } from "react";
 import { useT } from "../i18n";
 import { duration } from "../i18n/format";
 import { TracedCount } from "../results/Receipts";
@@ -9,6 +9,8 @@ import styles from "./Footer.module.css";
 import * as actions from "./actions";
 import { copyAnswer } from "./clipboard";
 import { useIsDemo } from "./model";
+
+const Feedback = lazy(async () => (await import("./feedback/load")).load());
 
 interface FooterProps {
   /** Null where it is only read. */
@@ -23,6 +25,7 @@ export function Footer({ conversation, turn, text, onEdit }: FooterProps) {
   const t = useT();
   const { run, question } = turn;
   const id = question?.id;
+  const answer = turn.said.at(-1);
   // A LangGraph application goes on by its own checkpoints.
   const branches = conversation !== null && run !== null && id !== undefined;
   return (
@@ -35,6 +38,11 @@ export function Footer({ conversation, turn, text, onEdit }: FooterProps) {
         <button type="button" className={styles["action"]} onClick={onEdit}>
           {t("chat.edit")}
         </button>
+      )}
+      {branches && text !== "" && answer && (
+        <Suspense>
+          <Feedback threadId={conversation.threadId} messageId={answer.id} />
+        </Suspense>
       )}
       <span className={styles["space"]} />
       {run && <About run={run} threadId={conversation?.threadId ?? null} />}

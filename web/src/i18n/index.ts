@@ -9,6 +9,7 @@ import type { boards } from "./en/boards";
 import type { catalog } from "./en/catalog";
 import type { chart } from "./en/chart";
 import type { connect } from "./en/connect";
+import type { feedback } from "./en/feedback";
 import type { files } from "./en/files";
 import type { settings } from "./en/settings";
 import type { share } from "./en/share";
@@ -20,6 +21,7 @@ export type MessageId =
   | keyof typeof catalog
   | keyof typeof chart
   | keyof typeof connect
+  | keyof typeof feedback
   | keyof typeof files
   | keyof typeof settings
   | keyof typeof share

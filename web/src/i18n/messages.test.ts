@@ -6,6 +6,7 @@ import { catalog as enCatalog } from "./en/catalog";
 import { chart as enChart } from "./en/chart";
 import { sql as enSql } from "./en/sql";
 import { connect as enConnect } from "./en/connect";
+import { feedback as enFeedback } from "./en/feedback";
 import { files as enFiles } from "./en/files";
 import { settings as enSettings } from "./en/settings";
 import { share as enShare } from "./en/share";
@@ -15,12 +16,13 @@ import { catalog as zhCatalog } from "./zh/catalog";
 import { chart as zhChart } from "./zh/chart";
 import { sql as zhSql } from "./zh/sql";
 import { connect as zhConnect } from "./zh/connect";
+import { feedback as zhFeedback } from "./zh/feedback";
 import { files as zhFiles } from "./zh/files";
 import { settings as zhSettings } from "./zh/settings";
 import { share as zhShare } from "./zh/share";
 
-const en = { ...enFirst, ...enCatalog, ...enSettings, ...enShare, ...enConnect, ...enChart, ...enFiles, ...enSql, ...enBoards };
-const zh = { ...zhFirst, ...zhCatalog, ...zhSettings, ...zhShare, ...zhConnect, ...zhChart, ...zhFiles, ...zhSql, ...zhBoards };
+const en = { ...enFirst, ...enCatalog, ...enSettings, ...enShare, ...enConnect, ...enChart, ...enFiles, ...enSql, ...enBoards, ...enFeedback };
+const zh = { ...zhFirst, ...zhCatalog, ...zhSettings, ...zhShare, ...zhConnect, ...zhChart, ...zhFiles, ...zhSql, ...zhBoards, ...zhFeedback };
 
 /** The names that a message is filled with. */
 function names(message: string): string[] {

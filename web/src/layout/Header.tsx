@@ -8,8 +8,7 @@ import { brief, number } from "../i18n/format";
 import { toggleInspector, useSelection } from "../inspector/selection";
 import { openApps, openShare } from "../palette/open";
 import { toConversation } from "../route";
-import { ArchiveItem, DeleteItem, ExportItems, NameItems, Rename, follow } from "../sidebar/Row";
-import { TagsDialog } from "../sidebar/TagsDialog";
+import { ArchiveItem, DeleteItem, ExportItems, NameItems, PinItem, Rename, Tags, follow } from "../sidebar/Row";
 import { useListed } from "../sidebar/list";
 import { useConversation } from "../stream/useConversation";
 import { IconButton, Menu, MenuItem, MenuSeparator } from "../ui";
@@ -44,7 +43,7 @@ function OpenConversation({ threadId }: { threadId: string }) {
   const { data } = useConversation(threadId);
   // The list has all but old and archived ones, and knows a change first.
   const known = listed ?? data;
-  const item = known && { id: threadId, label: known.label, tags: known.tags, archivedAt: known.archivedAt };
+  const item = known && { id: threadId, label: known.label, tags: known.tags, archivedAt: known.archivedAt, pinnedAt: known.pinnedAt };
   const done = () => setDoing(null);
   return (
     <>
@@ -56,7 +55,7 @@ function OpenConversation({ threadId }: { threadId: string }) {
         <Title threadId={threadId} />
       )}
       <Tools threadId={threadId} item={item} onDo={setDoing} />
-      {item && <TagsDialog item={item} open={doing === "tags"} onClose={done} />}
+      {item && <Tags item={item} open={doing === "tags"} onClose={done} />}
     </>
   );
 }
@@ -107,7 +106,7 @@ function Fact({ label, value, short = value }: { label: string; value: string; s
 
 interface ToolsProps {
   threadId: string;
-  item: Pick<ConversationView, "id" | "label" | "archivedAt"> | null;
+  item: Pick<ConversationView, "id" | "label" | "archivedAt" | "pinnedAt"> | null;
   onDo: (doing: Doing) => void;
 }
 
@@ -123,6 +122,7 @@ function Tools({ threadId, item, onDo }: ToolsProps) {
         {item && (
           <>
             <NameItems onRename={() => onDo("renames")} onTags={() => onDo("tags")} />
+            <PinItem item={item} />
             <ArchiveItem item={item} />
             <MenuSeparator />
           </>

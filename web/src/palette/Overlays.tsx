@@ -1,7 +1,6 @@
 import { Suspense, lazy } from "react";
 import { useT } from "../i18n";
 import { bringSettings } from "../settings/messages";
-import { DeleteDialog } from "../sidebar/DeleteDialog";
 import { useStore } from "../store";
 import { Dialog } from "../ui";
 import { closeOverlay, overlay } from "./open";
@@ -9,6 +8,7 @@ import { closeOverlay, overlay } from "./open";
 /** They name what the settings have. */
 const named = <Found,>(load: Promise<Found>) => Promise.all([load, bringSettings()]).then(([found]) => found);
 const Palette = lazy(() => named(import("./Palette")).then(({ Palette }) => ({ default: Palette })));
+const DeleteDialog = lazy(() => import("../sidebar/DeleteDialog").then(({ DeleteDialog }) => ({ default: DeleteDialog })));
 const Keys = lazy(() => named(import("./Keys")).then(({ Keys }) => ({ default: Keys })));
 /** The dialogs of a conversation, with their messages. */
 const dialogs = async () => {
@@ -46,7 +46,9 @@ export function Overlays() {
         <Suspense>{open?.name === "connect" && <Connect thread={open.thread} provider={open.provider} onClose={closeOverlay} />}</Suspense>
       </Dialog>
       <Dialog open={open?.name === "delete"} onClose={closeOverlay} title={t("list.delete.title")}>
-        {open?.name === "delete" && <DeleteDialog id={open.thread} label={open.label} memories={open.memories} onDone={closeOverlay} />}
+        <Suspense>
+          {open?.name === "delete" && <DeleteDialog id={open.thread} label={open.label} memories={open.memories} onDone={closeOverlay} />}
+        </Suspense>
       </Dialog>
     </>
   );

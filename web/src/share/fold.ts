@@ -50,6 +50,7 @@ const EMPTY = {
   metadata: {},
   expiresAt: null,
   archivedAt: null,
+  pinnedAt: null,
   agent: { id: "", name: null },
   parent: null,
   waitingBelow: [],

@@ -6,9 +6,9 @@ import styles from "./List.module.css";
 import { Row } from "./Row";
 import { remove } from "./actions";
 import { type Group, grouped } from "./days";
-import { type Asked, useChildren, useList } from "./list";
+import { type Asked, useChildren, useList, usePinned } from "./list";
 
-const NAMED = { today: "list.today", yesterday: "list.yesterday", week: "list.week", month: "list.month" } as const;
+const NAMED = { pinned: "list.pinned", today: "list.today", yesterday: "list.yesterday", week: "list.week", month: "list.month" } as const;
 
 function useGroupName() {
   const t = useT();
@@ -19,10 +19,11 @@ function useGroupName() {
   };
 }
 
-/** Conversations by day; what a search finds, by how well it fits. */
+/** Pinned conversations, the others by day; what a search finds, by how well it fits. */
 export function List({ asked, active }: { asked: Asked; active: string | null }) {
   const t = useT();
   const nameOf = useGroupName();
+  const pins = usePinned();
   const { data, error, isPending, hasNextPage, isFetchingNextPage, fetchNextPage, refetch } = useList(asked);
   if (isPending) return <div className={styles["list"]}>{!error && <Skeleton label={t("list.loading")} lines={6} />}</div>;
   if (error && !data) {
@@ -35,10 +36,13 @@ export function List({ asked, active }: { asked: Asked; active: string | null })
   }
   const items = data.pages.flatMap((page) => page.conversations);
   const damaged = data.pages.flatMap((page) => page.damaged);
-  const groups = asked.q ? [{ group: null, items }] : grouped(items);
+  const pinned = asked.archived ? [] : pins.filter(({ tags }) => !asked.tag || tags.includes(asked.tag));
+  const others = grouped(asked.archived ? items : items.filter(({ pinnedAt }) => pinnedAt === null));
+  const first = pinned.length ? [{ group: "pinned" as const, items: pinned }] : [];
+  const groups = asked.q ? [{ group: null, items }] : [...first, ...others];
   return (
     <div className={styles["list"]}>
-      {items.length + damaged.length === 0 && <p className={styles["note"]}>{t(emptyOf(asked))}</p>}
+      {items.length + damaged.length + pinned.length === 0 && <p className={styles["note"]}>{t(emptyOf(asked))}</p>}
       {groups.map(({ group, items }) => (
         <section key={group ?? "found"} aria-label={group === null ? t("list.found") : nameOf(group)}>
           {group !== null && <h2 className={styles["day"]}>{nameOf(group)}</h2>}
@@ -63,7 +67,7 @@ export function List({ asked, active }: { asked: Asked; active: string | null })
   );
 }
 
-const emptyOf = ({ q, archived }: Asked) => (q ? "list.nothingFound" : archived ? "list.noArchived" : "list.none");
+const emptyOf = ({ q, archived, tag }: Asked) => (q || tag ? "list.nothingFound" : archived ? "list.noArchived" : "list.none");
 
 /** Below the one that is shown stand the conversations that agents have begun for it. */
 function RowWithChildren({ item, active }: { item: Parameters<typeof Row>[0]["item"]; active: string | null }) {

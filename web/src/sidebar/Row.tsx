@@ -1,4 +1,4 @@
-import { type KeyboardEvent, type MouseEvent, useRef, useState } from "react";
+import { type KeyboardEvent, type MouseEvent, Suspense, lazy, useRef, useState } from "react";
 import { exportPath } from "../api/conversations";
 import type { ConversationView } from "../api/types";
 import { type MessageId, useT } from "../i18n";
@@ -6,10 +6,29 @@ import { whole } from "../i18n/format";
 import { agentName } from "../layout/Chips";
 import { openApps, openShare } from "../palette/open";
 import { navigate, toConversation } from "../route";
-import { IconButton, Menu, MenuItem, MenuLink, MenuSeparator, classes } from "../ui";
+import { Dialog, IconButton, Menu, MenuItem, MenuLink, MenuSeparator, classes } from "../ui";
 import styles from "./Row.module.css";
-import { TagsDialog } from "./TagsDialog";
-import { archive, askToRemove, change } from "./actions";
+import { archive, askToRemove, change, pin } from "./actions";
+
+const TagsForm = lazy(() => import("./TagsForm"));
+
+interface TagsProps {
+  item: { id: string; tags: readonly string[] };
+  open: boolean;
+  onClose: () => void;
+}
+
+/** The dialog with a conversation's tags. */
+export function Tags({ item, open, onClose }: TagsProps) {
+  const t = useT();
+  return (
+    <Dialog open={open} onClose={onClose} title={t("list.tags")}>
+      <Suspense>
+        <TagsForm item={item} onDone={onClose} />
+      </Suspense>
+    </Dialog>
+  );
+}
 
 /** What there is to know, or to do, about a conversation. */
 export function markOf(item: ConversationView): { id: MessageId; kind: "live" | "warn" } | null {
@@ -65,7 +84,7 @@ export function Row({ item, active }: { item: ConversationView; active: boolean 
         <Notes item={item} />
       </a>
       <RowMenu item={item} name={name} onRename={() => setDoing("renames")} onTags={() => setDoing("tags")} />
-      <TagsDialog item={item} open={doing === "tags"} onClose={() => setDoing(null)} />
+      <Tags item={item} open={doing === "tags"} onClose={() => setDoing(null)} />
     </li>
   );
 }
@@ -100,6 +119,7 @@ function RowMenu({ item, name, onRename, onTags }: RowMenuProps) {
   return (
     <Menu trigger={<IconButton icon="more" label={t("list.more", { label: name })} className={styles["more"]} />}>
       <NameItems onRename={onRename} onTags={onTags} />
+      <PinItem item={item} />
       <ArchiveItem item={item} />
       <MenuItem icon="share" onClick={() => openShare(item.id)}>
         {t("share.open")}
@@ -126,6 +146,16 @@ export function NameItems({ onRename, onTags }: { onRename: () => void; onTags: 
         {t("list.tags")}
       </MenuItem>
     </>
+  );
+}
+
+export function PinItem({ item }: { item: Pick<ConversationView, "id" | "pinnedAt"> }) {
+  const t = useT();
+  const isPinned = item.pinnedAt !== null;
+  return (
+    <MenuItem icon="pin" onClick={() => void pin(item.id, !isPinned)}>
+      {t(isPinned ? "list.unpin" : "list.pin")}
+    </MenuItem>
   );
 }
 

@@ -1,4 +1,4 @@
-import { useDeferredValue, useState } from "react";
+import { Suspense, lazy, useDeferredValue, useState } from "react";
 import { useInfo } from "../api/server";
 import { useT } from "../i18n";
 import { openPalette } from "../palette/open";
@@ -7,12 +7,18 @@ import { Icon, IconButton, classes } from "../ui";
 import { List } from "./List";
 import { follow } from "./Row";
 import styles from "./Sidebar.module.css";
+import { useList } from "./list";
+
+const TagBar = lazy(() => import("./TagBar"));
 
 /** New, search, the list of conversations, and the way to the settings. `active` is the conversation that is shown. */
 export function Sidebar({ active }: { active: string | null }) {
   const t = useT();
   const [text, setText] = useState("");
   const [archived, setArchived] = useState(false);
+  const [tag, setTag] = useState("");
+  const { data } = useList({ q: "", archived: false });
+  const hasTags = tag !== "" || data?.pages.some((page) => page.conversations.some(({ tags }) => tags.length > 0));
   const q = useDeferredValue(text.trim());
   const { data: info } = useInfo();
   return (
@@ -39,13 +45,18 @@ export function Sidebar({ active }: { active: string | null }) {
         value={text}
         onChange={(event) => setText(event.target.value)}
       />
+      {hasTags && !archived && (
+        <Suspense>
+          <TagBar chosen={tag} onChoose={setTag} />
+        </Suspense>
+      )}
       {archived && (
         <div className={styles["archive"]}>
           <IconButton icon="left" label={t("list.back")} onClick={() => setArchived(false)} />
           <h2 className={styles["title"]}>{t("list.archive.shown")}</h2>
         </div>
       )}
-      <List asked={{ q, archived }} active={active} />
+      <List asked={{ q, archived, ...(tag && !archived ? { tag } : {}) }} active={active} />
       <div className={styles["foot"]}>
         <button type="button" className={styles["link"]} aria-pressed={archived} onClick={() => setArchived(!archived)}>
           <Icon name="archive" size={16} />

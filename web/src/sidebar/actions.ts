@@ -9,7 +9,7 @@ import { openDelete } from "../palette/open";
 import { currentRoute, navigate, toConversation, toNew } from "../route";
 import { conversation } from "../stream/opened";
 import { say } from "../ui";
-import { refreshList, removed, replaced } from "./list";
+import { refreshList, refreshTags, removed, replaced } from "./list";
 
 /** How long a deletion can be undone, and how long that is offered. */
 const UNDO_SECONDS = 30;
@@ -30,9 +30,10 @@ async function tried<T>(work: Promise<T>): Promise<T> {
 }
 
 /** Whether the change was made. */
-export async function change(id: string, fields: { label?: string; tags?: string[] }): Promise<boolean> {
+export async function change(id: string, fields: { label?: string; tags?: string[]; pinned?: boolean }): Promise<boolean> {
   try {
     replaced(await api.change(id, fields));
+    if (fields.tags) void refreshTags();
     // The stream tells nothing of one that the list does not have.
     if (isShown(id)) void conversation(id).refresh();
     return true;
@@ -86,6 +87,11 @@ export async function remove({ id, label }: { id: string; label: string }, memor
     about: id,
     action: { label: t("list.undo"), do: undo },
   });
+}
+
+/** Has the list show a conversation first, or no longer. */
+export async function pin(id: string, pinned: boolean) {
+  if (await change(id, { pinned })) await refreshList();
 }
 
 /** Puts a conversation away, or takes it back. */

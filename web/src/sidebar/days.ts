@@ -1,6 +1,6 @@
 // The list by day: today, yesterday, the last seven and thirty days, then months.
 
-export type Group = "today" | "yesterday" | "week" | "month" | `${number}-${number}`;
+export type Group = "pinned" | "today" | "yesterday" | "week" | "month" | `${number}-${number}`;
 
 const DAY_MS = 86_400_000;
 

@@ -10,12 +10,15 @@ import { live } from "../stream/live";
 export interface Asked {
   q: string;
   archived: boolean;
+  tag?: string;
+  pinned?: boolean;
 }
 
 type Pages = InfiniteData<ConversationList, string | null>;
 
 const KEY = "conversations";
 const ALL = [KEY, { q: "", archived: false }];
+const PINNED: Asked = { q: "", archived: false, pinned: true };
 /** A list that came so short a time ago needs only what the stream's list has besides. */
 const FRESH_MS = 3000;
 
@@ -24,17 +27,24 @@ export const useList = (asked: Asked) =>
   useInfiniteQuery({
     queryKey: [KEY, asked],
     queryFn: ({ pageParam, signal }) =>
-      conversations({ cursor: pageParam, q: asked.q, ...(asked.archived ? { archived: "only" as const } : {}) }, signal),
+      conversations({ ...asked, cursor: pageParam, archived: asked.archived ? "only" : "exclude" }, signal),
     initialPageParam: null as string | null,
     getNextPageParam: (page) => page.next_cursor,
     placeholderData: (previous) => previous,
   });
+
+/** The pinned ones, also those that the list has further below. */
+export function usePinned(): readonly ConversationView[] {
+  const { data } = useList(PINNED);
+  return data?.pages.flatMap((page) => page.conversations).filter((each) => each.pinnedAt !== null && each.archivedAt === null) ?? [];
+}
 
 /** The conversations that agents have begun for one. */
 export const useChildren = (parent: string, enabled: boolean) =>
   useQuery({ queryKey: [KEY, "below", parent], queryFn: ({ signal }) => conversations({ parent }, signal), enabled });
 
 export const refreshList = () => queryClient.invalidateQueries({ queryKey: [KEY] });
+export const refreshTags = () => queryClient.invalidateQueries({ queryKey: ["tags"] });
 
 /** A change of one conversation, wherever it is listed. */
 export function replaced(item: ConversationView) {
@@ -61,6 +71,10 @@ function withPages(data: Pages, change: (item: ConversationView) => Conversation
 
 /** One that is new, or has changed: the newest stands first. */
 function heard(item: ConversationView) {
+  const pins = queryClient.getQueryData<Pages>([KEY, PINNED])?.pages.flatMap((page) => page.conversations);
+  const known = pins?.find(({ id }) => id === item.id)?.pinnedAt ?? null;
+  // Another tab has pinned it, or no longer.
+  if (pins && known !== item.pinnedAt) void queryClient.invalidateQueries({ queryKey: [KEY, PINNED] });
   replaced(item);
   if (item.parentId !== null) return void queryClient.invalidateQueries({ queryKey: [KEY, "below", item.parentId] });
   queryClient.setQueryData<Pages>(ALL, (data) => {

@@ -25,6 +25,7 @@ export function conversationOf(body: History): ConversationData {
     before: body.before,
     tags: body.tags,
     archivedAt: body.archivedAt,
+    pinnedAt: body.pinnedAt,
     aside: body.at?.chosen === false,
   };
 }

@@ -26,6 +26,7 @@ const data = (ids: string[], before: string | null): ConversationData => ({
   queue: [],
   tags: [],
   archivedAt: null,
+  pinnedAt: null,
   aside: false,
   before,
 });

@@ -200,6 +200,7 @@ export interface ConversationData {
   before: string | null;
   tags: readonly string[];
   archivedAt: string | null;
+  pinnedAt: string | null;
   /** Another branch than the one that the conversation follows. */
   aside: boolean;
 }

@@ -1,17 +1,16 @@
 import { type FormEvent, useState } from "react";
 import { useT } from "../i18n";
-import { Button, Dialog, Icon } from "../ui";
-import styles from "./TagsDialog.module.css";
+import { Button, Icon } from "../ui";
+import styles from "./TagsForm.module.css";
 import { change } from "./actions";
 
-interface TagsDialogProps {
+interface TagsFormProps {
   item: { id: string; tags: readonly string[] };
-  open: boolean;
-  onClose: () => void;
+  onDone: () => void;
 }
 
 /** A conversation's tags: each change is kept at once. */
-export function TagsDialog({ item, open, onClose }: TagsDialogProps) {
+export default function TagsForm({ item, onDone }: TagsFormProps) {
   const t = useT();
   const [text, setText] = useState("");
   const add = (event: FormEvent) => {
@@ -21,7 +20,7 @@ export function TagsDialog({ item, open, onClose }: TagsDialogProps) {
     if (tag && !item.tags.includes(tag)) void change(item.id, { tags: [...item.tags, tag] });
   };
   return (
-    <Dialog open={open} onClose={onClose} title={t("list.tags")}>
+    <>
       <div className={styles["tags"]}>
         {item.tags.map((tag) => (
           <button
@@ -46,10 +45,10 @@ export function TagsDialog({ item, open, onClose }: TagsDialogProps) {
           onChange={(event) => setText(event.target.value)}
         />
         <Button type="submit">{t("list.addTag")}</Button>
-        <Button kind="primary" onClick={onClose}>
+        <Button kind="primary" onClick={onDone}>
           {t("list.done")}
         </Button>
       </form>
-    </Dialog>
+    </>
   );
 }
