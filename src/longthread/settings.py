@@ -231,6 +231,7 @@ class Settings(BaseModel):
         200, "MEMORY_MAX_MESSAGES_PER_THREAD", allowed="a whole number from 1 to 100000", ge=1, le=100_000
     )
     memory_enable_summary: bool = _setting(True, "MEMORY_ENABLE_SUMMARY", allowed="true or false")
+    titles: bool = _setting(True, "LONGTHREAD_TITLES", allowed="true or false")
     memory_summary_threshold: int = _setting(
         30, "MEMORY_SUMMARY_THRESHOLD", allowed="a whole number of messages from 1 to 100000", ge=1, le=100_000
     )

@@ -16,9 +16,11 @@ from longthread.cli.app import app
 
 COMMANDS = (
     "demo serve gateway mcp ask chat resume approve reject stop state view recall forget doctor import export apply "
-    "threads memories agents skills tools sources upstreams routes db eval"
+    "threads memories feedback agents skills tools sources upstreams routes db eval"
 )
-OF_THREADS = "export import result chart runs tag metadata expire list search show rename archive unarchive delete"
+OF_THREADS = (
+    "export import result chart runs tag metadata expire list search show rename archive unarchive pin unpin delete"
+)
 OF_THE_CATALOG = "list show apply delete"
 
 

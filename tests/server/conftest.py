@@ -109,6 +109,7 @@ def serve(tmp_path: Path, store_address: str) -> Iterator[Serve]:
 
     def start(script: Any, port: int = 0, **settings: Any) -> Running:
         given = {"data_dir": tmp_path / "data", "database": store_address, "source": "demo", "host": "127.0.0.1"}
+        given |= {"titles": False}  # a script has no reply for what is asked behind a turn
         given |= settings
         loaded = Settings.load(env_file=None, **given)
         model = GatedModel(script or ["never asked"], loop=not callable(script))

@@ -40,6 +40,7 @@ _COMMANDS = {
     "apply": "catalog:apply",
     "threads": "threads:threads",
     "memories": "memories:memories",
+    "feedback": "feedback:feedback",
     "agents": "catalog:agents",
     "skills": "skills:skills",
     "tools": "tool_trial:tools",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from longthread.llm.chat import ChatModel, reply_of
+from longthread.llm.chat import CallOptions, ChatModel, reply_of
 from longthread.llm.models import DEMO
 from longthread.llm.overflow import asked_in_room
 from longthread.memory.summary.summaries import Summarizer
@@ -11,16 +11,22 @@ from longthread.model.run import Protocol
 
 
 class ModelSummarizer:
-    def __init__(self, name: str, model: ChatModel, *, topics_only: bool = False) -> None:
+    """Writes with a chat model. A reply has at most `max_tokens` if given, else the model's own limit."""
+
+    def __init__(
+        self, name: str, model: ChatModel, *, topics_only: bool = False, max_tokens: int | None = None
+    ) -> None:
         self.name = name
         self.topics_only = topics_only
         self._model = model
+        self._options = CallOptions(max_tokens=max_tokens)
 
     async def write(self, instructions: str, text: str) -> str:
         """Return the model's reply to the text, cut if it is too long for it. Raises whatever the provider raises."""
 
         async def ask(shown: str) -> str:
-            return (await reply_of(self._model, [Message("system", instructions), Message("user", shown)])).text
+            messages = [Message("system", instructions), Message("user", shown)]
+            return (await reply_of(self._model, messages, options=self._options)).text
 
         return await asked_in_room(ask, text)
 

@@ -16,6 +16,11 @@ Archived = Literal["exclude", "include", "only"]
 ARCHIVED: tuple[Archived, ...] = get_args(Archived)
 
 
+RESERVED = "longthread."
+"""How keys of metadata begin that are Longthread's own. People neither see nor set them as metadata."""
+PINNED, TITLED = f"{RESERVED}pinned_at", f"{RESERVED}titled"
+
+
 SessionStatus = Literal["active", "paused", "completed", "failed"]
 """Document 002's status of a thread."""
 
@@ -25,7 +30,8 @@ class Thread:
     """A thread's metadata. `tip` is the seq of the active branch's last entry, or 0; `first_seq` the first that
     retention has left. `agent_id` is None for the analyst. `parent_id` is the thread that delegated this one. `tags`
     and `metadata` are people's; retention deletes the thread after `expires_at`; lists leave
-    it out since `archived_at`."""
+    it out since `archived_at`, and show it first since `pinned_at`. `titled` is the title that Longthread gave it last,
+    after the first question: a title that is another one is a person's, or the question's first words."""
 
     id: str
     user_id: str
@@ -43,6 +49,8 @@ class Thread:
     metadata: Mapping[str, Any] = field(default_factory=dict)
     expires_at: datetime | None = None
     archived_at: datetime | None = None
+    pinned_at: datetime | None = None
+    titled: str | None = None
 
 
 def title_of(question: str) -> str:

@@ -30,6 +30,7 @@ from longthread.runs.services.runs import Runs
 from longthread.runs.services.shared import RunServices
 from longthread.runs.services.sources import Sources
 from longthread.runs.services.threads import Threads
+from longthread.runs.services.titles import Titles
 from longthread.runs.streams.hub import Hub
 from longthread.runs.streams.teller import Teller
 from longthread.runs.workers.claims import Claims
@@ -62,6 +63,7 @@ class Analyst:
         keys: the providers and servers that users have connected, with their keys.
         windows: the context windows of models.
         claims: a server's claims of runs that nobody executes, and of jobs; `claims.start()` begins.
+        titles: gives conversations short titles; `titles.start()` begins, which a server does.
         pruner: writes summaries in the background.
         ask: the same as `runs.ask`.
     """
@@ -92,7 +94,8 @@ class Analyst:
         self.sources = Sources(store, settings)
         self.threads = Threads(services, self.sources)
         self.keys, self.windows = ProviderKeys(store, settings), windows
-        self.runs = Runs(services, self.threads, self.sources, models, self.keys)
+        self.titles = Titles(store, self.hub)
+        self.runs = Runs(services, self.threads, self.sources, models, self.keys, self.titles)
         self.deletions = ThreadDeletions(services, self.threads, self.runs)
         self.queue = Queue(services)
         self.results = Results(store, self.sources)
@@ -154,6 +157,7 @@ class Analyst:
         await self.claims.close()
         await self.deletions.close()
         await self.runs.stop_all()
+        await self.titles.close()
         await self.pruner.close()
         await self.recaller.close()
         await self.memories.close()
@@ -166,6 +170,7 @@ class Analyst:
 
     async def settle(self) -> None:
         """Wait for the background work, but not for summaries (`pruner.settle`)."""
+        await self.titles.settle()
         await self.recaller.settle()
         await self.memories.settle()
         await self.threads.settle()

@@ -29,6 +29,7 @@ from longthread.runs.close_calls import closing_of
 from longthread.runs.delegation_scope import DelegatingCall
 from longthread.runs.interrupted import interrupted_of
 from longthread.runs.process import may_be_alive
+from longthread.runs.services.titles import follow_question
 from longthread.runs.views import past_of
 from longthread.runs.workers.worker import Hold, RunWorker
 from longthread.store import approvals, branches, log, runs
@@ -142,6 +143,8 @@ async def begin_on(tx: Transaction, thread: Thread, ask: RunRequest, cache: Wind
         await log.set_source(tx, thread.id, ask.source)
     left = thread.tip
     thread, again = await _placed(tx, thread, ask.place)
+    if isinstance(ask.place, Fork) and again is None and thread.tip == 0:
+        thread = await follow_question(tx, thread, ask.place.entry_id, ask.question)
     before = await runs.last_run(tx, thread.id)
     if before is not None and before.id == ask.rolls_back:
         thread = await _rolled_back(tx, thread, before, cache)

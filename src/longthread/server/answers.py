@@ -9,6 +9,7 @@ from typing_extensions import TypedDict
 
 from longthread.model.approval import Outcome
 from longthread.model.entry import Role
+from longthread.model.feedback import Opinion
 from longthread.model.manifest import How, Why
 from longthread.model.run import Protocol, ShownStatus, StepStatus
 from longthread.model.thread import SessionStatus
@@ -51,11 +52,12 @@ class Attributes(TypedDict):
     metadata: JsonObject
     expiresAt: Timestamp | None
     archivedAt: Timestamp | None
+    pinnedAt: Timestamp | None
 
 
 class Match(TypedDict):
     """What a search found: the words around the place, without signs of Markdown, and the message that has them, which
-    is null where it is the title."""
+    is null where it is the title or a tag."""
 
     text: str
     message: str | None
@@ -87,6 +89,40 @@ class ConversationList(TypedDict):
     conversations: list[ConversationView]
     next_cursor: str | None
     damaged: list[str]
+
+
+class TagView(TypedDict):
+    """A tag, and how many conversations have it."""
+
+    tag: str
+    conversations: int
+
+
+class TagList(TypedDict):
+    tags: list[TagView]
+
+
+class FeedbackView(TypedDict):
+    """An answer that was judged. `call` is the step of the model call that gave it, `sql` the last query that it rests
+    on; null where there is none."""
+
+    thread_id: str
+    message_id: str
+    run_id: str | None
+    call: int | None
+    question: str
+    answer: str
+    sql: str | None
+    source: str | None
+    model: str | None
+    opinion: Opinion
+    text: str
+    at: Timestamp
+
+
+class FeedbackList(TypedDict):
+    feedback: list[FeedbackView]
+    next_cursor: str | None
 
 
 class DeletionView(TypedDict):

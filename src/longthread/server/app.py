@@ -30,6 +30,7 @@ from longthread.server.routes import (
     conversations,
     events,
     export,
+    feedback,
     health,
     memories,
     messages,
@@ -65,6 +66,8 @@ def create_app(settings: Settings, *, models: ModelFactory = resolve_model, anal
             app.state.served = served = Served(opened, door)
             if not settings.read_only:
                 opened.claims.start()
+                if settings.titles:
+                    opened.titles.start()
             background = [asyncio.create_task(each) for each in (served.warm_up(), rebuild_in_background(opened.store))]
             try:
                 yield
@@ -97,6 +100,7 @@ def create_app(settings: Settings, *, models: ModelFactory = resolve_model, anal
         calls,
         results,
         export,
+        feedback,
         usage,
         model_routes,
         memories,

@@ -43,14 +43,17 @@ async def thread_page(
     *,
     below: bool = False,
     archived: Archived = "exclude",
+    pinned: bool = False,
+    tag: str = "",
 ) -> tuple[list[Thread], str | None]:
     """A user's conversations, the latest active first, and the cursor of the next page. Raises CursorUnknown.
 
     `damaged` gets the ids of those that cannot be read and are skipped, each with why.
     """
     at, thread_id = decode_cursor(cursor, str, str) if cursor else log.LATEST
+    among: dict[str, Any] = {"below": below, "archived": archived, "pinned": pinned, "tag": tag}
     threads = await log.list_threads(
-        tx, user_id=user, limit=limit + 1, before=(at, thread_id), below=below, archived=archived, unreadable=damaged
+        tx, user_id=user, limit=limit + 1, before=(at, thread_id), **among, unreadable=damaged
     )
     if len(threads) <= limit:
         return threads, None

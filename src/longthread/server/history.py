@@ -117,12 +117,13 @@ async def message_json(tx: Transaction, thread: Thread, entry: Entry) -> Message
 
 
 def attributes_json(thread: Thread) -> Attributes:
-    """A thread's tags, metadata, expiry and archive."""
+    """A thread's tags, metadata, expiry, archive and pin."""
     return {
         "tags": list(thread.tags),
         "metadata": dict(thread.metadata),
         "expiresAt": thread.expires_at.isoformat() if thread.expires_at else None,
         "archivedAt": thread.archived_at.isoformat() if thread.archived_at else None,
+        "pinnedAt": thread.pinned_at.isoformat() if thread.pinned_at else None,
     }
 
 

@@ -1,5 +1,5 @@
-"""Tags, metadata, expiry, archive and status of threads (documents 000, 002, 003). Changing them is no activity, and
-changes no entry."""
+"""Tags, metadata, pin, expiry, archive and status of threads (documents 000, 002, 003), and people's opinions of
+answers. Changing them is no activity, and changes no entry."""
 
 from __future__ import annotations
 
@@ -9,7 +9,9 @@ from datetime import UTC, datetime
 from typing import Any
 
 from longthread.errors import InvalidInput
-from longthread.model.thread import SessionStatus, Thread
+from longthread.model.entry import Entry
+from longthread.model.feedback import FEEDBACK, FEEDBACK_LENGTH, Feedback
+from longthread.model.thread import PINNED, RESERVED, TITLED, SessionStatus, Thread
 from longthread.store import log
 from longthread.store.decoding import Decoding
 from longthread.store.driver import Transaction
@@ -43,9 +45,26 @@ async def change_tags(
 
 async def set_metadata(tx: Transaction, thread_id: str, changes: Mapping[str, Any], *, user_id: str) -> Thread:
     """Merge keys into a thread's metadata; None removes a key. Raises `ThreadNotFound`, or `InvalidInput` if the
-    metadata is not JSON, or too long."""
+    metadata is not JSON, or too long, or a key is Longthread's own."""
     thread = await _owned(tx, thread_id, user_id)
-    return await _set(tx, thread_id, user_id, "update_metadata", metadata=_changed(thread.metadata, changes))
+    _expect_free(changes)
+    return await _set(tx, thread_id, user_id, "update_metadata", metadata=_changed(_noted(thread), changes))
+
+
+async def set_pinned(tx: Transaction, thread_id: str, pinned: bool, *, user_id: str) -> Thread:
+    """Have the lists show a user's thread first, or no longer; nothing if it is so. Raises `ThreadNotFound`."""
+    thread = await _owned(tx, thread_id, user_id)
+    if pinned == (thread.pinned_at is not None):
+        return thread
+    changes = {PINNED: log.now() if pinned else None}
+    return await _set(tx, thread_id, user_id, "update_metadata", metadata=_changed(_noted(thread), changes))
+
+
+async def replace_own_title(tx: Transaction, thread: Thread, title: str) -> Thread:
+    """Give a thread another title in the place of one that is no person's. The caller has locked the thread, and knows
+    whose its title is."""
+    changed = {"title": title, "metadata": _changed(_noted(thread), {TITLED: title})}
+    return await _set(tx, thread.id, thread.user_id, "update_own_title", **changed)
 
 
 async def set_message_metadata(
@@ -53,16 +72,40 @@ async def set_message_metadata(
 ) -> Mapping[str, Any]:
     """Merge keys into a message's metadata and return it. Raises as `set_metadata` does, and `EntryNotFound`."""
     await _owned(tx, thread_id, user_id)
+    _expect_free(changes)
+    return _of_people(await _note(tx, await log.find_entry(tx, thread_id, entry_id), changes))
+
+
+async def set_feedback(
+    tx: Transaction, thread_id: str, entry_id: str, feedback: Feedback | None, *, user_id: str
+) -> None:
+    """Store what a person thinks of an answer, in the place of what they thought before; None takes it back. Raises
+    `ThreadNotFound`, `EntryNotFound`, or `InvalidInput` if the message is no answer, or the text too long."""
+    await _owned(tx, thread_id, user_id)
     entry = await log.find_entry(tx, thread_id, entry_id)
-    there = await message_metadata(tx, thread_id, first=entry.seq, last=entry.seq)
+    if entry.role != "assistant" or entry.tool_calls:
+        raise InvalidInput(reason=f"The message {entry_id} is no answer. Give the id of one.")
+    if feedback is not None and len(feedback.text) > FEEDBACK_LENGTH:
+        reason = f"What is said of an answer has at most {FEEDBACK_LENGTH:,} characters; this has"
+        raise InvalidInput(reason=f"{reason} {len(feedback.text):,}. Shorten it.")
+    await _note(tx, entry, {FEEDBACK: feedback.to_json() if feedback is not None else None})
+
+
+async def message_metadata(tx: Transaction, thread_id: str, *, first: int, last: int) -> dict[int, Mapping[str, Any]]:
+    """Return people's metadata of entries `first` to `last`, by seq. The caller checks access."""
+    noted = await _noted_of_entries(tx, thread_id, first=first, last=last)
+    return {seq: people for seq, each in noted.items() if (people := _of_people(each))}
+
+
+async def _note(tx: Transaction, entry: Entry, changes: Mapping[str, Any]) -> Mapping[str, Any]:
+    there = await _noted_of_entries(tx, entry.thread_id, first=entry.seq, last=entry.seq)
     data = _changed(there.get(entry.seq, {}), changes)
-    await tx.run("save_message_metadata", thread_id=thread_id, seq=entry.seq, data=data)
+    await tx.run("save_message_metadata", thread_id=entry.thread_id, seq=entry.seq, data=data)
     changed: Mapping[str, Any] = json.loads(data)
     return changed
 
 
-async def message_metadata(tx: Transaction, thread_id: str, *, first: int, last: int) -> dict[int, Mapping[str, Any]]:
-    """Return the metadata of entries `first` to `last`, by seq. The caller checks access."""
+async def _noted_of_entries(tx: Transaction, thread_id: str, *, first: int, last: int) -> dict[int, Mapping[str, Any]]:
     rows = await tx.fetch("select_message_metadata", thread_id=thread_id, first=first, last=last)
     found: dict[int, Mapping[str, Any]] = {}
     for row in rows:
@@ -111,6 +154,26 @@ async def _owned(tx: Transaction, thread_id: str, user_id: str) -> Thread:
 async def _set(tx: Transaction, thread_id: str, user_id: str, query: str, **values: Any) -> Thread:
     await tx.run(query, id=thread_id, user_id=user_id, **values)
     return await log.find_thread(tx, thread_id, user_id=user_id)
+
+
+def _noted(thread: Thread) -> dict[str, Any]:
+    """All of a thread's metadata, as it is stored."""
+    pinned = thread.pinned_at.isoformat(timespec="microseconds") if thread.pinned_at else None
+    return {**thread.metadata, PINNED: pinned, TITLED: thread.titled}
+
+
+def _of_people(noted: Mapping[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in noted.items() if not key.startswith(RESERVED)}
+
+
+def _expect_free(changes: Mapping[str, Any]) -> None:
+    taken = [key for key in changes if str(key).startswith(RESERVED)]
+    if taken:
+        names = ", ".join(taken)[:200]
+        raise InvalidInput(
+            reason=f"Keys of metadata that begin with {RESERVED!r} are Longthread's own; here {names}. Choose another "
+            "name. A pin and an opinion of an answer have requests of their own."
+        )
 
 
 def _tag(tag: str) -> str:

@@ -1,18 +1,22 @@
-"""Lists of threads: their statuses, and those with a title."""
+"""Lists of threads: their statuses, those with a title or a text, their tags, and the answers that people judged."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
+from contextlib import suppress
 from datetime import datetime
 from typing import NamedTuple
 
-from longthread.model.entry import Role
+from longthread.model.entry import Entry, Role
+from longthread.model.feedback import FEEDBACK, Feedback
 from longthread.model.run import RunStatus, ShownStatus
 from longthread.model.thread import ARCHIVED, Archived, Thread
+from longthread.store import log
 from longthread.store.driver import Row, Transaction
 from longthread.store.encoding import dump, like_pattern
 from longthread.store.leases import IsAlive, is_held
-from longthread.store.log_rows import threads_of
+from longthread.store.log_rows import entry_of, threads_of
 
 
 async def latest_runs(
@@ -62,14 +66,35 @@ async def search_threads(
     user_id: str,
     limit: int = 20,
     archived: Archived = "exclude",
+    tag: str = "",
     unreadable: dict[str, str] | None = None,
 ) -> list[tuple[Thread, FoundText]]:
-    """Return a user's threads with `text` in a title, question or answer, each with the newest match. `archived`,
-    `unreadable`: see `log.list_threads`; damaged threads count towards `limit`."""
-    among = {"user_id": user_id, "archived": ARCHIVED.index(archived)}
+    """Return a user's threads with `text` in a title, tag, question or answer, each with the newest match. `archived`,
+    `tag`, `unreadable`: see `log.list_threads`; damaged threads count towards `limit`."""
+    among = {"user_id": user_id, "archived": ARCHIVED.index(archived), "tag": tag}
     rows = await tx.fetch("search_threads", **among, pattern=like_pattern(text), limit=limit)
     hits = {row["id"]: FoundText(row["hit"] or row["title"] or "", row["hit_id"], row["hit_role"]) for row in rows}
     return [(thread, hits[thread.id]) for thread in threads_of(rows, unreadable)]
+
+
+async def tags(tx: Transaction, *, user_id: str, limit: int = 200) -> list[tuple[str, int]]:
+    """Return the tags of a user's threads, those of most threads first, with how many have each. Archived threads, and
+    those between agents, do not count."""
+    rows = await tx.fetch("select_tags", user_id=user_id, limit=limit)
+    return [(row["tag"], int(row["threads"])) for row in rows]
+
+
+async def judged_answers(
+    tx: Transaction, *, user_id: str, limit: int, before: tuple[str, str] = log.LATEST, thread_id: str = ""
+) -> list[tuple[Entry, Feedback]]:
+    """Return the answers of which a user has an opinion, the latest first, after `before`, the time and id of the last
+    one seen; `thread_id`: only those of one thread. What another program wrote in an opinion's place is left out."""
+    values = {"thread_id": thread_id, "before": before[0], "before_id": before[1], "noted": f'%"{FEEDBACK}"%'}
+    found: list[tuple[Entry, Feedback]] = []
+    for row in await tx.fetch("select_feedback", user_id=user_id, **values, limit=limit):
+        with suppress(KeyError, TypeError, ValueError):
+            found.append((entry_of(row), Feedback.from_json(json.loads(row["noted"])[FEEDBACK])))
+    return found
 
 
 async def titled(tx: Transaction, text: str, *, user_id: str, limit: int = 20) -> list[Thread]:

@@ -6,11 +6,12 @@ import json
 from collections.abc import Collection, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 from longthread.errors import EntryNotFound, ThreadConflict, ThreadNotFound, ThreadTaken
 from longthread.model.entry import Draft, Entry
 from longthread.model.payload import SENT_ID
-from longthread.model.thread import ARCHIVED, Archived, Thread
+from longthread.model.thread import ARCHIVED, PINNED, Archived, Thread
 from longthread.store.decoding import damaged
 from longthread.store.driver import Row, Transaction, one
 from longthread.store.encoding import dump
@@ -102,6 +103,8 @@ async def list_threads(
     before: tuple[str, str] = LATEST,
     below: bool = False,
     archived: Archived = "exclude",
+    pinned: bool = False,
+    tag: str = "",
     unreadable: dict[str, str] | None = None,
 ) -> list[Thread]:
     """Return a user's threads, the latest active first, after `before`, the (updated_at, id) of the last one seen.
@@ -109,6 +112,8 @@ async def list_threads(
     Args:
         below: also threads below others: questions between agents.
         archived: whether archived ones are listed.
+        pinned: only those that are.
+        tag: only those that have it; empty: all.
         unreadable: receives the ids and reasons of damaged threads, which others replace in the list.
 
     Raises:
@@ -117,8 +122,9 @@ async def list_threads(
     found: list[Thread] = []
     while True:
         after, asked = {"before": before[0], "before_id": before[1]}, limit - len(found)
-        also = {"below": int(below), "archived": ARCHIVED.index(archived)}
-        rows = await tx.fetch("select_threads", user_id=user_id, **after, **also, limit=asked)
+        also = {"below": int(below), "archived": ARCHIVED.index(archived), "tag": tag}
+        noted = f'%"{PINNED}"%' if pinned else "%"
+        rows = await tx.fetch("select_threads", user_id=user_id, **after, **also, noted=noted, limit=asked)
         found += threads_of(rows, unreadable)
         if len(rows) < asked or len(found) == limit:
             return found
@@ -127,7 +133,8 @@ async def list_threads(
 
 async def last_thread(tx: Transaction, *, user_id: str) -> str | None:
     """Return the id of a user's latest active thread, even if its row is damaged."""
-    row = await one(tx, "select_threads", user_id=user_id, before=_LAST, before_id=_LAST, below=0, archived=1, limit=1)
+    among: dict[str, Any] = {"below": 0, "archived": 1, "tag": "", "noted": "%"}
+    row = await one(tx, "select_threads", user_id=user_id, before=_LAST, before_id=_LAST, **among, limit=1)
     return str(row["id"]) if row else None
 
 

@@ -13,7 +13,7 @@ from typing import Any
 
 from longthread.errors import RowDamaged
 from longthread.model.entry import Draft, Entry, ToolCall
-from longthread.model.thread import Thread
+from longthread.model.thread import PINNED, RESERVED, TITLED, Thread
 from longthread.store.decoding import UNREADABLE, Decoding, decoder
 from longthread.store.driver import Row
 from longthread.store.encoding import dump
@@ -47,6 +47,7 @@ def entry_row(thread_id: str, draft: Draft, *, parent_seq: int, seq: int, at: st
 
 @decoder
 def thread_of(row: Row) -> Thread:
+    noted = dict(json.loads(row["metadata"]))
     return Thread(
         id=row["id"],
         user_id=row["user_id"],
@@ -61,10 +62,20 @@ def thread_of(row: Row) -> Thread:
         tags=tuple(json.loads(row["tags"])),
         agent_id=row["agent_id"],
         parent_id=row.get("parent_thread_id"),
-        metadata=dict(json.loads(row["metadata"])),
+        metadata={key: value for key, value in noted.items() if not key.startswith(RESERVED)},
         expires_at=moment_of(row["expires_at"]) if row["expires_at"] else None,
         archived_at=moment_of(row["archived_at"]) if row["archived_at"] else None,
+        pinned_at=_pinned_at(noted),
+        titled=str(noted[TITLED]) if noted.get(TITLED) else None,
     )
+
+
+def _pinned_at(noted: Mapping[str, Any]) -> datetime | None:
+    """Return since when a thread is pinned. Another program may have written something else there: it is not, then."""
+    try:
+        return moment_of(noted[PINNED])
+    except (KeyError, TypeError, ValueError):
+        return None
 
 
 def moment_of(text: str) -> datetime:

@@ -67,13 +67,18 @@ _WORDS = {
     "LIST_OF": ("json_group_array({})", "CAST(coalesce(json_agg({}), '[]') AS TEXT)"),
     "MOMENT": ("julianday({})", "CAST({} AS TIMESTAMPTZ)"),
     "STAMP": ("{}", "CAST({} AS TIMESTAMPTZ)"),
+    "TAGS_IN": (
+        "json_each(CASE WHEN json_valid({0}) THEN {0} ELSE '[]' END)",
+        "json_array_elements_text(CASE WHEN json_typeof(json_of({0})) = 'array' THEN json_of({0}) ELSE '[]' END)",
+    ),
     "THREAD_KEY": (f"CASE WHEN {_IS_OURS} THEN substr({{0}}, -6) ELSE {{0}} END", "{0} || ' '"),
     "TEXTS": ("{}", "ARRAY(SELECT json_array_elements_text(CAST({} AS JSON)))"),
     "UUID": ("{}", "CAST(CAST({} AS TEXT) AS UUID)"),
 }
 """The SQL of words such as `JSON[:config]` on SQLite and on PostgreSQL. AMONG_…: membership in a JSON list. FLAG, JSON,
 STAMP, TEXTS, UUID: a value for a column of that type. MOMENT: a time for comparisons. LIST_OF: all rows' values as a
-JSON list. THREAD_KEY and ENTRY_KEY: the columns of the index `entries_by_id`."""
+JSON list. TAGS_IN: a table of the texts of a JSON list, in its column `value`. THREAD_KEY and ENTRY_KEY: the columns of
+the index `entries_by_id`."""
 _WORD = re.compile(rf"\b({'|'.join(_WORDS)})\[([^\]]+)\]")
 
 

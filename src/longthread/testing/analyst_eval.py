@@ -131,6 +131,8 @@ class AnalystEval:
         for question, spec in thread:
             async with await open_source(spec) as source:
                 gold = [rows for sql in question.gold if (rows := await _rows(source, sql)) is not None]
+                for earlier in question.before:
+                    thread_id, _ = await self._ask(replace(question, text=earlier), spec, source, gold, thread_id)
                 thread_id, outcome = await self._ask(question, spec, source, gold, thread_id)
                 if self.plain is not None:
                     try:
@@ -220,7 +222,8 @@ async def _ask_plainly(
     """Ask the plain prompt: the schema and the question give one SQL, with one retry. `said` is the conversation so
     far, which this adds to. Raises ProviderError: the server failed."""
     system = _PLAIN.format(dialect=source.dialect, schema=plain_schema(await source.schema()))
-    said.append(Message("user", question.asked))
+    earlier = "".join(f"(Asked before: {each})\n" for each in question.before)
+    said.append(Message("user", f"{earlier}{question.asked}"))
     verdict, tokens, sql = "broken", 0, ""
     for _ in range(2):
         options = CallOptions(max_tokens=_REPLY_TOKENS)

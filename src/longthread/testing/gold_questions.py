@@ -1,8 +1,9 @@
 """Questions with gold SQL: reads our format, BIRD's and Spider's, and compares results.
 
-Ours has one JSON object a line: `{"db", "question", "sql": "…" or ["…"], "conversation"?}`. Lines of one `conversation`
-are asked in one thread, in their order. BIRD's file is a JSON array of `{"db_id", "question", "evidence", "SQL"}`,
-Spider's of `{"db_id", "question", "query"}`.
+Ours has one JSON object a line: `{"db", "question", "sql": "…" or ["…"]}`, and more: lines of one `conversation`
+are asked in one thread, in their order; the questions of `before` are asked first, and not counted; of a line whose
+`verdict` is `down`, or that has a verdict and no `sql`, no right statement is known. BIRD's file is a JSON array of
+`{"db_id", "question", "evidence", "SQL"}`, Spider's of `{"db_id", "question", "query"}`.
 """
 
 from __future__ import annotations
@@ -28,13 +29,16 @@ _COMPARED = 2_000
 @dataclass(frozen=True, slots=True)
 class SqlQuestion:
     """A question of one database, and statements of which each gives the right rows. `hint` is BIRD's evidence;
-    `conversation` names the thread that it belongs to."""
+    `conversation` names the thread that it belongs to. `before` are questions that are asked before it in its thread.
+    If it `lacks_gold`, no right statement is known."""
 
     database: str
     text: str
     gold: tuple[str, ...]
     hint: str = ""
     conversation: str | None = None
+    before: tuple[str, ...] = ()
+    lacks_gold: bool = False
 
     @property
     def asked(self) -> str:
@@ -66,6 +70,8 @@ def _json_lines(text: str) -> Iterator[Any]:
 
 
 def _question(row: Mapping[str, Any]) -> SqlQuestion:
+    if row.get("verdict") == "down" or ("verdict" in row and row.get("sql") is None):
+        return SqlQuestion(str(row["db"]), str(row["question"]), (), lacks_gold=True)
     gold = next(row[name] for name in ("sql", "SQL", "query") if name in row) if not _lacks(row) else None
     statements = [gold] if isinstance(gold, str) else gold
     if not isinstance(statements, list) or not statements or not all(isinstance(each, str) for each in statements):
@@ -78,6 +84,7 @@ def _question(row: Mapping[str, Any]) -> SqlQuestion:
         tuple(statements),
         str(row.get("evidence") or ""),
         None if conversation is None else str(conversation),
+        tuple(str(each) for each in row.get("before") or ()),
     )
 
 

@@ -1,4 +1,4 @@
-"""`longthread threads tag | metadata | expire | archive | unarchive`: what people note beside a conversation."""
+"""`longthread threads tag | metadata | expire | archive | pin …`: what people note beside a conversation."""
 
 from __future__ import annotations
 
@@ -105,6 +105,23 @@ def archive(thread: _Name, database: options.Database = None) -> None:
 def unarchive(thread: _Name, database: options.Database = None) -> None:
     """Bring an archived conversation back into the list."""
     _archive(database, thread, False)
+
+
+def pin(thread: _Name, database: options.Database = None) -> None:
+    """Have the page's list show a conversation first; `threads list --pinned` has those alone."""
+    _pin(database, thread, True)
+
+
+def unpin(thread: _Name, database: options.Database = None) -> None:
+    """Take the pin of a conversation away."""
+    _pin(database, thread, False)
+
+
+def _pin(database: str | None, thread: str, pinned: bool) -> None:
+    async def change(tx: Transaction, thread_id: str, user: str) -> Thread:
+        return await attributes.set_pinned(tx, thread_id, pinned, user_id=user)
+
+    _with(database, thread, change, writes=True)
 
 
 def _archive(database: str | None, thread: str, archived: bool) -> None:

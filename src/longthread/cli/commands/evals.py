@@ -210,7 +210,7 @@ def analyst(
     async def work() -> dict[str, Any]:
         outcomes: list[AnalystOutcome] = []
         taught = await _read_taught(source) if file is None and source is not None else None
-        questions = taught.questions if taught is not None else read_questions(file or Path())
+        questions = taught.questions if taught is not None else _without_wrong(read_questions(file or Path()))
         folder = databases or (file or Path()).parent
         address = taught.address if taught is not None else source
         asked = [
@@ -242,6 +242,18 @@ def analyst(
         return tally(outcomes)
 
     echo_data(json.dumps(run(work()), ensure_ascii=False))
+
+
+def _without_wrong(questions: Sequence[SqlQuestion]) -> Sequence[SqlQuestion]:
+    """Those of which a right statement is known; it tells of the others. Raises InvalidInput: there are none."""
+    known = [each for each in questions if not each.lacks_gold]
+    left = len(questions) - len(known)
+    told = 'Correct their "sql", and set their "verdict" to "up".'
+    if not known:
+        raise InvalidInput(reason=f"No right SQL is known of the {left} questions of this file. {told}")
+    if left:
+        echo(f"{left} questions are left out, of which no right SQL is known. {told}", err=True)
+    return known
 
 
 @dataclass(frozen=True)

@@ -57,10 +57,12 @@ threads = typer.Typer(
             "rename": "threads:rename",
             "archive": "attributes:archive",
             "unarchive": "attributes:unarchive",
+            "pin": "attributes:pin",
+            "unpin": "attributes:unpin",
             "delete": "threads:delete",
         }
     ),
-    help="List, show, search, rename, tag, archive, delete, export and import conversations.",
+    help="List, show, search, rename, tag, pin, archive, delete, export and import conversations.",
     no_args_is_help=True,
 )
 
@@ -69,6 +71,8 @@ def list_(
     limit: Annotated[int, typer.Option(min=1, help="How many.")] = 50,
     children: Annotated[bool, typer.Option("--children", help="Also those that agents have with each other.")] = False,
     archived: Annotated[bool, typer.Option("--archived", help="Those that are archived.")] = False,
+    pinned: Annotated[bool, typer.Option("--pinned", help="Those that are pinned.")] = False,
+    tag: Annotated[str, typer.Option("--tag", help="Those that have this tag.")] = "",
     as_json: options.AsJson = False,
     database: options.Database = None,
     read_only: options.ReadOnly = None,
@@ -80,9 +84,8 @@ def list_(
     async def read(store: Driver, user: str) -> tuple[str, list[_Listed]]:
         async with store.reading() as tx:
             among: Archived = "only" if archived else "exclude"
-            found = await log.list_threads(
-                tx, user_id=user, limit=limit, below=children, archived=among, unreadable=damaged
-            )
+            some: dict[str, Any] = {"below": children, "archived": among, "pinned": pinned, "tag": tag}
+            found = await log.list_threads(tx, user_id=user, limit=limit, **some, unreadable=damaged)
             return user, await _listed(tx, [(thread, "") for thread in found], user)
 
     user, found = _with(database, read, read_only=read_only)
@@ -93,7 +96,7 @@ def list_(
 
 
 def search(
-    text: Annotated[str, typer.Argument(help="What to look for in titles, questions and answers.")],
+    text: Annotated[str, typer.Argument(help="What to look for in titles, tags, questions and answers.")],
     limit: Annotated[int, typer.Option(min=1, help="How many.")] = 20,
     archived: Annotated[bool, typer.Option("--archived", help="Also in those that are archived.")] = False,
     as_json: options.AsJson = False,
@@ -343,7 +346,8 @@ def _entry_json(entry: Entry) -> dict[str, Any]:
 
 def _noted(thread: Thread) -> list[str]:
     """What people noted about a thread, a line each."""
-    noted = [say("tags: {}", ", ".join(thread.tags))] if thread.tags else []
+    noted = [say("pinned: {}", _when(thread.pinned_at))] if thread.pinned_at else []
+    noted += [say("tags: {}", ", ".join(thread.tags))] if thread.tags else []
     noted += [_metadata(thread.metadata)] if thread.metadata else []
     return noted + ([say("expires: {}", _when(thread.expires_at))] if thread.expires_at else [])
 

@@ -22,9 +22,10 @@ from longthread.cli.whole_store import existing
 from longthread.errors import InvalidInput
 from longthread.gateway.inspect import InspectedGatewayCall, look_at_call
 from longthread.model.manifest import TEXTS
+from longthread.model.run import Step
 from longthread.settings import Settings
-from longthread.store import checkpoints, runs
-from longthread.store.driver import Driver
+from longthread.store import checkpoints, log, runs
+from longthread.store.driver import Driver, Transaction
 
 if TYPE_CHECKING:
     from longthread.langgraph.memory.last_view import LastView
@@ -61,6 +62,7 @@ def view(
     thread: Annotated[str, typer.Argument(help="The conversation: its id, the beginning of it, or last.")],
     call: Annotated[int | None, typer.Option("--call", help="Which model call, from 1; by default the last.")] = None,
     diff: Annotated[int | None, typer.Option("--diff", help="Another call to compare with.")] = None,
+    answer: Annotated[str | None, typer.Option("--answer", help="The call that gave this answer, by its id.")] = None,
     prompt: Annotated[
         bool, typer.Option("--prompt", help="The instructions that stood before the messages, and nothing else.")
     ] = False,
@@ -70,7 +72,7 @@ def view(
 ) -> None:
     """What the model saw: each message of a call's view, how it went in, what it cost, and why."""
     found = asyncio.run(
-        _find(Settings.load(database=database, read_only=read_only), thread, call, diff, has_prompt=prompt)
+        _find(Settings.load(database=database, read_only=read_only), thread, call, diff, answer, has_prompt=prompt)
     )
     if as_json:
         print_line(_as_json(found))
@@ -96,7 +98,7 @@ def _as_json(found: _Found | InspectedGatewayCall | LastView) -> dict[str, Any]:
 
 
 async def _find(
-    settings: Settings, given: str, call: int | None, diff: int | None, *, has_prompt: bool
+    settings: Settings, given: str, call: int | None, diff: int | None, answer: str | None, *, has_prompt: bool
 ) -> _Found | InspectedGatewayCall | LastView:
     # Here and not above: LangChain takes time to load, and other commands do not need it.
     from longthread.runs.inspect import calls_of, difference, look
@@ -113,7 +115,7 @@ async def _find(
                 return await _last(
                     store, thread_id, settings, is_of_one=has_prompt or call is not None or diff is not None
                 )
-            number = _number(call, len(calls))
+            number = _number(call, len(calls)) if answer is None else await _call_of(tx, thread_id, answer, calls)
             seen = await look(tx, calls, number)
             run = await runs.find_run(tx, thread_id, seen.step.run_id)
             model = run.model if run else ""
@@ -144,6 +146,16 @@ async def _last(store: Driver, thread_id: str, settings: Settings, *, is_of_one:
             "its instructions. Leave out --call, --diff and --prompt."
         )
     return found
+
+
+async def _call_of(tx: Transaction, thread_id: str, answer: str, calls: Sequence[Step]) -> int:
+    """The number of the call that gave an answer: the last one of its run. Raises EntryNotFound; InvalidInput: no call
+    gave it."""
+    entry = await log.find_entry(tx, thread_id, answer)
+    own = [place for place, each in enumerate(calls, 1) if entry.run_id is not None and each.run_id == entry.run_id]
+    if not own:
+        raise InvalidInput(reason=f"No model call whose view is kept gave {answer}. Give the id of an answer.")
+    return own[-1]
 
 
 def _number(given: int | None, calls: int) -> int:

@@ -40,6 +40,7 @@ from longthread.runs.run_setup import run_context
 from longthread.runs.services.shared import RunServices
 from longthread.runs.services.sources import Sources
 from longthread.runs.services.threads import Threads
+from longthread.runs.services.titles import Titles
 from longthread.runs.start import RunRequest, StartedRun, begin, take_over
 from longthread.runs.workers.slots import Slots
 from longthread.runs.workers.stop import stop_run
@@ -83,7 +84,13 @@ class Runs:
     """Starts, resumes and stops runs."""
 
     def __init__(
-        self, services: RunServices, threads: Threads, sources: Sources, models: ModelFactory, keys: ProviderKeys
+        self,
+        services: RunServices,
+        threads: Threads,
+        sources: Sources,
+        models: ModelFactory,
+        keys: ProviderKeys,
+        titles: Titles,
     ) -> None:
         self._services = services
         self._store = services.store
@@ -92,6 +99,7 @@ class Runs:
         self._sources = sources
         self._models = ModelCache(services.settings, models)
         self._keys = keys
+        self._titles = titles
         self._interpreters = Interpreters(cpython=services.settings.code_cpython)
         self._servers = Servers()
         self._running: dict[str, RunHandle] = {}
@@ -480,7 +488,9 @@ class Runs:
     ) -> None:
         services, thread, models = self._services, started.thread, assignment.models
         try:
-            await execute(context, models, started.known, user_id=thread.user_id)
+            if await execute(context, models, started.known, user_id=thread.user_id) == "finished":
+                first, last = context.window.spots[0].entry, context.window.spots[-1].entry
+                self._titles.keep_up(thread, started.run, first, last.shown_text, models.name, models.model)
         finally:
             if started.hold.draining:
                 await to_the_end(services.worker.release(started.hold))

@@ -137,6 +137,7 @@ class Threads:
         status: SessionStatus | None = None,
         expires_at: datetime | Literal["never"] | None = None,
         archived: bool | None = None,
+        pinned: bool | None = None,
     ) -> Thread:
         """Change what is noted about a thread, all or nothing; None: it stays. This is no activity.
 
@@ -162,6 +163,8 @@ class Threads:
                 await attributes.set_expiry(tx, thread_id, until, user_id=user_id)
             if archived is not None:
                 await attributes.set_archived(tx, thread_id, archived, user_id=user_id)
+            if pinned is not None:
+                await attributes.set_pinned(tx, thread_id, pinned, user_id=user_id)
             if status is not None:
                 await attributes.set_status(tx, thread_id, status, user_id=user_id)
             thread = await log.find_thread(tx, thread_id, user_id=user_id)

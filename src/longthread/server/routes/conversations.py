@@ -6,7 +6,7 @@ import logging
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
-from typing import Annotated, Literal, Self, cast
+from typing import Annotated, Any, Literal, Self, cast
 
 from fastapi import APIRouter, Query, Response
 from fastapi.responses import JSONResponse
@@ -36,6 +36,7 @@ from longthread.server.answers import (
     JsonObject,
     StateView,
     Stopped,
+    TagList,
 )
 from longthread.server.cursor import thread_page
 from longthread.server.fields import WHOLE, Flag, Name, PlainText, Time
@@ -76,7 +77,7 @@ class NewConversation(BaseModel):
 
 class Changes(BaseModel):
     """Changes of a conversation; omitted fields stay. A null key of `metadata` is removed, a null `expires_at` removes
-    the expiry, and `ttl_seconds` sets it from now. Lists leave an archived one out."""
+    the expiry, and `ttl_seconds` sets it from now. Lists leave an archived one out, and show a pinned one first."""
 
     model_config = ConfigDict(
         extra="forbid",
@@ -90,11 +91,14 @@ class Changes(BaseModel):
     expires_at: Time | None = None
     ttl_seconds: Annotated[int, Field(ge=1, le=10**10), WHOLE] | None = None
     archived: Flag | None = None
+    pinned: Flag | None = None
 
     @model_validator(mode="after")
     def _says_something(self) -> Self:
         if not self.model_fields_set:
-            raise ValueError("give at least one of label, tags, metadata, status, expires_at, ttl_seconds, archived")
+            raise ValueError(
+                "give at least one of label, tags, metadata, status, expires_at, ttl_seconds, archived, pinned"
+            )
         if {"expires_at", "ttl_seconds"} <= self.model_fields_set:
             raise ValueError("give expires_at or ttl_seconds, not both")
         return self
@@ -110,11 +114,14 @@ async def list_conversations(
     children: bool = False,
     parent: PlainText | None = None,
     archived: Archived = "exclude",
+    pinned: bool = False,
+    tag: Annotated[PlainText, Query(max_length=attributes.TAG_LENGTH)] = "",
 ) -> ConversationList:
     """The conversations, latest active first; with `q`, those that contain it, each with the place (`match`).
 
     `children` adds the conversations between agents; `parent` lists those directly below one. `archived` says whether
-    archived ones are among them. `damaged` has the ids of those that cannot be read and were skipped.
+    archived ones are among them. With `pinned` only pinned ones are listed, with `tag` those that have it. `damaged`
+    has the ids of those that cannot be read and were skipped.
     """
     damaged: dict[str, str] = {}
     more = None
@@ -124,17 +131,26 @@ async def list_conversations(
             items = await _items(tx, await log.children(tx, parent, user_id=user, unreadable=damaged), user)
         elif q.strip():
             hits = await listing.search_threads(
-                tx, q.strip(), user_id=user, limit=limit, archived=archived, unreadable=damaged
+                tx, q.strip(), user_id=user, limit=limit, archived=archived, tag=tag, unreadable=damaged
             )
             items = await _items(tx, [thread for thread, _ in hits], user)
             for item, (_, hit) in zip(items, hits, strict=True):
                 item["match"] = {"text": _excerpt(hit, q), "message": hit.entry}
         else:
-            threads, more = await thread_page(tx, user, limit, cursor, damaged, below=children, archived=archived)
+            among: dict[str, Any] = {"below": children, "archived": archived, "pinned": pinned, "tag": tag}
+            threads, more = await thread_page(tx, user, limit, cursor, damaged, **among)
             items = await _items(tx, threads, user)
     for thread_id, reason in damaged.items():
         _log.warning("not listed, for it is damaged: thread %s: %s", thread_id, reason)
     return {"conversations": items, "next_cursor": more, "damaged": list(damaged)}
+
+
+@router.get("/tags", responses=problems(reads=True))
+async def list_tags(served: ServedDep, user: Caller, limit: Annotated[int, Query(ge=1, le=1000)] = 200) -> TagList:
+    """The tags of the conversations that are not archived, those of most conversations first."""
+    async with served.analyst.store.reading() as tx:
+        found = await listing.tags(tx, user_id=user, limit=limit)
+    return {"tags": [{"tag": tag, "conversations": count} for tag, count in found]}
 
 
 @router.post(
@@ -159,8 +175,8 @@ async def create(served: ServedDep, user: Caller, rights: Rights, body: NewConve
 
 @router.patch("/conversations/{thread_id}", responses=problems(ThreadNotFound, body=True))
 async def change(served: ServedDep, user: Caller, thread_id: PathSegment, body: Changes) -> ConversationView:
-    """Give a conversation another label, tags, metadata, status, or a time when it expires; archive it, or bring it
-    back. A status holds until the last run stands otherwise, or another one begins."""
+    """Give a conversation another label, tags, metadata, status, or a time when it expires; archive or pin it, or undo
+    that. A status holds until the last run stands otherwise, or another one begins."""
     expires: datetime | Literal["never"] | None = body.expires_at
     if body.ttl_seconds is not None:
         expires = datetime.now(UTC) + timedelta(seconds=body.ttl_seconds)
@@ -175,6 +191,7 @@ async def change(served: ServedDep, user: Caller, thread_id: PathSegment, body: 
         status=body.status,
         expires_at=expires,
         archived=body.archived,
+        pinned=body.pinned,
     )
     return await _view(served, thread, user)
 
@@ -306,6 +323,7 @@ def _item(
         "metadata": noted["metadata"],
         "expiresAt": noted["expiresAt"],
         "archivedAt": noted["archivedAt"],
+        "pinnedAt": noted["pinnedAt"],
         "status": status,
         "sessionStatus": session_status,
         "waitingBelow": list(waiting_below),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta, timezone
 from typing import Any
 
@@ -11,12 +12,14 @@ import pytest
 from longthread.errors import EntryNotFound, InvalidInput, ThreadNotFound
 from longthread.langgraph.saver.retention import CheckpointKeeper
 from longthread.langgraph.saver.saver import LongthreadSaver
+from longthread.model.entry import Draft
+from longthread.model.feedback import Feedback
 from longthread.model.thread import Archived, Thread
 from longthread.store import attributes, listing, log
 from longthread.store.driver import Driver, Transaction
 from longthread.store.maintenance.prune import prune
 from longthread.store.maintenance.retention import Retention, RetentionPolicy
-from longthread.testing.contract.base import USER, Contract, rows_of, thread_with
+from longthread.testing.contract.base import USER, Contract, extend, rows_of, thread_with
 from longthread.testing.contract.recall import silent
 from longthread.testing.contract.runs import dead
 
@@ -42,6 +45,10 @@ async def note(store: Driver) -> None:
         await attributes.set_message_metadata(tx, "t", "b", {"rating": 5}, user_id=USER)
         after = await attributes.set_expiry(tx, "t", LATER, user_id=USER)
     assert after.updated_at == before.updated_at
+
+
+async def _ids(tx: Transaction, **among: Any) -> list[str]:
+    return sorted(thread.id for thread in await log.list_threads(tx, user_id=USER, **among))
 
 
 class AttributeContract(Contract):
@@ -91,6 +98,105 @@ class AttributeContract(Contract):
             async with store.writing() as tx:
                 late = datetime.max.replace(tzinfo=timezone(timedelta(hours=-1)))
                 await attributes.set_expiry(tx, "t", late, user_id=USER)
+
+    async def test_pinned_threads_and_those_with_a_tag_are_listed_alone(self, store: Driver) -> None:
+        for name in ("plain", "t", "both"):
+            await thread_with(store, "a", thread_id=name)
+        async with store.writing() as tx:
+            before = await log.find_thread(tx, "t", user_id=USER)
+            await attributes.set_metadata(tx, "plain", {"about": '"longthread.pinned_at"'}, user_id=USER)
+            await attributes.set_tags(tx, "both", ['a]b"c', "航天"], user_id=USER)
+            await attributes.set_tags(tx, "plain", ["航天器"], user_id=USER)
+            with pytest.raises(ThreadNotFound):
+                await attributes.set_pinned(tx, "t", True, user_id="other")
+            for name in ("t", "both"):
+                pinned = await attributes.set_pinned(tx, name, True, user_id=USER)
+                assert pinned == await attributes.set_pinned(tx, name, True, user_id=USER), "since the first time"
+                assert pinned.pinned_at is not None and pinned.updated_at >= before.updated_at
+            changed = await attributes.set_metadata(tx, "t", {"x": 1}, user_id=USER)
+            assert (changed.metadata, changed.pinned_at is None) == ({"x": 1}, False), "a pin is no key of people's"
+        async with store.reading() as tx:
+            assert await _ids(tx, pinned=True) == ["both", "t"]
+            assert await _ids(tx, tag="航天") == await _ids(tx, tag='a]b"c') == ["both"]
+            assert await _ids(tx, tag="b") == await _ids(tx, tag="航") == []
+            assert await listing.tags(tx, user_id=USER) == [('a]b"c', 1), ("航天", 1), ("航天器", 1)]
+            assert await listing.tags(tx, user_id="other") == []
+            found = await listing.search_threads(tx, "航天", user_id=USER)
+            assert sorted((t.id, hit.entry) for t, hit in found) == [("both", None), ("plain", None)]
+            found = await listing.search_threads(tx, "航天", user_id=USER, tag="航天器")
+            assert [t.id for t, _ in found] == ["plain"]
+        async with store.writing() as tx:
+            await attributes.set_pinned(tx, "both", False, user_id=USER)
+            await attributes.set_archived(tx, "both", True, user_id=USER)
+            assert await _ids(tx, pinned=True) == ["t"]
+            assert [tag for tag, _ in await listing.tags(tx, user_id=USER)] == ["航天器"]
+            assert await _ids(tx, tag="航天") == []
+
+    async def test_an_own_title_is_known_as_such(self, store: Driver) -> None:
+        await note(store)
+        async with store.writing() as tx:
+            await log.rename_thread(tx, "t", "a person's", user_id=USER)
+            thread = await log.find_thread(tx, "t", user_id=USER)
+            given = await attributes.replace_own_title(tx, thread, "运载火箭")
+        assert (given.title, given.titled) == ("运载火箭", "运载火箭")
+        assert (given.metadata, given.updated_at) == (thread.metadata, thread.updated_at)
+        async with store.writing() as tx:
+            await log.rename_thread(tx, "t", "a person's", user_id=USER)
+        renamed = await noted(store)
+        assert (renamed.title, renamed.titled) == ("a person's", "运载火箭")
+
+    async def test_opinions_of_answers_are_kept_changed_and_taken_back(self, store: Driver) -> None:
+        await thread_with(store, "q", thread_id="other")
+        for name in ("t", "later"):
+            await thread_with(store, f"q {name}", thread_id=name)
+            drafts = [Draft(f"{name} {n}", "assistant", f"answer {n}") for n in range(2)]
+            await extend(store, *drafts, thread_id=name)
+        up = Feedback("up", datetime(2026, 5, 8, tzinfo=UTC), "就是它 “yes”")
+        down = Feedback("down", datetime(2026, 5, 9, tzinfo=UTC))
+        async with store.writing() as tx:
+            before = await log.find_thread(tx, "t", user_id=USER)
+            for name, entry, given in (
+                ("t", "t 0", down),
+                ("t", "t 0", up),
+                ("t", "t 1", down),
+                ("later", "later 1", up),
+            ):
+                await attributes.set_feedback(tx, name, entry, given, user_id=USER)
+            await attributes.set_message_metadata(tx, "t", "t 0", {"x": 1}, user_id=USER)
+            for wrong in (
+                attributes.set_feedback(tx, "t", "q t", up, user_id=USER),
+                attributes.set_feedback(tx, "t", "t 0", replace(up, text="x" * 2_001), user_id=USER),
+            ):
+                with pytest.raises(InvalidInput, match="answer"):
+                    await wrong
+        async with store.reading() as tx:
+            assert await log.find_thread(tx, "t", user_id=USER) == before
+            found = await listing.judged_answers(tx, user_id=USER, limit=9)
+            assert [(e.id, f) for e, f in found] == [("later 1", up), ("t 1", down), ("t 0", up)]
+            last, _ = found[0]
+            after = (last.created_at.isoformat(timespec="microseconds"), last.id)
+            assert await listing.judged_answers(tx, user_id=USER, limit=1, before=after) == found[1:2]
+            assert await listing.judged_answers(tx, user_id=USER, limit=9, thread_id="t") == found[1:]
+            assert await listing.judged_answers(tx, user_id="other", limit=9) == []
+        assert await of_messages(store) == {2: {"x": 1}}, "an opinion is no key of people's"
+        async with store.writing() as tx:
+            await attributes.set_feedback(tx, "t", "t 1", None, user_id=USER)
+            with pytest.raises(ThreadNotFound):
+                await attributes.set_feedback(tx, "t", "t 0", None, user_id="other")
+            kept = await listing.judged_answers(tx, user_id=USER, limit=9, thread_id="t")
+        assert [(e.id, f) for e, f in kept] == [("t 0", up)]
+
+    async def test_longthreads_own_keys_are_not_set_as_metadata(self, store: Driver) -> None:
+        await note(store)
+        before = await noted(store), await of_messages(store)
+        for set_ in (
+            lambda tx: attributes.set_metadata(tx, "t", {"longthread.pinned_at": "x"}, user_id=USER),
+            lambda tx: attributes.set_message_metadata(tx, "t", "b", {"longthread.feedback": None}, user_id=USER),
+        ):
+            with pytest.raises(InvalidInput, match="Choose another name"):
+                async with store.writing() as tx:
+                    await set_(tx)
+        assert (await noted(store), await of_messages(store)) == before
 
     async def test_tags_are_added_and_taken_away_each_once(self, store: Driver) -> None:
         await note(store)

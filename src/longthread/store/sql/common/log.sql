@@ -11,7 +11,18 @@ SELECT * FROM threads
 WHERE user_id = :user_id AND (updated_at, id) < (:before, :before_id)
   AND (parent_thread_id IS NULL OR CAST(:below AS BIGINT) = 1)
   AND (CAST(:archived AS BIGINT) = 1 OR (archived_at IS NULL) = (CAST(:archived AS BIGINT) = 0))
+  AND metadata LIKE CAST(:noted AS TEXT)
+  AND CASE WHEN CAST(:tag AS TEXT) = '' THEN TRUE
+           ELSE EXISTS (SELECT 1 FROM TAGS_IN[tags] tag WHERE tag.value = CAST(:tag AS TEXT)) END
 ORDER BY updated_at DESC, id DESC
+LIMIT :limit;
+
+-- name: select_tags
+SELECT tag.value AS tag, count(*) AS threads
+FROM threads t, TAGS_IN[t.tags] tag
+WHERE t.user_id = :user_id AND t.tags <> '[]' AND t.archived_at IS NULL AND t.parent_thread_id IS NULL
+GROUP BY tag.value
+ORDER BY threads DESC, tag
 LIMIT :limit;
 
 -- name: select_threads_by_prefix
@@ -54,7 +65,11 @@ LEFT JOIN entries e ON e.thread_id = t.id AND e.seq = (
           WHERE v.thread_id = x.thread_id AND v.replaces = coalesce(x.replaces, x.seq) AND v.seq > x.seq
       )
 )
-WHERE t.user_id = :user_id AND (e.seq IS NOT NULL OR lower(t.title) LIKE lower(:pattern) ESCAPE '\')
+WHERE t.user_id = :user_id
+  AND (e.seq IS NOT NULL OR lower(t.title) LIKE lower(:pattern) ESCAPE '\'
+       OR EXISTS (SELECT 1 FROM TAGS_IN[t.tags] tag WHERE lower(tag.value) LIKE lower(:pattern) ESCAPE '\'))
+  AND CASE WHEN CAST(:tag AS TEXT) = '' THEN TRUE
+           ELSE EXISTS (SELECT 1 FROM TAGS_IN[t.tags] tag WHERE tag.value = CAST(:tag AS TEXT)) END
   AND (CAST(:archived AS BIGINT) = 1 OR (t.archived_at IS NULL) = (CAST(:archived AS BIGINT) = 0))
 ORDER BY t.updated_at DESC, t.id DESC
 LIMIT :limit;
@@ -71,6 +86,9 @@ UPDATE threads SET title = :title WHERE id = :id AND user_id = :user_id;
 -- name: replace_title
 -- A title that was taken from a text, where that is no longer what was said.
 UPDATE threads SET title = :title WHERE id = :id AND title = :taken;
+
+-- name: update_own_title
+UPDATE threads SET title = :title, metadata = :metadata WHERE id = :id AND user_id = :user_id;
 
 -- name: update_tags
 UPDATE threads SET tags = :tags WHERE id = :id AND user_id = :user_id;
@@ -102,6 +120,18 @@ ON CONFLICT (thread_id, seq) DO UPDATE SET data = excluded.data;
 
 -- name: select_message_metadata
 SELECT seq, data FROM message_metadata WHERE thread_id = :thread_id AND seq BETWEEN :first AND :last;
+
+-- name: select_feedback
+-- The answers of which a user's people have an opinion, the latest answers first.
+SELECT m.data AS noted, e.*, t.first_seq
+FROM threads t
+JOIN message_metadata m ON m.thread_id = t.id
+JOIN entries e ON e.thread_id = m.thread_id AND e.seq = m.seq
+WHERE t.user_id = :user_id AND m.data LIKE CAST(:noted AS TEXT)
+  AND (CAST(:thread_id AS TEXT) = '' OR t.id = CAST(:thread_id AS TEXT))
+  AND (e.created_at, e.id) < (CAST(:before AS TEXT), CAST(:before_id AS TEXT))
+ORDER BY e.created_at DESC, e.id DESC
+LIMIT :limit;
 
 -- name: update_source quick
 UPDATE threads SET source = :source WHERE id = :id;

@@ -14,7 +14,11 @@ LEFT JOIN entries e ON e.thread_id = t.id AND e.seq = (
       )
 )
 WHERE t.user_id = :user_id
-  AND (e.seq IS NOT NULL OR lower(t.title COLLATE letters) LIKE lower(CAST(:pattern AS TEXT) COLLATE letters) ESCAPE '\')
+  AND (e.seq IS NOT NULL OR lower(t.title COLLATE letters) LIKE lower(CAST(:pattern AS TEXT) COLLATE letters) ESCAPE '\'
+       OR EXISTS (SELECT 1 FROM TAGS_IN[t.tags] tag
+                  WHERE lower(tag.value COLLATE letters) LIKE lower(CAST(:pattern AS TEXT) COLLATE letters) ESCAPE '\'))
+  AND CASE WHEN CAST(:tag AS TEXT) = '' THEN TRUE
+           ELSE EXISTS (SELECT 1 FROM TAGS_IN[t.tags] tag WHERE tag.value = CAST(:tag AS TEXT)) END
   AND (CAST(:archived AS BIGINT) = 1 OR (t.archived_at IS NULL) = (CAST(:archived AS BIGINT) = 0))
 ORDER BY t.updated_at DESC, t.id DESC
 LIMIT :limit;
