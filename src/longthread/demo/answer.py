@@ -8,7 +8,7 @@ from typing import Any
 
 from longthread.demo.doubts import reads_all_rows, sum_rows, texts_named, texts_used
 from longthread.demo.examples import examples_for
-from longthread.demo.findings import STATED, Finding, FoundRows
+from longthread.demo.findings import STATED, FoundRows, FoundSentence
 from longthread.demo.phrases import PHRASES, REFUSALS
 from longthread.demo.query.audit import Audit
 from longthread.demo.query.plan import QueryPlan
@@ -173,7 +173,7 @@ class AnswerTexts:
         if len(found.rows) == 1 and all(cell is None for cell in found.rows[0]):
             return self.say("null_result", "") + end
         words = SentenceWords(plan, self.schema, self.language, lambda text: unsourced(text, source=sql))
-        sentence = Finding(words, found).sentence() or self._counted(found.rows, data)
+        sentence = FoundSentence(words, found).sentence() or self._counted(found.rows, data)
         text = (sentence if self.language == "zh" else sentence[0].upper() + sentence[1:]) + end
         if len(found.rows) == 1 and len(found.columns) <= STATED:
             return text

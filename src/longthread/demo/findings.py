@@ -66,7 +66,7 @@ class FoundRows:
         return f"**{text}**" if text else "“”"
 
 
-class Finding:
+class FoundSentence:
     """What one result says, in one sentence."""
 
     def __init__(self, words: SentenceWords, found: FoundRows) -> None:

@@ -9,7 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from longthread.errors import CatalogInvalid, DefinitionAmbiguous, DefinitionNotFound, SettingsNotAllowed
 from longthread.model.catalog import Definition
-from longthread.server.catalog_answers import SourceTerms
+from longthread.server.catalog_answers import TermBodys
 from longthread.server.fields import Name, PlainText
 from longthread.server.openapi import problems
 from longthread.server.paths import PathSegment
@@ -27,7 +27,7 @@ _Sql = Annotated[Name, Field(max_length=LONGEST_SQL)]
 _TermName = Annotated[Name, Field(max_length=LONGEST_NAME)]
 
 
-class Term(BaseModel):
+class TermBody(BaseModel):
     """A word of the business: what it means, in words, in SQL or in both. SQL may be a part of a statement."""
 
     model_config = ConfigDict(extra="forbid")
@@ -38,7 +38,7 @@ class Term(BaseModel):
     synonyms: Annotated[list[_TermName], Field(max_length=LONGEST_NAME)] = Field(default_factory=list)
 
 
-class Example(BaseModel):
+class ExampleBody(BaseModel):
     """A question, and the query that answers it."""
 
     model_config = ConfigDict(extra="forbid")
@@ -54,14 +54,14 @@ class TermsBody(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
     description: Annotated[PlainText, Field(max_length=LONGEST_MEANING)] | None = None
-    terms: Annotated[list[Term], Field(max_length=MOST)] = Field(default_factory=list)
-    examples: Annotated[list[Example], Field(max_length=MOST)] = Field(default_factory=list)
+    terms: Annotated[list[TermBody], Field(max_length=MOST)] = Field(default_factory=list)
+    examples: Annotated[list[ExampleBody], Field(max_length=MOST)] = Field(default_factory=list)
     remove_terms: Annotated[list[_TermName], Field(max_length=MOST)] = Field(default_factory=list)
     remove_examples: Annotated[list[_Question], Field(max_length=MOST)] = Field(default_factory=list)
 
 
 @router.get("/{name}/terms", responses=problems(*_NAMED, reads=True))
-async def show_terms(served: ServedDep, rights: Rights, name: PathSegment) -> SourceTerms:
+async def show_terms(served: ServedDep, rights: Rights, name: PathSegment) -> TermBodys:
     """What a source was taught; nothing, with version 0, where nobody has taught it yet."""
     spec = await _spec_of(served, rights, name)
     try:
@@ -74,7 +74,7 @@ async def show_terms(served: ServedDep, rights: Rights, name: PathSegment) -> So
 @router.patch("/{name}/terms", responses=problems(CatalogInvalid, *_NAMED, body=True))
 async def change_terms(
     served: ServedDep, user: Caller, rights: Rights, name: PathSegment, body: TermsBody
-) -> SourceTerms:
+) -> TermBodys:
     """Teach a source terms and examples, or take some away, as one new version of it. All is changed or nothing. The
     next question has them."""
     given: dict[str, Any] = body.model_dump(include={"terms", "examples"}, exclude_none=True)
@@ -93,7 +93,7 @@ async def _spec_of(served: Served, rights: CallerRights, name: str) -> str:
     return (await Catalog(served.analyst.store).source(name)).id
 
 
-def _shown(served: Served, name: str, found: Definition) -> SourceTerms:
+def _shown(served: Served, name: str, found: Definition) -> TermBodys:
     body = found.body
     metrics = (body.get("semantics") or {}).get("metrics") or []
     return {
