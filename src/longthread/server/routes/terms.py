@@ -9,7 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from longthread.errors import CatalogInvalid, DefinitionAmbiguous, DefinitionNotFound, SettingsNotAllowed
 from longthread.model.catalog import Definition
-from longthread.server.catalog_answers import TermBodys
+from longthread.server.catalog_answers import SourceTerms
 from longthread.server.fields import Name, PlainText
 from longthread.server.openapi import problems
 from longthread.server.paths import PathSegment
@@ -61,7 +61,7 @@ class TermsBody(BaseModel):
 
 
 @router.get("/{name}/terms", responses=problems(*_NAMED, reads=True))
-async def show_terms(served: ServedDep, rights: Rights, name: PathSegment) -> TermBodys:
+async def show_terms(served: ServedDep, rights: Rights, name: PathSegment) -> SourceTerms:
     """What a source was taught; nothing, with version 0, where nobody has taught it yet."""
     spec = await _spec_of(served, rights, name)
     try:
@@ -74,7 +74,7 @@ async def show_terms(served: ServedDep, rights: Rights, name: PathSegment) -> Te
 @router.patch("/{name}/terms", responses=problems(CatalogInvalid, *_NAMED, body=True))
 async def change_terms(
     served: ServedDep, user: Caller, rights: Rights, name: PathSegment, body: TermsBody
-) -> TermBodys:
+) -> SourceTerms:
     """Teach a source terms and examples, or take some away, as one new version of it. All is changed or nothing. The
     next question has them."""
     given: dict[str, Any] = body.model_dump(include={"terms", "examples"}, exclude_none=True)
@@ -93,7 +93,7 @@ async def _spec_of(served: Served, rights: CallerRights, name: str) -> str:
     return (await Catalog(served.analyst.store).source(name)).id
 
 
-def _shown(served: Served, name: str, found: Definition) -> TermBodys:
+def _shown(served: Served, name: str, found: Definition) -> SourceTerms:
     body = found.body
     metrics = (body.get("semantics") or {}).get("metrics") or []
     return {
