@@ -54,4 +54,5 @@ def counted(number: int, noun: str) -> str:
     """A number and its noun."""
     plural = f"{noun[:-1]}ies" if noun.endswith("y") else f"{noun}s"
     # Chinese has one form, by which it is found.
-    return say(f"{{:,}} {noun if number == 1 and not is_chinese() else plural}", number)
+    template = f"{{:,}} {noun if number == 1 and not is_chinese() else plural}"
+    return say(template, number)

@@ -161,3 +161,14 @@ def test_chinese_names_the_same_values_commands_and_settings() -> None:
 def test_what_is_recognised_says_enough_to_be_recognised() -> None:
     keys = {key for name in ("errors", "help", "reasons") for key in read_chinese(name) if fields_of(key)}
     assert [key for key in keys if sum(map(len, literals_of(key))) < 8] == []
+
+
+def test_no_text_is_filled_before_it_is_translated() -> None:
+    filled = [
+        f"{path.name}:{call.lineno}"
+        for path in sorted((SOURCES / "cli").rglob("*.py"))
+        for call in ast.walk(ast.parse(path.read_text("utf-8")))
+        if isinstance(call, ast.Call) and getattr(call.func, "id", "") in SPEAKERS and call.args
+        if isinstance(call.args[0], ast.JoinedStr)
+    ]
+    assert filled == []

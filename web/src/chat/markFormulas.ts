@@ -7,8 +7,10 @@ export const DISPLAY = "\ue001";
 const FENCE = /^ {0,3}(?<fence>`{3,}|~{3,})[^\n]*\n[\s\S]*?(?:^ {0,3}\k<fence>[`~]*[^\S\n]*$|(?![\s\S]))/;
 const CODE = /(?<!`)(?<ticks>`+)(?!`)[\s\S]{1,4000}?(?<!`)\k<ticks>(?!`)/;
 const BLOCK = /\$\$(?<dollars>[\s\S]{1,4000}?)\$\$|\\\[(?<brackets>[\s\S]{1,4000}?)\\\]/;
-/** As Pandoc has it: no space within the dollars, and no digit behind them. So most sums of money are none. */
-const LINE = /\\\((?<round>[\s\S]{1,2000}?)\\\)|(?<![\w$\\])\$(?=[^\s$])(?<dollar>(?:\\[^\n]|[^$\\\n]){1,1000}?)(?<!\s)\$(?![\w$])/;
+/** As Pandoc has it: no space within the dollars, and no digit behind them. So most sums of money are none. Nor is what
+ * begins or ends as the dollar of a heading, "Revenue ($)", or goes over the border of a cell. */
+const LINE =
+  /\\\((?<round>[\s\S]{1,2000}?)\\\)|(?<![\w$\\])\$(?=[^\s$)\]）】,;:])(?<dollar>(?:\\[^\n]|[^$\\\n|]){1,1000}?)(?<![\s([（【])\$(?![\w$])/;
 const ANY = new RegExp([FENCE, CODE, /\\[$\\]/, BLOCK, LINE].map(({ source }) => `(?:${source})`).join("|"), "gm");
 /** Between dollars, what begins as a sum of money is a formula only if it has a sign of one. */
 const IS_FORMULA = /^[^\d.,]|[\\^_=]/;

@@ -75,9 +75,10 @@ export function written(cell: Cell | undefined, format: ColumnFormat, locale: st
   return affixed(rounded, format, textOf(rounded, locale, format.kind !== "plain"));
 }
 
-/** A number that an answer has as a database wrote it, with separators and no more places than its column has. */
+/** A number that an answer has as a database wrote it, with separators and no more places than its column has. What may
+ * be a year stays as it is: a column's name does not always tell. */
 export function tidied(text: string, format: ColumnFormat, locale: string): string {
-  if (!NUMBER.test(text) || format.kind === "plain" || format.kind === "share" || !isNumeric(format)) return text;
+  if (!NUMBER.test(text) || /^[12]\d{3}$/.test(text) || format.kind === "plain" || format.kind === "share" || !isNumeric(format)) return text;
   const places = text.split(".")[1]?.length ?? 0;
   return written(text, { kind: "number", places: Math.min(places, format.places ?? places) }, locale);
 }

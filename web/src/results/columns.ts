@@ -9,7 +9,7 @@ const NUMERIC_TEXT = /^-?(?:0|[1-9]\d*)(?:\.\d+)?$/;
 const NO_NUMBERS = new Set(["NaN", "Infinity", "-Infinity"]);
 const YEAR_TEXT = /^(?:19\d\d|20\d\d)$/;
 const MOMENT = /^\d{4,}-\d{2}(?:-\d{2}(?:[T ]\d{2}:\d{2}(?::\d{2}(?:\.\d+)?)?(?:Z|[+-]\d{2}(?::?\d{2})?)?)?)?$/;
-const ID = /(?:^|[_ .-])(?:ids?|uuid|key|code|zip|phone|no|number)$|编号$|编码$|代码$|电话$|号码$/i;
+const ID = /(?:^|[_ .-])(?:ids?|uuid|key|code|zip|phone|no|number|postcode|barcode|sku|invoice|account)$|编号$|编码$|代码$|电话$|号$|号码$/i;
 /** `customerId`, and not `paid`. */
 const CAMEL_ID = /[a-z](?:Id|ID)$/;
 const YEAR = /(?:^|[_ .-])(?:year|yr)s?(?:[_ .-]|$)|(?:^|[_ .-])(?:founded|established|born)$|年份?$/i;

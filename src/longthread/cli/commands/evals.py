@@ -248,11 +248,12 @@ def _without_wrong(questions: Sequence[SqlQuestion]) -> Sequence[SqlQuestion]:
     """Those of which a right statement is known; it tells of the others. Raises InvalidInput: there are none."""
     known = [each for each in questions if not each.lacks_gold]
     left = len(questions) - len(known)
-    told = 'Correct their "sql", and set their "verdict" to "up".'
     if not known:
-        raise InvalidInput(reason=f"No right SQL is known of the {left} questions of this file. {told}")
+        reason = f"No right SQL is known of the {left} questions of this file. Correct it, and set `verdict` to `up`."
+        raise InvalidInput(reason=reason)
     if left:
-        echo(f"{left} questions are left out, of which no right SQL is known. {told}", err=True)
+        text = "{} questions are left out, of which no right SQL is known. Correct it, and set `verdict` to `up`."
+        echo(text, left, err=True)
     return known
 
 

@@ -62,7 +62,7 @@ def feedback(
         else:
             _print(each)
     if not found and not as_json:
-        echo(f"The user {settings.user} has judged no such answers here.", err=True)
+        echo("The user {} has judged no such answers here.", settings.user, err=True)
 
 
 def _export(found: list[JudgedAnswer], to: Path | None, store: str, *, force: bool) -> None:
@@ -71,8 +71,9 @@ def _export(found: list[JudgedAnswer], to: Path | None, store: str, *, force: bo
             file.write(json.dumps(each.to_eval(), ensure_ascii=False).encode() + b"\n")
     wrong = sum(each.feedback.opinion == "down" for each in found)
     echo(
-        f"{counted(len(found), 'answer')}; {wrong} of them did not help: an eval leaves these out until you correct "
-        'their "sql" and set "verdict" to "up".',
+        "{}; {} of them did not help: an eval leaves these out until you correct their SQL and set `verdict` to `up`.",
+        counted(len(found), "answer"),
+        wrong,
         err=True,
     )
 

@@ -16,7 +16,9 @@ _EXACT = re.compile(r"-?(?:0|[1-9]\d*)(?:\.\d+)?")
 _YEAR_TEXT = re.compile(r"(?:19|20)\d\d")
 _MIDNIGHT = re.compile(r"\d{4,}-\d{2}-\d{2}[T ]00:00(?::00(?:\.0+)?)?(?:Z|\+00(?::?00)?)?")
 _ID = re.compile(
-    r"(?:^|[_ .-])(?:ids?|uuid|key|code|zip|phone|no|number)$|[a-z](?-i:Id|ID)$|编号$|编码$|代码$|电话$|号码$", re.I
+    r"(?:^|[_ .-])(?:ids?|uuid|key|code|zip|phone|no|number|postcode|barcode|sku|invoice|account)$|[a-z](?-i:Id|ID)$"
+    r"|编号$|编码$|代码$|电话$|号$|号码$",
+    re.I,
 )
 _YEAR = re.compile(r"(?:^|[_ .-])(?:year|yr)s?(?:[_ .-]|$)|(?:^|[_ .-])(?:founded|established|born)$|年份?$", re.I)
 _PERCENT = re.compile(r"percent(?!ile)|pct(?!l)|[%％]|百分(?!位)", re.I)
