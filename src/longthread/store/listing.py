@@ -8,6 +8,7 @@ from contextlib import suppress
 from datetime import datetime
 from typing import NamedTuple
 
+from longthread.errors import RowDamaged
 from longthread.model.entry import Entry, Role
 from longthread.model.feedback import FEEDBACK, Feedback
 from longthread.model.run import RunStatus, ShownStatus
@@ -88,13 +89,19 @@ async def judged_answers(
     tx: Transaction, *, user_id: str, limit: int, before: tuple[str, str] = log.LATEST, thread_id: str = ""
 ) -> list[tuple[Entry, Feedback]]:
     """Return the answers of which a user has an opinion, the latest first, after `before`, the time and id of the last
-    one seen; `thread_id`: only those of one thread. What another program wrote in an opinion's place is left out."""
-    values = {"thread_id": thread_id, "before": before[0], "before_id": before[1], "noted": f'%"{FEEDBACK}"%'}
-    found: list[tuple[Entry, Feedback]] = []
-    for row in await tx.fetch("select_feedback", user_id=user_id, **values, limit=limit):
-        with suppress(KeyError, TypeError, ValueError):
-            found.append((entry_of(row), Feedback.from_json(json.loads(row["noted"])[FEEDBACK])))
-    return found
+    one seen; `thread_id`: only those of one thread. Fewer than `limit`: there are no more. What another program wrote
+    in an opinion's place is left out, and so are damaged messages."""
+    among = {"user_id": user_id, "thread_id": thread_id, "noted": f'%"{FEEDBACK}"%', "limit": limit}
+    judged: list[tuple[Entry, Feedback]] = []
+    while len(judged) < limit:
+        rows = await tx.fetch("select_feedback", **among, before=before[0], before_id=before[1])
+        for row in rows:
+            with suppress(KeyError, TypeError, ValueError, RowDamaged):
+                judged.append((entry_of(row), Feedback.from_json(json.loads(row["noted"])[FEEDBACK])))
+        if len(rows) < limit:
+            break
+        before = rows[-1]["created_at"], rows[-1]["id"]
+    return judged[:limit]
 
 
 async def titled(tx: Transaction, text: str, *, user_id: str, limit: int = 20) -> list[Thread]:

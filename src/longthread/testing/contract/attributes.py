@@ -163,6 +163,8 @@ class AttributeContract(Contract):
             ):
                 await attributes.set_feedback(tx, name, entry, given, user_id=USER)
             await attributes.set_message_metadata(tx, "t", "t 0", {"x": 1}, user_id=USER)
+            another = {"app": {"longthread.feedback": 1}}
+            await attributes.set_message_metadata(tx, "later", "later 0", another, user_id=USER)
             for wrong in (
                 attributes.set_feedback(tx, "t", "q t", up, user_id=USER),
                 attributes.set_feedback(tx, "t", "t 0", replace(up, text="x" * 2_001), user_id=USER),
@@ -176,6 +178,7 @@ class AttributeContract(Contract):
             last, _ = found[0]
             after = (last.created_at.isoformat(timespec="microseconds"), last.id)
             assert await listing.judged_answers(tx, user_id=USER, limit=1, before=after) == found[1:2]
+            assert await listing.judged_answers(tx, user_id=USER, limit=2) == found[:2], "nor are they too few"
             assert await listing.judged_answers(tx, user_id=USER, limit=9, thread_id="t") == found[1:]
             assert await listing.judged_answers(tx, user_id="other", limit=9) == []
         assert await of_messages(store) == {2: {"x": 1}}, "an opinion is no key of people's"
