@@ -43,8 +43,8 @@ def test_a_source_of_the_catalog_is_asked_in_chinese(
     monkeypatch.setenv("LONGTHREAD_SECRET_SHOP_PASSWORD", PASSWORD)
     said = [run("apply", "-f", "shop.yaml").output, run("sources", "show", "shop").output]
     for question, answer in (
-        ("每个客户的订单总金额是多少？", "| 王芳 | 149.9 |"),
-        ("每个月的订单总金额", "| 2023-03 | 99.9 |"),
+        ("每个客户的订单总金额是多少？", "| 王芳 | 149.90 |"),
+        ("每个月的订单总金额", "| 2023-03 | 99.90 |"),
         ("已完成的订单有多少？", "**2**"),
     ):
         said.append(run("ask", question, "--source", "shop").output)
