@@ -32,6 +32,13 @@ def test_numbers_are_traced_to_the_newest_query_that_holds_them() -> None:
     }
 
 
+def test_rows_that_have_a_value_in_the_first_column_are_counted_where_all_are_there() -> None:
+    rows: list[list[object]] = [["active", 9], [None, 9], ["sold", 9]]
+    assert cited("2 statuses", query("q1", *rows)) == {"2": "q1"}
+    assert cited("2 statuses", query("q1", *rows, total=40)) == {"2": None}
+    assert cited("2 statuses", query("q1", *rows, truncated=True)) == {"2": None}
+
+
 def test_numbers_are_found_in_chinese_text_and_with_separators() -> None:
     queries = [query("q3", [1234567, 5.652])]
     assert cited("共1,234,567行，平均5.65分。", *queries) == {"1,234,567": "q3", "5.65": "q3"}

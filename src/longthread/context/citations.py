@@ -56,7 +56,8 @@ class CitedQuery:
 def citations(answer: str, queries: Sequence[CitedQuery]) -> list[dict[str, Any]]:
     """Return each number and date of an answer with the newest query whose rows hold it; `query` is None if none does.
 
-    A count of rows counts as held; failing rows, a query whose SQL has the number (a year, a limit) is its source.
+    A count of rows counts as held, also of those with a value in the first column, where all are there; failing rows, a
+    query whose SQL has the number (a year, a limit) is its source.
     Numbers in code blocks, in labels and in names from rows are ignored. `queries` are in the order of their runs.
     """
     wanted = {found[0]: _values(found) for found in _NUMBER.finditer(_words(answer, queries))}
@@ -92,7 +93,10 @@ def _words(answer: str, queries: Sequence[CitedQuery]) -> str:
 
 def _values_in(query: Mapping[str, Any]) -> Iterator[Decimal | str]:
     yield from (Decimal(query[key]) for key in ("row_count", "total") if isinstance(query.get(key), int))
-    for row in query.get("rows", []):
+    rows = query.get("rows", [])
+    if not query.get("truncated") and query.get("total") in (None, len(rows)):
+        yield Decimal(sum(1 for row in rows if row and row[0] is not None))
+    for row in rows:
         for cell in row:
             yield from numbers_in(str(cell))
 

@@ -120,7 +120,7 @@ class AnswerTexts:
         data = exchange.data
         assert read.plan is not None
         sql = str(data.get("sql") or exchange.call.args.get("sql") or "")
-        body = self._found(read.plan, data, sql)
+        body = self._found(read.plan, data, sql, audit)
         notes = [self._note(name, text) for name, text in read.notes if f"note_{name}" in PHRASES]
         notes += [self._note("as_text", name) for name in texts_used(read.plan, self.schema)]
         sums = sum_rows(read.plan, self.schema)
@@ -163,7 +163,7 @@ class AnswerTexts:
             return f"I took “{value}” as `{taken}`; it also occurs in `{other}`."
         return self.say(f"note_{name}", text)
 
-    def _found(self, plan: QueryPlan, data: Mapping[str, Any], sql: str) -> str:
+    def _found(self, plan: QueryPlan, data: Mapping[str, Any], sql: str, audit: Audit | None) -> str:
         """What was found in one sentence, and the rows where it does not state them all."""
         found = FoundRows.read(data, plan, self.schema)
         cite = f" [{data['query']}]" if data.get("query") else ""
@@ -173,7 +173,7 @@ class AnswerTexts:
         if len(found.rows) == 1 and all(cell is None for cell in found.rows[0]):
             return self.say("null_result", "") + end
         words = SentenceWords(plan, self.schema, self.language, lambda text: unsourced(text, source=sql))
-        sentence = FoundSentence(words, found).sentence() or self._counted(found.rows, data)
+        sentence = FoundSentence(words, found, audit).sentence() or self._counted(found.rows, data)
         text = (sentence if self.language == "zh" else sentence[0].upper() + sentence[1:]) + end
         if len(found.rows) == 1 and len(found.columns) <= STATED:
             return text

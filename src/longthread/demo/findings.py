@@ -7,10 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
+from longthread.demo.periods import Series, step_of
+from longthread.demo.query.audit import Audit
 from longthread.demo.query.display import naming_columns
-from longthread.demo.query.plan import Field, PlannedMeasure, QueryPlan
+from longthread.demo.query.plan import Dimension, Field, PlannedMeasure, QueryPlan
 from longthread.demo.query.render import PlanSql
 from longthread.demo.query.wording import part_in_words
 from longthread.demo.schema import DemoSchema, key_of
@@ -20,6 +23,7 @@ from longthread.tools.analysis.formats.guess import format_of
 from longthread.tools.analysis.formats.written import number_in, with_places, write_value
 
 _GRAINS_ZH = {"year": "年", "quarter": "季度", "month": "月", "day": "天"}
+_PERIODS_ZH = {"year": "年份", "quarter": "季度", "month": "月份", "day": "日期"}
 _NAMED = 3
 """Rows that are named, at most."""
 STATED = 4
@@ -67,9 +71,10 @@ class FoundRows:
 
 
 class FoundSentence:
-    """What one result says, in one sentence."""
+    """What one result says, in one sentence. `audit` is what was counted beside it."""
 
-    def __init__(self, words: SentenceWords, found: FoundRows) -> None:
+    def __init__(self, words: SentenceWords, found: FoundRows, audit: Audit | None = None) -> None:
+        self.audit = audit
         self.words, self.found, self.plan, self.say = words, found, words.plan, words.say
         self.first_measure = len(found.columns) - len(self.plan.measures)
 
@@ -85,7 +90,8 @@ class FoundSentence:
         if plan.limit is not None:
             return self._of_ranking()
         if not self.found.is_whole:
-            return self._head(self.found.total) + self.words.where() if self.found.total else ""
+            is_counted = self.found.total and not any(self._may_lack(each) for each in plan.dimensions)
+            return self._head(self.found.total or 0) + self.words.where() if is_counted else ""
         return self._of_groups()
 
     def _value(self, row: int, column: int) -> str:
@@ -151,7 +157,8 @@ class FoundSentence:
 
     def _of_group(self) -> str:
         told = (self._measured(each, 0, self.first_measure + at) for at, each in enumerate(self.plan.measures))
-        return f"{self._label(0)}{self.say(': ', '：')}{self.say(', ', '，').join(told)}{self.words.where()}"
+        values = self.say(", ", "，").join(told)
+        return f"{self._label(0)}{self.say(': ', '：')}{values}{self._tied()}{self.words.where()}"
 
     def _of_ranking(self) -> str:
         """The first groups with their values, and the last one."""
@@ -161,7 +168,20 @@ class FoundSentence:
         text = self._listed([self._beside(self._label(row), value) for row, value in enumerate(values)])
         if number > _NAMED:
             text += f" … {self._beside(self._label(number - 1), self._value(number - 1, column))}"
-        return text + self.words.where()
+        return text + self._tied() + self.words.where()
+
+    def _tied(self) -> str:
+        """How many groups that the limit cuts off stand beside the last one."""
+        audit, rows = self.audit, len(self.found.rows)
+        if audit is None or not audit.tied or rows != self.plan.limit:
+            return ""
+        number, cite = f"**{audit.tied:,}**", f" [{audit.query}]" if audit.query else ""
+        order = self.plan.order if isinstance(self.plan.order, PlannedMeasure) else self.plan.measures[0]
+        others = "other has" if audit.tied == 1 else "others have"
+        same = "as many" if order.function in ("count", "distinct") else "the same"
+        last = " as the last" if rows > 1 else ""
+        beside = "与最后一个并列" if rows > 1 else "并列"
+        return self.say(f" (and {number} {others} {same}{last}{cite})", f"（另有 {number} 个{beside}{cite}）")
 
     def _beside(self, name: str, value: str) -> str:
         return self.say(f"{name} ({value})", f"{name}（{value}）") if value else name
@@ -170,68 +190,122 @@ class FoundSentence:
         return self.say(", ", "、").join(names)
 
     def _of_groups(self) -> str:
-        """From the least to the most of each measure, over all groups."""
+        """From the least to the most of each measure, over all groups; empty where it is not clear what they are."""
+        without = [row for row in range(len(self.found.rows)) if row not in self.named]
+        if without and (len(without) > 1 or len(self.named) < 2 or len(self.plan.dimensions) > 1):
+            return ""
         ranges = [text for at, each in enumerate(self.plan.measures) if (text := self._range(each, at))]
         told = f"{self.say(': ', '：')}{self.say(', ', '，').join(ranges)}" if ranges else ""
-        if not self._is_series():
-            return self._head(len(self.found.rows)) + self.words.where() + told
-        where = self.words.where(but=self.plan.dimensions[0].fields[0])
-        return self._period() + told + (self.say(",", "") if where else "") + where
+        rest = self._without(without[0]) if without else ""
+        if self.series is None:
+            return self._head(len(self.named)) + self.words.where() + told + rest
+        field = self.plan.dimensions[0].fields[0]
+        said = [item for item in self.plan.conditions if item.field == field and self.series.says(item)]
+        where = self.words.where(but=said)
+        return self._period(self.series) + told + (self.say(",", "") if where else "") + where + rest
+
+    def _without(self, row: int) -> str:
+        """The values of the rows that are in no group."""
+        group = self.words.group(self.plan.dimensions[0])
+        values = [self._measured(each, row, self.first_measure + at) for at, each in enumerate(self.plan.measures)]
+        head = self.say(f"; without {group}: ", f"；{joined(joined('没有', group), '的')}：")
+        return head + self.say(", ", "，").join(values)
 
     def _head(self, number: int) -> str:
         return self.words.groups(f"**{number:,}**")
 
-    def _is_series(self) -> bool:
-        """Whether the groups are years, months, quarters or days."""
+    @cached_property
+    def named(self) -> list[int]:
+        """The rows that are groups: NULL is none."""
+        return [row for row in range(len(self.found.rows)) if self._is_group(row)]
+
+    def _is_group(self, row: int) -> bool:
+        cells = iter(self.found.rows[row])
+        labels = [(each, [next(cells) for _ in each.fields]) for each in self.plan.dimensions]
+        return not any(self._may_lack(each) and all(cell is None for cell in label) for each, label in labels)
+
+    def _may_lack(self, dimension: Dimension) -> bool:
+        """Whether NULL stands for rows without a group, and not for one without a name."""
+        return dimension.key is None or dimension.key in dimension.fields or self.plan.share
+
+    @cached_property
+    def series(self) -> Series | None:
+        """The groups as years, quarters, months or days; None where they are others."""
         [first, *others] = self.plan.dimensions
-        return not others and (bool(first.grain) or self._is_year())
+        is_year = first.key is None and self.words.schema.column(first.fields[0].ref).yearish
+        grain = "year" if is_year else first.grain
+        if others or not grain:
+            return None
+        steps = [(step_of(self.found.rows[row][0], grain), row) for row in self.named]
+        known = sorted((step, row) for step, row in steps if step is not None)
+        if not known or len(known) < len(steps):
+            return None
+        (begin, low), (end, high) = known[0], known[-1]
+        labels = (self.found.written(low, 0), self.found.written(high, 0))
+        return Series(grain, begin, end, *labels, number=len({step for step, _ in known}))
 
-    def _is_year(self) -> bool:
-        [first, *_] = self.plan.dimensions
-        return first.grain == "year" or (first.key is None and self.words.schema.column(first.fields[0].ref).yearish)
-
-    def _period(self) -> str:
-        """From the first to the last date, whichever way they are sorted."""
-        first, last = sorted((self.found.written(0, 0), self.found.written(len(self.found.rows) - 1, 0)))
-        if self._is_year():
+    def _period(self, series: Series) -> str:
+        """From the first to the last date, whichever way they are sorted; how many there are, where some are missing:
+        a period without rows is in no result."""
+        first, last, is_year = series.begin, series.end, series.grain == "year"
+        if series.is_gapless and is_year:
             return self.say(f"{first}–{last}", f"{first}–{last} 年")
-        return self.say(f"{first} to {last}", f"{first} 至 {last}")
+        if series.is_gapless:
+            return self.say(f"{first} to {last}", f"{first} 至 {last}")
+        measure = self.plan.measures[0]
+        rows = self.words.rows_of(measure.table) if self._counts_rows(measure) else ""
+        told = f"**{series.number:,}** {series.grain}s from {first} to {last}{f' with {rows}' if rows else ''}"
+        holding = joined(joined("之间有", rows or "数据"), "的")
+        unit = " 年" if is_year else " "
+        return self.say(told, f"{first} 至 {last}{unit}{holding}{_PERIODS_ZH[series.grain]}共 **{series.number:,}** 个")
+
+    def _counts_rows(self, measure: PlannedMeasure) -> bool:
+        """Whether a measure counts the rows that make a group."""
+        return measure.function == "count" and measure.table == self.plan.table and not self.plan.share
 
     def _range(self, measure: PlannedMeasure, at: int) -> str:
-        """From the least to the most of a measure, and of the first one where it is the most; empty without numbers."""
+        """From the least to the most of a measure, and of the first one where it is the most; empty without numbers,
+        and where one number stands beside NULL."""
         column = self.first_measure + at
-        cells = [(number_in(row[column]), place) for place, row in enumerate(self.found.rows)]
-        known = sorted((number, place) for number, place in cells if number is not None)
-        if not known:
+        cells = [(number_in(self.found.rows[row][column]), row) for row in self.named]
+        known = sorted((number, row) for number, row in cells if number is not None)
+        is_whole = len(known) == len(cells)
+        if not known or (known[0][0] == known[-1][0] and not is_whole):
             return ""
         (least, low), (most, high) = known[0], known[-1]
-        span = f"{self._value(low, column)}{self.say(' to ', ' 到 ')}{self._value(high, column)}"
         if least == most:
-            return self._per_group(measure, self.say(self._value(low, column), f"都是 {self._value(low, column)}"))
-        text = self._per_group(measure, span)
+            one = self._value(low, column)
+            return self._per_group(measure, self.say(one, f"都是 {one}"), self.say(" each", ""))
+        span = f"{self._value(low, column)}{self.say(' to ', ' 到 ')}{self._value(high, column)}"
+        text = self._per_group(measure, span, "", is_each=is_whole)
         is_alone = known[-2][0] != most and any(
             cell is not None for cell in self.found.rows[high][: self.first_measure]
         )
         return text + self._top(measure, high) if is_alone and at == 0 else text
 
-    def _per_group(self, measure: PlannedMeasure, span: str) -> str:
-        words, counted = self.words, self.words.counted(measure)
+    def _per_group(self, measure: PlannedMeasure, span: str, each: str, *, is_each: bool = True) -> str:
+        """A measure's span, of each period if `is_each`."""
+        words, counted, series = self.words, self.words.counted(measure), self.series
         if self.plan.share:
             whole = counted or words.amount(measure)
             return self.say(f"{span} of {whole}", f"{joined('各占', whole)}的 {span}")
-        grain = self.plan.dimensions[0].grain or "year"
+        if series is not None:
+            each = self.say(" each", f"每{_GRAINS_ZH[series.grain]}") if is_each else ""
         if words.is_chinese:
-            each = f"每{_GRAINS_ZH.get(grain, grain)}" if self._is_series() else ""
             return f"{joined(each, words.measured(measure))} {span}"
-        each = f" a {grain}" if self._is_series() else " each" if " to " not in span else ""
+        is_gapless = series is not None and series.is_gapless
+        if series is not None and not is_gapless and measure == self.plan.measures[0] and self._counts_rows(measure):
+            return span + each  # the period has said of what
+        each = f" a {series.grain}" if series is not None and is_gapless and each else each
         return f"{span} {counted}{each}" if counted else f"{words.amount(measure)} {span}{each}"
 
     def _top(self, measure: PlannedMeasure, row: int) -> str:
         is_count = measure.function in ("count", "distinct") and not self.plan.share
         label = self._label(row)
         if self.words.is_chinese:
-            return f"，{label}{' 年' if self._is_series() and self._is_year() else ' '}{'最多' if is_count else '最高'}"
-        return f", {'most' if is_count else 'highest'}{' in ' if self._is_series() else ': '}{label}"
+            is_year = self.series is not None and self.series.grain == "year"
+            return f"，{label}{' 年' if is_year else ' '}{'最多' if is_count else '最高'}"
+        return f", {'most' if is_count else 'highest'}{': ' if self.series is None else ' in '}{label}"
 
     # Lists.
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from longthread.demo.nouns import name_in_words, plural_of, table_in_words, table_plural
-from longthread.demo.query.plan import Dimension, Field, PlannedMeasure, QueryPlan
+from longthread.demo.query.plan import Condition, Dimension, Field, PlannedMeasure, QueryPlan
 from longthread.demo.query.wording import conditions_in_words
 from longthread.demo.schema import DemoSchema
 from longthread.tools.analysis.schema_linking import is_cjk
@@ -35,8 +35,8 @@ class SentenceWords:
         """The one of the language."""
         return chinese if self.is_chinese else english
 
-    def where(self, *, but: Field | None = None) -> str:
-        """What holds for the rows, to stand behind them; without ranges of the dates `but`."""
+    def where(self, *, but: Sequence[Condition] = ()) -> str:
+        """What holds for the rows, to stand behind them; without the conditions `but`."""
         said = self.own(conditions_in_words(self.plan, self.language, home=self.plan.table, but=but))
         return self.say(f" where {said}", f"（{said}）") if said else ""
 

@@ -6,12 +6,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from longthread.demo.query.plan import QueryPlan, field_of
+from longthread.demo.query.plan import PlannedMeasure, QueryPlan, field_of
 from longthread.demo.query.render import PlanSql, label_of
 from longthread.demo.schema import DemoSchema, key_of
 from longthread.demo.talk import DemoCall, Exchange
 
 _ALL, _LEFT_OUT, _SEVERAL, _SUMS = "rows_in_all", "rows_left_out", "rows_in_several_groups", "rows_of_sums"
+_TIED = "groups_tied_with_last"
 
 
 @dataclass(frozen=True)
@@ -25,6 +26,8 @@ class Audit:
     several: int = 0
     sums: tuple[bool, ...] = ()
     """For each row of sums whether the query reads it."""
+    tied: int = 0
+    """Groups behind the limit that are equal to the last one before it."""
 
     @staticmethod
     def read(exchange: Exchange) -> Audit | None:
@@ -36,8 +39,9 @@ class Audit:
         sums = tuple(bool(found.pop(name)) for name in columns if name.startswith(_SUMS))
         rows_in_all, left_out = (int(found.pop(name) or 0) for name in (_ALL, _LEFT_OUT))
         several = int(found.pop(_SEVERAL, 0) or 0)
+        tied = max(0, int(found.pop(_TIED, 0) or 0))
         total = next(iter(found.values()), None)
-        return Audit(str(exchange.data.get("query") or ""), rows_in_all, left_out, total, several, sums)
+        return Audit(str(exchange.data.get("query") or ""), rows_in_all, left_out, total, several, sums, tied)
 
 
 @dataclass(frozen=True)
@@ -58,11 +62,42 @@ def audit_sql(plan: QueryPlan, schema: DemoSchema, sums: Sequence[SumRow] = ()) 
     if plan.together or plan.share or not (plan.measures or sums):
         return ""
     audit = _Audit(replace(plan, keep_empty=False), schema)
+    audit.tied = _ties_sql(plan, schema)
     return audit.of(tuple(item for item in sums if (item.table, None) in audit.joined.aliases))
+
+
+def _ties_sql(plan: QueryPlan, schema: DemoSchema) -> str:
+    """The query that counts the groups behind the limit that are equal to the last before it; empty without such a
+    limit."""
+    order = plan.order or next(iter(plan.measures), "")
+    names = [field.ref.column for dimension in plan.dimensions for field in dimension.fields]
+    is_ranking = plan.limit is not None and bool(names) and isinstance(order, PlannedMeasure)
+    if not is_ranking or plan.wrap or len(set(names)) < len(names):
+        return ""
+    assert plan.limit is not None and isinstance(order, PlannedMeasure)
+    groups = _AllGroups(replace(plan, measures=(order,)), schema)
+    label = groups._alias(label_of(order, schema))
+    last = plan.offset + plan.limit
+    down = "" if plan.order and not plan.descending else " DESC"
+    ranked = f"SELECT RANK() OVER (ORDER BY {label}{down}) AS standing FROM (\n{groups.text()}\n) AS each_group"
+    return f"SELECT COUNT(*) - {last} FROM ({ranked}) AS ranked WHERE standing <= {last}".replace("\n", "\n    ")
+
+
+class _AllGroups(PlanSql):
+    """The plan's groups without its limit."""
+
+    def _limit(self) -> str:
+        return ""
+
+    def _order(self, dims: list[str]) -> str:
+        return ""
 
 
 class _Audit(PlanSql):
     """The plan's joins, all but those of its conditions as outer joins."""
+
+    tied = ""
+    """The query that counts ties."""
 
     def _optional(self, alias: str) -> bool:
         return alias not in self.filtered()
@@ -72,7 +107,7 @@ class _Audit(PlanSql):
         counts = [(_LEFT_OUT, f"SUM(CASE WHEN {lost} THEN 1 ELSE 0 END)" if lost else "0")]
         if self.plan.measures and self.joined.many:
             return self._several(lost)
-        if not lost and not sums:
+        if not lost and not sums and not self.tied:
             return ""
         summed = self.plan.measures[0] if self.plan.measures else None
         if lost and summed is not None and summed.function == "sum":
@@ -82,7 +117,11 @@ class _Audit(PlanSql):
             kept = f" AND NOT ({lost})" if lost else ""
             counts.append((f"{_SUMS}_{at}", f"SUM(CASE WHEN {self._is_sum(item)}{kept} THEN 1 ELSE 0 END)"))
         listed = ", ".join(f"{text} AS {self._alias(name)}" for name, text in counts)
+        listed += self._ties()
         return f"SELECT COUNT(*) AS {_ALL}, {listed}\n{self._from()}{self._where()}"
+
+    def _ties(self) -> str:
+        return f", ({self.tied}) AS {self._alias(_TIED)}" if self.tied else ""
 
     def _is_sum(self, item: SumRow) -> str:
         first = self.schema.tables[item.table].columns[0].name
@@ -119,4 +158,5 @@ class _Audit(PlanSql):
         per_row = f"SELECT row_key, SUM(in_group) AS parts\n  FROM (\n    {pairs}\n  ) AS pairs\n  GROUP BY row_key"
         counts = ((_LEFT_OUT, "parts = 0"), (_SEVERAL, "parts > 1"))
         told = ", ".join(f"SUM(CASE WHEN {test} THEN 1 ELSE 0 END) AS {self._alias(name)}" for name, test in counts)
+        told += self._ties()
         return f"SELECT COUNT(*) AS {_ALL}, {told}\nFROM (\n  {per_row}\n) AS per_row"

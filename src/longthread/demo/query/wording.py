@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import date, timedelta
 
 from longthread.demo.query.plan import Condition, Dimension, Field, PlannedMeasure, QueryPlan
@@ -60,10 +61,10 @@ def plan_in_words(plan: QueryPlan, schema: DemoSchema, language: str) -> str:
     return what + _end(plan, language)
 
 
-def conditions_in_words(plan: QueryPlan, language: str, *, home: str = "", but: Field | None = None) -> str:
+def conditions_in_words(plan: QueryPlan, language: str, *, home: str = "", but: Sequence[Condition] = ()) -> str:
     """What the rows and groups of a plan must be; empty where they may be any. The columns of `home` stand without its
-    name; ranges of `but` are not told."""
-    told = [item for item in plan.conditions if item.field != but or item.operator not in ("range", "ranges")]
+    name; the conditions `but` are not told."""
+    told = [item for item in plan.conditions if item not in but]
     tests = [_condition(item, language, home) for item in told]
     tests += [f"{_measure(item.measure, language)} {_OPERATORS[item.operator]} {item.value}" for item in plan.having]
     return ("，" if language == "zh" else " and ").join(tests)
