@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from longthread.demo.periods import Series, step_of
+from longthread.demo.periods import PeriodSeries, step_of
 from longthread.demo.query.audit import Audit
 from longthread.demo.query.display import naming_columns
 from longthread.demo.query.plan import Dimension, Field, PlannedMeasure, QueryPlan
@@ -229,7 +229,7 @@ class FoundSentence:
         return dimension.key is None or dimension.key in dimension.fields or self.plan.share
 
     @cached_property
-    def series(self) -> Series | None:
+    def series(self) -> PeriodSeries | None:
         """The groups as years, quarters, months or days; None where they are others."""
         [first, *others] = self.plan.dimensions
         is_year = first.key is None and self.words.schema.column(first.fields[0].ref).yearish
@@ -242,9 +242,9 @@ class FoundSentence:
             return None
         (begin, low), (end, high) = known[0], known[-1]
         labels = (self.found.written(low, 0), self.found.written(high, 0))
-        return Series(grain, begin, end, *labels, number=len({step for step, _ in known}))
+        return PeriodSeries(grain, begin, end, *labels, number=len({step for step, _ in known}))
 
-    def _period(self, series: Series) -> str:
+    def _period(self, series: PeriodSeries) -> str:
         """From the first to the last date, whichever way they are sorted; how many there are, where some are missing:
         a period without rows is in no result."""
         first, last, is_year = series.begin, series.end, series.grain == "year"

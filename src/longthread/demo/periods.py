@@ -14,7 +14,7 @@ _PARTS = {"quarter": (re.compile(r"(\d{4})-Q([1-4])"), 4), "month": (re.compile(
 
 
 @dataclass(frozen=True)
-class Series:
+class PeriodSeries:
     """The periods of a result: their grain, the steps and labels of the first and the last, and how many there are."""
 
     grain: str
