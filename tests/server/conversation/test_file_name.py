@@ -36,3 +36,23 @@ def test_a_name_has_room_in_255_bytes_with_its_label(name: str) -> None:
     whole = unquote(content_disposition(name, "parquet", unnamed="result", label="q12").split("''")[1])
     assert len(whole.encode()) <= 255
     assert whole.endswith(" q12.parquet")
+
+
+def test_a_label_is_as_safe_as_the_name() -> None:
+    labels = {
+        'x"\r\nSet-Cookie: a=b': "q x Set-Cookie a=b.csv",
+        "../q1": "q q1.csv",
+        "第一\u202e问": "q 第一 问.csv",
+        "\ud800": "q.csv",
+        "x" * 300: f"q {'x' * 20}.csv",
+    }
+    for label, whole in labels.items():
+        said = content_disposition("q", "csv", unnamed="result", label=label)
+        assert unquote(said.split("''")[1]) == whole
+        assert said.isascii() and said.isprintable() and said.count('"') == 2
+
+
+def test_a_name_keeps_its_room_beside_a_long_label() -> None:
+    whole = unquote(content_disposition("年" * 300, "parquet", unnamed="result", label="🚀" * 300).split("''")[1])
+    assert whole == f"{'年' * 39} {'🚀' * 20}.parquet"
+    assert len(whole.encode()) <= 255

@@ -14,11 +14,13 @@ _JOINERS = {"\u200c", "\u200d"}
 """Of these, those that belong to words and to emoji."""
 _LONGEST = 60
 """Characters of the name; in UTF-8 it must have room in 255 bytes, with its extension."""
+_LONGEST_LABEL = 20
 
 
 def content_disposition(name: str | None, extension: str, *, unnamed: str, label: str = "") -> str:
     """The value of `Content-Disposition` for a file with a name, as far as every system takes it, and `label` behind
     it. Older clients read only the first name, which is `unnamed` unless the other is plain ASCII."""
+    label = _file_name(label)[:_LONGEST_LABEL].rstrip(". ")
     most = _LONGEST - len(label) - 1 if label else _LONGEST
     stem = _file_name(name or "")[:most].rstrip(". ")
     stem = " ".join(part for part in (stem or unnamed, label) if part)
