@@ -100,3 +100,49 @@ def test_bounds_hold_before_anything_is_loaded(tmp_path: Path, monkeypatch: pyte
         with monkeypatch.context() as patch, pytest.raises(SourceUnreadable, match=told):
             patch.setattr(old_workbook, name, 2)
             sheets_of(tmp_path / "a.xls", "a")
+
+
+_AFTER = len(OLD) // 512 - 1
+"""The number of a sector that is put behind the last."""
+_DIRECTORY = (struct.unpack_from("<I", OLD, 48)[0] + 1) * 512
+
+
+def _sectors_read(path: Path, content: bytes, monkeypatch: pytest.MonkeyPatch) -> int:
+    """How many sectors are read of a file before it is loaded."""
+    read: list[int] = []
+    sector_of = old_workbook._sector
+
+    def count(data: bytes, begin: int, sector: int, at: int) -> bytes:
+        read.append(at)
+        return sector_of(data, begin, sector, at)
+
+    path.write_bytes(content)
+    with monkeypatch.context() as patch:
+        patch.setattr(old_workbook, "_sector", count)
+        old_workbook.expect_bounded_old(path, "a")
+    return len(read)
+
+
+def test_a_list_of_the_tables_sectors_that_goes_in_a_circle_is_refused(tmp_path: Path) -> None:
+    """It would name more and more sectors, and each adds its numbers to the table."""
+    table = struct.unpack_from("<I", OLD, 76)[0]
+    circle = _patched(68, "<2I", _AFTER, 1) + struct.pack("<128I", *[table] * 127, _AFTER)
+    path = tmp_path / "a.xls"
+    path.write_bytes(circle)
+    with pytest.raises(old_workbook.DamagedWorkbook, match="circle"):
+        old_workbook.expect_bounded_old(path, "a")
+
+
+def test_a_table_has_no_more_numbers_than_the_file_has_sectors(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    table = struct.unpack_from("<I", OLD, 76)[0]
+    path = tmp_path / "a.xls"
+    repeated = _patched(76, "<109I", *[table] * 109)
+    assert _sectors_read(path, repeated, monkeypatch) == _sectors_read(path, OLD, monkeypatch)
+
+
+def test_of_several_workbooks_in_one_file_the_first_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    entry = OLD[_DIRECTORY + 128 : _DIRECTORY + 256]
+    assert entry.startswith("Workbook".encode("utf-16-le"))
+    several = OLD[: _DIRECTORY + 256] + entry * 2 + OLD[_DIRECTORY + 512 :]
+    path = tmp_path / "a.xls"
+    assert _sectors_read(path, several, monkeypatch) == _sectors_read(path, OLD, monkeypatch)

@@ -8,6 +8,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 
 from longthread.tools.analysis.files.workbook_bounds import MOST_CELLS, MOST_SHEETS, MOSTLY, letters_of, refused
@@ -110,17 +111,20 @@ def _streams(data: bytes) -> dict[str, bytes]:
         sector = 1 << shift
         table = _table(data, sector, first_table)
         directory = b"".join(_chain(data, sector, sector, table, first_of_directory))
-        entries = [_entry(directory, at) for at in range(0, len(directory) - _ENTRY + 1, _ENTRY)]
-        root = entries[0]
+        root = _entry(directory, 0)
         found: dict[str, bytes] = {}
-        for name, start, size in entries:
+        for at in range(0, len(directory) - _ENTRY + 1, _ENTRY):
+            name, start, size = _entry(directory, at)
+            if name in found:  # the first is read
+                continue
             if name == _ENCRYPTED:
                 found[name] = b""
             elif name in _NAMES and size >= small:
                 found[name] = b"".join(_chain(data, sector, sector, table, start))[:size]
             elif name in _NAMES:
                 inner = b"".join(_chain(data, sector, sector, table, root[1]))
-                smalls = _numbers(b"".join(_chain(data, sector, sector, table, first_small)))
+                numbers = b"".join(_chain(data, sector, sector, table, first_small))
+                smalls = _numbers(numbers[: len(inner) // 64 * 4])
                 found[name] = b"".join(_chain(inner, 0, 64, smalls, start))[:size]
     except (struct.error, IndexError, UnicodeDecodeError) as error:
         raise DamagedWorkbook("it breaks off") from error
@@ -136,14 +140,20 @@ def _entry(directory: bytes, at: int) -> tuple[str, int, int]:
 
 
 def _table(data: bytes, sector: int, first: int) -> list[int]:
-    """Which sector follows each. The sectors of this table are listed in the header, and in sectors from `first` on."""
-    places = [*struct.unpack_from("<109I", data, 76)]
-    seen = 0
-    while first < _END and seen <= len(data) // sector:
-        more = _numbers(data[(first + 1) * sector : (first + 2) * sector])
-        places += more[:-1]
-        first, seen = more[-1], seen + 1
-    return [number for place in places if place < _END for number in _numbers(_sector(data, sector, sector, place))]
+    """Which sector follows each: at most as many as the file has. The sectors of this table are listed in the header,
+    and in sectors from `first` on."""
+    most = len(data) // sector
+    places = [each for each in struct.unpack_from("<109I", data, 76) if each < _END]
+    seen: set[int] = set()
+    while first < _END:  # to the end, as who reads the workbook goes
+        if first in seen:
+            raise DamagedWorkbook("its sectors go in a circle")
+        seen.add(first)
+        more = _numbers(_sector(data, sector, sector, first))
+        if len(places) < most:
+            places += [each for each in more[:-1] if each < _END]
+        first = more[-1]
+    return [*islice((each for place in places for each in _numbers(_sector(data, sector, sector, place))), most)]
 
 
 def _chain(data: bytes, begin: int, sector: int, table: list[int], at: int) -> Iterator[bytes]:
