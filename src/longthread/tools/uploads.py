@@ -30,6 +30,7 @@ from longthread.tools.analysis.files.encoding import called, recoded
 from longthread.tools.analysis.files.listing import reader_of
 from longthread.tools.analysis.open import database_kind
 from longthread.tools.upload_names import are_equal, copy_name, joint_name, plain, safe_name
+from longthread.tools.upload_places import UNFINISHED, copy_all, into_folder, out_of_folder, take_place
 
 TEXT_SUFFIXES = (".csv", ".tsv", ".json", ".jsonl", ".ndjson")
 """Of those that have an encoding."""
@@ -40,8 +41,6 @@ MOST_FILES = 100
 _ID = re.compile(r"[0-9a-f-]{36}")
 _PART = "incoming"
 """The file while it comes; below `sources`, the mark."""
-_MADE = "made"
-"""A source's folder until its first file is in it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,7 +159,7 @@ class Uploads:
         folder = kept.path.with_name(joint_name([each.path.name for each in uploads]))
         made = Kept(Upload(first.id, folder))
         try:
-            await to_the_end(asyncio.to_thread(_into_folder, kept.path, folder))
+            await to_the_end(asyncio.to_thread(into_folder, kept.path, folder))
         except OSError as error:
             await self.settle(await self._moved(kept, self._folder))
             raise UploadFailed(reason=f"{error.strerror or error}.") from error
@@ -178,25 +177,21 @@ class Uploads:
         Raises:
             UploadNotFound: one is a source's already, or is gone.
             UploadRefused: a database, or the source takes no files, or no more.
+            UploadFailed: the disk does not take it.
         """
         _expect_joinable(uploads)
         if not await asyncio.to_thread(to.path.is_dir):
             reason = f"{to.path.name} takes no other files. Add it as a source of its own."
             raise UploadRefused(name=uploads[0].path.name, reason=reason)
-        if len(to.files) + len(uploads) > MOST_FILES:
-            reason = f"a source has at most {MOST_FILES} files. Put them into a folder of the server, and add that."
-            raise UploadRefused(name=uploads[0].path.name, reason=reason)
+        _expect_room(len(to.files) + len(uploads), uploads[0])
         moved: list[tuple[Path, Path]] = []
-        for each in uploads:
-            taken = [file.name for file in to.files]
-            is_taken = any(are_equal(each.path.name, name) for name in taken)
-            place = to.path / (copy_name(each.path.name, taken, ()) if is_taken else each.path.name)
-            try:
-                await to_the_end(asyncio.to_thread(each.path.rename, place))
-            except OSError as error:
-                await self._move_back(moved)
-                raise UploadNotFound(upload=each.id) from error
-            moved.append((each.path, place))
+        try:
+            for each in uploads:
+                moved.append((each.path, await to_the_end(asyncio.to_thread(_move_into, to, each))))
+            _expect_room(len(to.files), uploads[0])  # another request may have added files at the same time
+        except LongthreadError:
+            await self._move_back(moved)
+            raise
         return Kept(to, tuple(moved))
 
     async def give_back(self, kept: Kept) -> None:
@@ -204,7 +199,7 @@ class Uploads:
         await self._move_back(kept.moved)
         path = kept.upload.path
         if path.is_dir() and (files := kept.upload.files):
-            await to_the_end(asyncio.to_thread(_out_of_folder, path, files[0].name))
+            await to_the_end(asyncio.to_thread(out_of_folder, path, files[0].name))
         await self.settle(await self._moved(kept.upload, self._folder))
 
     async def take_out(self, kept: Kept) -> None:
@@ -246,6 +241,27 @@ class Uploads:
             return datetime.fromtimestamp((await asyncio.to_thread(file.stat)).st_mtime, UTC)
         except OSError:
             return None
+
+    async def stage(self, old: Upload, file: Path, new: Upload) -> Upload | None:
+        """Return a source as it will be with an upload in the place of its `file`, to try whether it opens. It is
+        deleted with the upload; None: the source has no other file.
+
+        Raises:
+            UploadNotFound: the source and its files have just been removed.
+            UploadFailed: the disk does not take it.
+        """
+        others = [each for each in old.files if each != file]
+        if not others:
+            return None
+        folder = new.path.with_name(UNFINISHED) / old.path.name
+        files = {new.path: file.name, **{each: each.name for each in others}}
+        try:
+            await to_the_end(asyncio.to_thread(copy_all, files, folder))
+        except FileNotFoundError as error:
+            raise UploadNotFound(upload=old.id) from error
+        except OSError as error:
+            raise UploadFailed(reason=f"{error.strerror or error}.") from error
+        return Upload(new.id, folder)
 
     async def replace(self, old: Upload, file: Path, new: Upload) -> Upload:
         """Put an upload in the place of a `file` of a source, whose address stays. What reads the old file reads it to
@@ -339,19 +355,32 @@ def _expect_joinable(uploads: Iterable[Upload]) -> None:
             raise UploadRefused(name=each.path.name, reason=reason)
 
 
-def _into_folder(file: Path, folder: Path) -> None:
-    """Put a file into a folder beside it, which may have its name."""
-    made = file.with_name(_MADE)
-    made.mkdir(0o700)
-    file.rename(made / file.name)
-    made.rename(folder)
+def _expect_room(files: int, upload: Upload) -> None:
+    """Raise UploadRefused if a source would have too many files."""
+    if files > MOST_FILES:
+        reason = f"a source has at most {MOST_FILES} files. Put them into a folder of the server, and add that."
+        raise UploadRefused(name=upload.path.name, reason=reason)
 
 
-def _out_of_folder(folder: Path, name: str) -> None:
-    """Put a file in the place of its folder."""
-    made = folder.rename(folder.with_name(_MADE))
-    (made / name).rename(made.with_name(name))
-    made.rmdir()
+def _move_into(to: Upload, upload: Upload) -> Path:
+    """Move an upload into a source's folder. Return its place, which nobody else has had. Raises UploadNotFound,
+    UploadFailed."""
+    name = upload.path.name
+    taken: list[str] = []
+    try:
+        while True:
+            taken += [file.name for file in to.files]
+            is_taken = any(are_equal(name, each) for each in taken)
+            place = to.path / (copy_name(name, taken, ()) if is_taken else name)
+            try:
+                take_place(upload.path, place)
+                return place
+            except FileExistsError:  # another request, or another server, was faster
+                taken.append(place.name)
+    except FileNotFoundError as error:
+        raise UploadNotFound(upload=upload.id) from error
+    except OSError as error:
+        raise UploadFailed(reason=f"{error.strerror or error}.") from error
 
 
 def _expect_kind(path: Path) -> None:

@@ -139,14 +139,17 @@ async def upload(
         file = await _beside(served, file, there, on_conflict)
     received = await uploads.receive(file, _pieces(request), encoding)
     shown: SourcePreview | None = None
+    replaced = there if on_conflict == "replace" else None
     whole = False
     try:
         size = received.size
         with until_gone(request.receive):
-            shown = await _preview(served, str(received.path), user)
+            looked = await _preview(served, str(received.path), user)
+            if replaced is not None:
+                await _expect_replaceable(served, replaced, received, user)
+            shown = looked
         if shown is None:
             raise UploadFailed(reason="the client broke off.")
-        replaced = there if on_conflict == "replace" else None
         if replaced is not None:
             received = await uploads.replace(replaced.upload, replaced.file, received)
         whole = True
@@ -240,7 +243,14 @@ async def add(served: ServedDep, user: Caller, body: NewSource) -> SourceView:
     "/sources/{name}/files",
     dependencies=[OWNER_ONLY],
     responses=problems(
-        *_OPENS, DefinitionAmbiguous, DefinitionNotFound, SettingsNotAllowed, UploadNotFound, UploadRefused, body=True
+        *_OPENS,
+        DefinitionAmbiguous,
+        DefinitionNotFound,
+        SettingsNotAllowed,
+        UploadFailed,
+        UploadNotFound,
+        UploadRefused,
+        body=True,
     ),
 )
 async def add_files(served: ServedDep, user: Caller, name: PathSegment, body: AddedFiles) -> SourceView:
@@ -352,6 +362,13 @@ async def _of_equal_name(served: Served, file: str) -> _SourceFile | None:
             if are_equal(path.name, file) and (received_at := await served.uploads.received_at(path)):
                 found.append(_SourceFile(each, upload, path, received_at))
     return max(found, key=lambda each: each.received_at, default=None)
+
+
+async def _expect_replaceable(served: Served, there: _SourceFile, received: Upload, user: str) -> None:
+    """Open the source with a new file in the place of the old one, which stays until then."""
+    staged = await served.uploads.stage(there.upload, there.file, received)
+    if staged is not None:
+        await _expect_opens(served, staged, user)
 
 
 async def _beside(served: Served, file: str, there: _SourceFile, on_conflict: OnConflict | None) -> str:
