@@ -25,6 +25,8 @@ from longthread.tools.analysis.source import Source
 
 QUESTIONS = Path(__file__).parents[2] / "evals" / "questions"
 SETS = ("analyst_zh", "analyst_zh_follow_ups", "analyst_en_follow_ups")
+TWENTY = "analyst_twenty_turns"
+"""A conversation of the other sets' questions about one database."""
 CATEGORIES = "count filter distinct top-n sum average group-by date-range having superlative ratio anti-join"
 CLOCK = re.compile(r"\b(now|current_\w+|localtime|random)\b", re.I)
 CHINESE = re.compile(r"[\u4e00-\u9fff]")
@@ -56,7 +58,14 @@ async def query(source: Source, run: str) -> Sequence[Cells]:
 
 def test_each_file_belongs_to_one_eval() -> None:
     other = {"chinook", "spaceflight", "unseen"}
-    assert {path.stem for path in QUESTIONS.glob("*.jsonl")} == other | set(SETS)
+    assert {path.stem for path in QUESTIONS.glob("*.jsonl")} == other | set(SETS) | {TWENTY}
+
+
+def test_the_long_conversation_asks_what_the_other_sets_ask() -> None:
+    known = {(each.database, each.text, each.gold) for name in SETS for each in questions(name)}
+    asked = [(each.database, each.text, each.gold) for each in questions(TWENTY)]
+    assert set(asked) <= known and len(set(asked)) == len(asked) == 20
+    assert [len(thread) for thread in in_conversations(questions(TWENTY), follow_ups=True)] == [20]
 
 
 @pytest.mark.parametrize("name", SETS)

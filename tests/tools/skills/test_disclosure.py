@@ -106,10 +106,10 @@ def test_what_has_no_room_is_left_to_be_loaded() -> None:
 
 def test_descriptions_are_shortened_where_there_are_many() -> None:
     many = [Skill(str(n), f"skill {n}", "很长 " * 600, (), (), {"instructions": LONG}) for n in range(40)]
-    told = disclose("", many, (), window=64_000).prompt
+    told = disclose("", many, (), window=72_000).prompt
     assert told.count("\n- skill") == 40
     assert "…" in told
-    assert estimate(told) < 64_000 * 0.06
+    assert estimate(told) < 72_000 * 0.06
     assert disclose("", many, (), window=4_000).prompt.endswith("\n- skill 38\n- skill 39")
 
 
