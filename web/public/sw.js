@@ -5,41 +5,59 @@ const SHELL = "/";
 /** Files whose names stay, that the empty page needs. */
 const TOP = ["/early.js", "/icon.svg"];
 const ADDRESSES = /^\/($|[bc]\/|boards$|settings(\/|$))/;
+/** What a proxy answers while its server is away. */
+const AWAY = [502, 503, 504];
 
 /** The empty page says that it was kept, and `src/worker.ts` loads it again when the server is back. */
 async function keep() {
   const cache = await caches.open(CACHE);
-  const answer = await fetch(SHELL, { cache: "no-cache" });
-  if (!answer.ok) throw new Error(`the page is not there: ${answer.status}`);
+  // Where it leads elsewhere, as to a login, it is not the page.
+  const answer = await fetch(SHELL, { cache: "no-cache", redirect: "error" });
   const text = await answer.text();
-  await cache.addAll([...TOP, ...new Set(text.match(/\/assets\/[\w.-]+/g))]);
+  if (!answer.ok || !text.includes('id="root"')) throw new Error(`the page is not there: ${answer.status}`);
+  const files = [...TOP, ...new Set(text.match(/\/assets\/[\w.-]+/g))];
+  await cache.addAll(files.map((file) => new Request(file, { redirect: "error" })));
   const headers = { "Content-Type": "text/html; charset=utf-8", "Content-Security-Policy": answer.headers.get("Content-Security-Policy") };
   await cache.put(SHELL, new Response(text.replace("<html", "<html data-kept"), { headers }));
 }
 
-const kept = async (address) => (await caches.open(CACHE)).match(address, { ignoreVary: true });
+/** What is kept. A browser that refuses to keep anything has nothing. */
+async function kept(address) {
+  try {
+    return await (await caches.open(CACHE)).match(address, { ignoreVary: true });
+  } catch {
+    return undefined;
+  }
+}
+
+/** Keeps an answer, unless the browser has no room or refuses to. */
+async function store(address, answer) {
+  try {
+    await (await caches.open(CACHE)).put(address, answer);
+  } catch {
+    // The page has its answer.
+  }
+}
 
 async function dropOthers() {
   const names = await caches.keys();
   await Promise.all(names.filter((name) => name.startsWith("longthread-") && name !== CACHE).map((name) => caches.delete(name)));
 }
 
-async function fromCache(request) {
+async function fromCache(event) {
+  const { request } = event;
   const found = await kept(request.url);
   if (found) return found;
   const answer = await fetch(request);
-  if (answer.status === 200) await (await caches.open(CACHE)).put(request.url, answer.clone());
+  if (answer.status === 200 && !answer.redirected) event.waitUntil(store(request.url, answer.clone()));
   return answer;
 }
 
 async function fromServer(request, address) {
-  try {
-    return await fetch(request);
-  } catch (error) {
-    const found = await kept(address);
-    if (found) return found;
-    throw error;
-  }
+  const asked = fetch(request);
+  const answer = await asked.catch(() => null);
+  if (answer && !AWAY.includes(answer.status)) return answer;
+  return (await kept(address)) ?? asked;
 }
 
 async function show(address) {
@@ -54,7 +72,7 @@ addEventListener("fetch", (event) => {
   const { request } = event;
   const { origin, pathname } = new URL(request.url);
   if (request.method !== "GET" || origin !== location.origin) return;
-  if (pathname.startsWith("/assets/")) event.respondWith(fromCache(request));
+  if (pathname.startsWith("/assets/")) event.respondWith(fromCache(event));
   else if (TOP.includes(pathname)) event.respondWith(fromServer(request, pathname));
   else if (request.mode === "navigate" && ADDRESSES.test(pathname)) event.respondWith(fromServer(request, SHELL));
 });
