@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -182,3 +183,30 @@ def test_a_chart_of_the_model_is_changed_and_comes_back(serve: Any, open_page: A
     result.get_by_role("button", name="Reset").click()
     result.locator("svg .mark-rect path").first.wait_for()
     assert result.locator("svg .mark-area path").count() == 0
+
+
+@pytest.mark.parametrize("locale", EDITING)
+def test_a_large_chart_gets_another_title_and_keeps_its_rows(
+    serve: Any, open_page: Any, tmp_path: Path, locale: str
+) -> None:
+    """A form would draw the first 1,000 rows: for more, none is offered."""
+    _, edit, group, kind, *_, title = EDITING[locale]
+    (tmp_path / "many.csv").write_text("place,n\n" + "".join(f"{n},{n * 2}\n" for n in range(1500)))
+    query, point = {"sql": "SELECT place, n FROM many"}, {"query": "q1", "mark": "point", "x": "place", "y": "n"}
+    script = [{**MADE[0], "args": query}, {**MADE[1], "args": point}, MADE[2]]
+    running = serve(script, source=str(tmp_path / "many.csv"))
+    thread = running.answer("Draw each launch")["thread_id"]
+    tab = open_page(running, f"/c/{thread}", locale=locale)
+    result = card(tab)
+    result.locator("[role=img] svg").wait_for()
+    drawn = result.locator("[role=img][aria-label*=' 100 ']")
+    assert drawn.count() == 1, result.locator("[role=img]").get_attribute("aria-label")  # those that the log has
+    result.get_by_role("button", name=edit, exact=True).click()
+    editor = result.get_by_role("group", name=group)
+    editor.get_by_label(title).fill("Each launch")
+    result.get_by_role("heading", name="Each launch").wait_for()
+    assert editor.get_by_label(kind, exact=True).count() == 0
+    assert drawn.count() == 1
+    tab.reload()
+    card(tab).get_by_role("heading", name="Each launch").wait_for()
+    drawn.wait_for()

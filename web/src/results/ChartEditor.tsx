@@ -3,7 +3,7 @@ import { headingOf } from "../formats/heading";
 import { type MessageId, useT } from "../i18n";
 import { Button } from "../ui";
 import styles from "./ChartEditor.module.css";
-import type { ChartChoice, ChartEdit } from "./choices";
+import { type ChartChoice, type ChartEdit, isSmall, renamed } from "./choices";
 import { kindsOf } from "./columns";
 import { keepEdit } from "./edited";
 import { type Form, MARKS, SORTS, STACKS } from "./forms";
@@ -30,11 +30,16 @@ export function ChartEditor({ threadId, result, chosen, edit, onEdit, onDone }: 
   const words = useWords();
   const { columns, rows } = result;
   const kinds = useMemo(() => kindsOf(columns, rows), [columns, rows]);
-  const form = useMemo(() => chosen.form ?? (chosen.given ? formOf(chosen.given, columns) : null), [chosen, columns]);
+  const form = useMemo(() => chosen.form ?? (chosen.given && isSmall(result) ? formOf(chosen.given, columns) : null), [chosen, result, columns]);
   const sums = useMemo(() => form !== null && addsUp(form, columns, rows), [form, columns, rows]);
-  const keep = (next: Partial<Form>, title = chosen.title) => {
-    keepEdit(threadId, result, { form: form && { ...form, ...next }, title });
+  const keep = (next: Partial<Form>) => {
+    if (form) keepEdit(threadId, result, { form: { ...form, ...next }, title: chosen.title });
     onEdit();
+  };
+  const rename = (title: string) => {
+    keepEdit(threadId, result, renamed(chosen, title));
+    // An edited form is the first chart; one of the model stays where it is.
+    if (chosen.form) onEdit();
   };
   const heading = (place: number) => headingOf(columns[place] ?? "", words);
   const numbers = columns.flatMap((_, place) => (kinds[place] === "number" ? [place] : []));
@@ -61,7 +66,7 @@ export function ChartEditor({ threadId, result, chosen, edit, onEdit, onDone }: 
         </>
       )}
       <Field label="chart.heading" wide>
-        {(id) => <input id={id} className={styles["input"]} maxLength={200} value={chosen.title} onChange={(event) => keep({}, event.target.value)} />}
+        {(id) => <input id={id} className={styles["input"]} maxLength={200} value={chosen.title} onChange={(event) => rename(event.target.value)} />}
       </Field>
       <div className={styles["foot"]}>
         {sums && <p className={styles["note"]}>{t("chart.sums")}</p>}

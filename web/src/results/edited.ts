@@ -31,9 +31,9 @@ export function keepEdit(threadId: string, result: QueryResult, edit: ChartEdit 
 function editsOfJson(value: unknown): Edits {
   const entries = typeof value === "object" && value !== null ? Object.entries(value) : [];
   return Object.fromEntries(entries.flatMap(([key, each]) => {
-    const { form, title } = (each ?? {}) as Partial<ChartEdit>;
+    const { form, title, of } = (each ?? {}) as Partial<ChartEdit>;
     const isEdit = typeof title === "string" && title.length <= LONGEST_TITLE && (form === null || isForm(form));
-    return isEdit ? [[key, { form: form ?? null, title }] as const] : [];
+    return isEdit ? [[key, { form: form ?? null, title, ...(typeof of === "string" ? { of } : {}) }] as const] : [];
   }));
 }
 
