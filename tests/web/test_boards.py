@@ -214,6 +214,55 @@ def test_a_card_that_fails_keeps_its_rows_and_leads_to_its_conversation(
     kept.wait_for()
 
 
+@pytest.mark.parametrize(
+    ("locale", "width", "scheme", "still", "apply", "alone"),
+    [
+        ("en", 1280, "light", "still those for Since 2026-01-01", "Apply", "Rows for Since 2026-01-01"),
+        ("zh-CN", 390, "dark", "数据仍是参数为 起始 2026-01-01 时的结果", "应用", "数据对应的参数：起始 2026-01-01"),
+    ],
+)
+def test_a_card_says_with_which_values_its_rows_were_read(
+    serve: Any, open_page: Any, tmp_path: Path, locale: str, width: int, scheme: str, still: str, apply: str, alone: str
+) -> None:
+    file = Path(sales(tmp_path))
+    running = serve([*asked(SALES), *asked(SALES)], source=str(file))
+    board = saved(running, "Sales")
+    label = "Since" if locale == "en" else "起始"
+    path = f"/api/boards/{board}"
+    card_id = running.client.get(path).json()["cards"][0]["id"]
+    since = {"name": "since", "kind": "date", "value": "2026-01-01", "label": label}
+    body = {"sql": SALES.replace("'2026-01-01'", "{{since}}"), "parameters": [since], "look": {"view": "table"}}
+    assert running.client.patch(f"{path}/cards/{card_id}", json=body).status_code == 200
+    tab = open_page(running, f"/b/{board}", locale=locale, width=width, color_scheme=scheme, quiet=False)
+    kept = tab.get_by_role("article", name="Sales")
+    kept.get_by_role("cell", name="1,200.50").wait_for()
+    assert kept.get_by_text(still).count() == 0
+    file.rename(tmp_path / "away.csv")
+    tab.get_by_label(label).fill("2025-01-01")
+    tab.get_by_role("button", name=apply).click()
+    kept.get_by_role("alert").wait_for()
+    kept.get_by_text(still).wait_for()
+    looked_at(tab, f"boards-values-read-{locale[:2]}-{scheme}")
+
+    (tmp_path / "away.csv").rename(file)
+    thread = running.client.get(path).json()["cards"][0]["thread_id"]
+    [step] = [each for steps in running.history(thread)["steps"].values() for each in steps]
+    second = {"thread_id": thread, "step": step["step"], "title": "Later", "look": {}}
+    later = running.client.post(f"{path}/cards", json=second).json()["id"]
+    late = {**body, "parameters": [{**since, "value": "2025-01-01"}]}
+    assert running.client.patch(f"{path}/cards/{later}", json=late).status_code == 200
+    shown = running.client.post(f"{path}/shares", json={}).json()["path"]
+    reader = open_page(running, shown, locale=locale, width=width, color_scheme=scheme)
+    reader.get_by_role("article", name="Sales").get_by_text(alone).wait_for()
+    reader.get_by_role("article", name="Later").get_by_text(alone.replace("2026", "2025")).wait_for()
+    looked_at(reader, f"boards-values-shared-{locale[:2]}-{scheme}")
+
+    kept.get_by_role("button", name=WORDS[locale]["about"].replace(WORDS[locale]["card"], "Sales")).click()
+    tab.get_by_role("menuitem").first.click()
+    kept.get_by_role("cell", name="1,300.50").wait_for()
+    assert kept.get_by_text(still).count() == 0
+
+
 @pytest.mark.parametrize(("locale", "said"), [("en", "This board is gone."), ("zh-CN", "这个看板已不存在。")])
 def test_a_board_that_is_gone_says_so(serve: Any, open_page: Any, locale: str, said: str) -> None:
     tab = open_page(serve(["x"]), "/b/nothing", locale=locale, quiet=False)

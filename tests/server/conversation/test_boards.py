@@ -89,6 +89,59 @@ def test_values_are_bound_and_hold_for_all_cards(serve: Any) -> None:
     assert len(running.client.patch(f"{path}/cards/{card['id']}", json=body).json()["result"]["rows"]) == 3
 
 
+SINCE = [{"name": "since", "kind": "date", "value": "2026-01-01", "label": ""}]
+
+
+def with_value(serve: Any, tmp_path: Path) -> tuple[Any, str, str, Path]:
+    """A board's path, and its card's, which counts the sales since a day, and their file."""
+    file = tmp_path / "sales.csv"
+    file.write_text("day,n\n2025-06-01,1\n2026-02-01,2\n2026-03-01,3\n")
+    running = serve(script("SELECT n FROM sales ORDER BY n"))
+    path, card = saved(running, source=str(file))
+    body = {"sql": "SELECT n FROM sales WHERE day >= {{since}} ORDER BY n", "parameters": SINCE}
+    changed = running.client.patch(f"{path}/cards/{card['id']}", json=body)
+    assert changed.json()["result"]["rows"] == [[2], [3]], changed.text
+    return running, path, f"{path}/cards/{card['id']}", file
+
+
+def test_rows_tell_the_values_that_they_were_read_with(serve: Any, tmp_path: Path) -> None:
+    running, path, card, file = with_value(serve, tmp_path)
+    file.rename(tmp_path / "away.csv")
+    running.client.patch(path, json={"given": {"since": "2025-01-01"}})
+    late = running.client.post(f"{card}/refresh").json()
+    assert late["error"] is not None
+    assert (late["parameters"][0]["value"], late["values_read"]) == ("2025-01-01", {"since": "2026-01-01"})
+    token = running.client.post(f"{path}/shares", json={}).json()["token"]
+    [shown] = running.client.get(f"/api/shared/boards/{token}").json()["cards"]
+    assert (shown["parameters"], shown["result"]["rows"]) == (SINCE, [[2], [3]]), "the value is that of the rows"
+    (tmp_path / "away.csv").rename(file)
+    fresh = running.client.post(f"{card}/refresh").json()
+    assert (fresh["values_read"], fresh["result"]["rows"]) == ({"since": "2025-01-01"}, [[1], [2], [3]])
+    token = running.client.post(f"{path}/shares", json={}).json()["token"]
+    [shown] = running.client.get(f"/api/shared/boards/{token}").json()["cards"]
+    assert shown["parameters"][0]["value"] == "2025-01-01"
+
+
+@pytest.mark.one_backend
+def test_a_changed_card_is_answered_with_its_new_value(serve: Any, tmp_path: Path) -> None:
+    running, _, card, _ = with_value(serve, tmp_path)
+    changed = running.client.patch(card, json={"parameters": [{**SINCE[0], "value": "2026-03-01"}]}).json()
+    assert changed["result"]["rows"] == [[3]]
+    assert (changed["parameters"][0]["value"], changed["values_read"]) == ("2026-03-01", {"since": "2026-03-01"})
+
+
+@pytest.mark.one_backend
+def test_a_file_has_the_values_of_the_rows_that_the_card_shows(
+    serve: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    running, path, card, _ = with_value(serve, tmp_path)
+    monkeypatch.setattr("longthread.runs.services.boards.KEPT_ROWS", 1)
+    assert len(running.client.post(f"{card}/refresh").json()["result"]["rows"]) == 1
+    running.client.patch(path, json={"given": {"since": "2025-01-01"}})
+    text = running.client.get(f"{card}/file", params={"format": "csv"}).text
+    assert text.removeprefix("\ufeff").split() == ["n", "2", "3"]
+
+
 def test_a_query_that_is_refused_changes_nothing(serve: Any) -> None:
     running = serve(script(SQL))
     path, card = saved(running)

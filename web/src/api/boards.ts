@@ -6,7 +6,7 @@ import type { JsonObject } from "./types";
 export type Interval = "hour" | "day" | "week";
 export type ParameterKind = "text" | "number" | "date";
 
-/** A place `{{name}}` of a query, with the value that holds. `label` is what people read; empty: the name. */
+/** A place `{{name}}` of a query, with its value. `label` is what people read; empty: the name. */
 export interface ParameterView {
   name: string;
   label: string;
@@ -14,7 +14,7 @@ export interface ParameterView {
   value: string | number;
 }
 
-/** A card as a link shows it. `look` is how it is shown: see `boards/look.ts`. */
+/** A card as a link shows it. `parameters` have the values that its rows were read with. `look` is how it is shown: see `boards/look.ts`. */
 export interface SharedCard {
   id: string;
   title: string;
@@ -26,8 +26,9 @@ export interface SharedCard {
   read_at: string;
 }
 
-/** A saved result. `thread_id` and `message` lead to its conversation; null where that is deleted. */
+/** A saved result. `parameters` have the values that hold now, `values_read` are those that its rows were read with. `thread_id` and `message` lead to its conversation; null where that is deleted. */
 export interface CardView extends SharedCard {
+  values_read: Record<string, string | number>;
   thread_id: string | null;
   message: string | null;
   source: string | null;

@@ -12,6 +12,7 @@ import styles from "./Boards.module.css";
 import { CardBody, CardNote, type Shown, useShown } from "./CardBody";
 import { CardForm } from "./CardForm";
 import { Confirm } from "./Confirm";
+import { valuesText } from "./Values";
 import { type Look, jsonOf, lookOf } from "./look";
 import type { BoardActions } from "./useBoard";
 
@@ -33,6 +34,10 @@ export function OwnCard(props: OwnCardProps) {
   const look = useMemo(() => lookOf(card.look), [card.look]);
   const shown = useShown(card, look);
   const close = () => setOpen(null);
+  const others = card.parameters.flatMap((each) => {
+    const value = card.values_read[each.name] ?? each.value;
+    return value === each.value ? [] : [{ ...each, value }];
+  });
   return (
     <article className={classes(styles["card"], look.wide && styles["wide"])} aria-labelledby={id}>
       <header className={styles["cardHead"]}>
@@ -49,9 +54,10 @@ export function OwnCard(props: OwnCardProps) {
           {t("boards.card.wrong", { reason: told(card.error as unknown as Parameters<typeof told>[0]) })}
         </p>
       )}
-      <p className={styles["cardFoot"]}>
+      <div className={styles["cardFoot"]}>
+        {others.length > 0 && <p className={styles["valuesRead"]}>{t("boards.card.otherValues", { values: valuesText(others) })}</p>}
         <CardNote card={card} />
-      </p>
+      </div>
       <Dialog open={open === "edit"} onClose={close} title={t("boards.edit.title")} place="broad">
         <CardForm board={board} card={card} actions={actions} onDone={close} />
       </Dialog>

@@ -9,7 +9,7 @@ import { useDocumentTitle } from "../layout/documentTitle";
 import { Button, Disclosure, Skeleton, classes } from "../ui";
 import styles from "./Boards.module.css";
 import { CardBody, CardNote, useShown } from "./CardBody";
-import { parametersOfBoard } from "./Values";
+import { parametersOfBoard, valuesText } from "./Values";
 import { lookOf } from "./look";
 
 /** A board as it was when it was shared. Nothing can be done in it. */
@@ -34,7 +34,9 @@ export function SharedBoard({ token }: { token: string }) {
 
 function Cards({ board }: { board: api.SharedBoard }) {
   const t = useT();
-  const parameters = parametersOfBoard(board);
+  // Rows that a refresh left have other values than those of other cards: each of these says its own.
+  const differs = ({ name, value }: api.ParameterView) => board.cards.some((card) => card.parameters.some((each) => each.name === name && each.value !== value));
+  const parameters = parametersOfBoard(board).filter((each) => !differs(each));
   return (
     <div className={styles["scroll"]}>
       {parameters.length > 0 && (
@@ -49,14 +51,14 @@ function Cards({ board }: { board: api.SharedBoard }) {
       )}
       <div className={styles["grid"]}>
         {board.cards.map((card) => (
-          <SharedCardView key={card.id} card={card} />
+          <SharedCardView key={card.id} card={card} values={valuesText(card.parameters.filter(differs))} />
         ))}
       </div>
     </div>
   );
 }
 
-function SharedCardView({ card }: { card: api.SharedCard }) {
+function SharedCardView({ card, values }: { card: api.SharedCard; values: string }) {
   const t = useT();
   const id = useId();
   const look = useMemo(() => lookOf(card.look), [card.look]);
@@ -72,6 +74,7 @@ function SharedCardView({ card }: { card: api.SharedCard }) {
         <CardBody card={card} look={look} shown={shown} />
       </div>
       <div className={styles["cardFoot"]}>
+        {values && <p className={styles["valuesRead"]}>{t("boards.card.values", { values })}</p>}
         <CardNote card={card} />
         <Disclosure summary={t("boards.card.query")}>
           <pre className={styles["query"]}>{card.sql}</pre>

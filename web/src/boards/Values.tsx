@@ -13,6 +13,9 @@ export function parametersOfBoard(board: { readonly cards: readonly { readonly p
   return all.filter(({ name }, at) => all.findIndex((each) => each.name === name) === at);
 }
 
+/** Parameters with their values, as they are read. */
+export const valuesText = (parameters: readonly ParameterView[]) => parameters.map(({ name, label, value }) => `${label || name} ${value}`).join(" · ");
+
 /** The values of a board, which its cards share. With others, the cards that have them are refreshed. */
 export function Values({ board, actions }: { board: BoardView; actions: BoardActions }) {
   const parameters = useMemo(() => parametersOfBoard(board), [board]);

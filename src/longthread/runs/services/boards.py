@@ -106,7 +106,8 @@ class Boards:
             return await boards.find_card(tx, board_id, card_id)
 
     async def write(self, board_id: str, card_id: str, to: BinaryIO, wanted: FileRequest, *, user_id: str) -> BoardCard:
-        """Write all rows of a card to a file, and return the card. What it does not keep is read from its source again.
+        """Write all rows of a card to a file, and return the card. What it does not keep is read from its source again,
+        with the values that its rows have.
 
         Raises:
             ResultTooLong: a sheet cannot hold the rows.
@@ -122,7 +123,7 @@ class Boards:
             await asyncio.to_thread(write_file, wanted, told, data["columns"], data["rows"], to)
             return card
         async with await self._open(board, card) as source:
-            statement = await _bound(source, board, card)
+            statement = await _bound(source, card, card.values_read(board.given))
             _, sql = await asyncio.to_thread(source.prepare, statement.shown, await source.schema(), statement.run)
 
             def work(connection: SourceConnection) -> None:
@@ -169,9 +170,11 @@ class Boards:
     async def _read(self, board: Board, card: BoardCard) -> Mapping[str, Any]:
         async with await self._open(board, card) as source:
             limits = replace(source.limits, rows=KEPT_ROWS, bytes=KEPT_BYTES)
-            statement = await _bound(source, board, card)
-            bound = (statement.run, statement.values) if card.parameters else None
-            return await run_query(source, statement.shown, bound=bound, limits=limits)
+            parameters = card.values(board.given)
+            statement = await _bound(source, card, parameters)
+            bound = (statement.run, statement.values) if parameters else None
+            result = await run_query(source, statement.shown, bound=bound, limits=limits)
+        return {**result, "values": {each.name: each.value for each in parameters}}
 
     async def _open(self, board: Board, card: BoardCard) -> Source:
         """Open a card's source for the board's user, for the caller to close."""
@@ -204,12 +207,12 @@ def _card_of(kept: KeptResult, shown: SavedLook) -> NewCard:
     )
 
 
-async def _bound(source: Source, board: Board, card: BoardCard) -> BoundStatement:
-    """Return a card's statement with the board's values bound. Raises InvalidInput: its parameters are not those that
-    stand in it."""
-    if not card.parameters:
+async def _bound(source: Source, card: BoardCard, parameters: Sequence[CardParameter]) -> BoundStatement:
+    """Return a card's statement with values bound. Raises InvalidInput: its parameters are not those that stand in
+    it."""
+    if not parameters:
         return BoundStatement(card.sql, [], card.sql)
-    values = {each.name: each.value for each in card.values(board.given)}
+    values = {each.name: each.value for each in parameters}
     properties = {name: {"type": _type_of(value)} for name, value in values.items()}
     try:
         template = await asyncio.to_thread(compiled, card.sql, properties, source.dialect)

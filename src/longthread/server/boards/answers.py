@@ -8,7 +8,7 @@ from typing import Any
 from typing_extensions import TypedDict
 
 from longthread.server.answers import JsonObject, Timestamp
-from longthread.store.boards.boards import Board, BoardCard, ParameterKind, RefreshInterval
+from longthread.store.boards.boards import Board, BoardCard, CardParameter, ParameterKind, RefreshInterval
 
 
 class BoardSummary(TypedDict):
@@ -27,7 +27,7 @@ class BoardList(TypedDict):
 
 
 class ParameterView(TypedDict):
-    """A parameter `{{name}}` of a query, with the value that holds. People read `label`, or the name if it is empty."""
+    """A parameter `{{name}}` of a query, with its value. People read `label`, or the name if it is empty."""
 
     name: str
     label: str
@@ -46,7 +46,7 @@ class CardResult(TypedDict):
 
 
 class SharedCard(TypedDict):
-    """A card as a link shows it."""
+    """A card as a link shows it. `parameters` have the values that its rows were read with."""
 
     id: str
     title: str
@@ -59,9 +59,11 @@ class SharedCard(TypedDict):
 
 
 class CardView(SharedCard):
-    """A saved result. `thread_id` and `message` lead to its conversation; null if that is deleted. `error` says why the
-    last refresh failed: `{type, message, params}`."""
+    """A saved result. `parameters` have the values that hold now, `values_read` are those that its rows were read with,
+    by name: they differ until a refresh succeeds. `thread_id` and `message` lead to its conversation; null if that is
+    deleted. `error` says why the last refresh failed: `{type, message, params}`."""
 
+    values_read: dict[str, str | int | float]
     thread_id: str | None
     message: str | None
     source: str | None
@@ -115,6 +117,8 @@ def card_view(card: BoardCard, given: Mapping[str, Any]) -> CardView:
     """Return a card as its owner sees it."""
     return {
         **shared_card(card, given),
+        "parameters": _views(card.values(given)),
+        "values_read": {each.name: each.value for each in card.values_read(given)},
         "thread_id": card.thread_id,
         "message": card.entry_id if card.thread_id is not None else None,
         "source": card.source,
@@ -130,10 +134,7 @@ def shared_card(card: BoardCard, given: Mapping[str, Any]) -> SharedCard:
         "title": card.title,
         "question": card.question,
         "sql": card.sql,
-        "parameters": [
-            {"name": each.name, "label": each.label, "kind": each.kind, "value": each.value}
-            for each in card.values(given)
-        ],
+        "parameters": _views(card.values_read(given)),
         "look": dict(card.look),
         "result": {
             "columns": data["columns"],
@@ -143,3 +144,7 @@ def shared_card(card: BoardCard, given: Mapping[str, Any]) -> SharedCard:
         },
         "read_at": card.read_at.isoformat(),
     }
+
+
+def _views(parameters: Sequence[CardParameter]) -> list[ParameterView]:
+    return [{"name": each.name, "label": each.label, "kind": each.kind, "value": each.value} for each in parameters]

@@ -178,7 +178,7 @@ async def change_card(
 ) -> CardView:
     """Change how a card is shown, or what it asks. A query that is refused or fails changes nothing."""
     async with served.analyst.store.writing() as tx:
-        board = await boards.lock(tx, board_id, user_id=user)
+        await boards.lock(tx, board_id, user_id=user)
         card = await boards.find_card(tx, board_id, card_id)
         look = card.look if body.look is None else _bounded(body.look)
     if body.sql is not None or body.parameters is not None:
@@ -189,6 +189,7 @@ async def change_card(
         )
         await served.analyst.boards.ask_anew(board_id, card_id, body.sql or card.sql, parameters, user_id=user)
     async with served.analyst.store.writing() as tx:
+        board = await boards.find(tx, board_id, user_id=user)
         await boards.change_card(tx, board_id, card, title=body.title or card.title, look=look)
         return card_view(await boards.find_card(tx, board_id, card_id), board.given)
 

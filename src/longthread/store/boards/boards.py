@@ -85,6 +85,10 @@ class BoardCard:
             for each in self.parameters
         ]
 
+    def values_read(self, given: Mapping[str, Any]) -> list[CardParameter]:
+        """Return its parameters with the values that its rows were read with, else with those that hold."""
+        return self.values({**given, **(self.result.get("values") or {})})
+
 
 @dataclass(frozen=True, slots=True)
 class Board:

@@ -42,6 +42,8 @@ export const boards = {
   "boards.card.rows": "first {n} of {total}",
   "boards.card.rowsAtLeast": "first {n}",
   "boards.card.wrong": "Not refreshed: {reason}",
+  "boards.card.values": "Rows for {values}",
+  "boards.card.otherValues": "These rows are still those for {values}. Refresh the card.",
   "boards.card.query": "Query",
   "boards.edit.title": "Edit the card",
   "boards.edit.name": "Title",

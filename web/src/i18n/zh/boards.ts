@@ -42,6 +42,8 @@ export const boards: Record<keyof typeof en, string> = {
   "boards.card.rows": "共 {total} 行，显示前 {n} 行",
   "boards.card.rowsAtLeast": "显示前 {n} 行",
   "boards.card.wrong": "刷新失败：{reason}",
+  "boards.card.values": "数据对应的参数：{values}",
+  "boards.card.otherValues": "数据仍是参数为 {values} 时的结果，请刷新卡片。",
   "boards.card.query": "查询",
   "boards.edit.title": "编辑卡片",
   "boards.edit.name": "标题",
