@@ -118,6 +118,7 @@ GAPS = [
     ),
     ("Which status has the most ships?", "**active**: **2** ships (and **1** other has as many [q1]) [q2]."),
     ("Which year has the most ships launched?", "**2022**: **4** ships [q2]."),
+    ("Which country has the lowest total price eur?", "**Chile**: total price eur **€7** [q2]."),
 ]
 WITH_CONDITION = {
     "ships per year launched in 2019 or 2022": ", where `launched` in 2019 or `launched` in 2022 [q2].",

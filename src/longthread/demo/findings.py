@@ -176,9 +176,10 @@ class FoundSentence:
         if audit is None or not audit.tied or rows != self.plan.limit:
             return ""
         number, cite = f"**{audit.tied:,}**", f" [{audit.query}]" if audit.query else ""
-        order = self.plan.order if isinstance(self.plan.order, PlannedMeasure) else self.plan.measures[0]
         others = "other has" if audit.tied == 1 else "others have"
-        same = "as many" if order.function in ("count", "distinct") else "the same"
+        order = self.plan.order
+        is_count = isinstance(order, PlannedMeasure) and order.function in ("count", "distinct")
+        same = "as many" if is_count else "the same"
         last = " as the last" if rows > 1 else ""
         beside = "与最后一个并列" if rows > 1 else "并列"
         return self.say(f" (and {number} {others} {same}{last}{cite})", f"（另有 {number} 个{beside}{cite}）")

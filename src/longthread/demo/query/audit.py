@@ -69,7 +69,7 @@ def audit_sql(plan: QueryPlan, schema: DemoSchema, sums: Sequence[SumRow] = ()) 
 def _ties_sql(plan: QueryPlan, schema: DemoSchema) -> str:
     """The query that counts the groups behind the limit that are equal to the last before it; empty without such a
     limit."""
-    order = plan.order or next(iter(plan.measures), "")
+    order = plan.order
     names = [field.ref.column for dimension in plan.dimensions for field in dimension.fields]
     is_ranking = plan.limit is not None and bool(names) and isinstance(order, PlannedMeasure)
     if not is_ranking or plan.wrap or len(set(names)) < len(names):
@@ -78,7 +78,7 @@ def _ties_sql(plan: QueryPlan, schema: DemoSchema) -> str:
     groups = _AllGroups(replace(plan, measures=(order,)), schema)
     label = groups._alias(label_of(order, schema))
     last = plan.offset + plan.limit
-    down = "" if plan.order and not plan.descending else " DESC"
+    down = " DESC" if plan.descending else ""
     ranked = f"SELECT RANK() OVER (ORDER BY {label}{down}) AS standing FROM (\n{groups.text()}\n) AS each_group"
     return f"SELECT COUNT(*) - {last} FROM ({ranked}) AS ranked WHERE standing <= {last}".replace("\n", "\n    ")
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from typing import TypeGuard
 
 from longthread.demo.query.dialect import date_part, literal, quote_table
 from longthread.demo.query.joins import Hop, Joined, way
@@ -346,11 +347,18 @@ class PlanSql:
         keys = [self._field(d.key) for d in plan.dimensions if d.key is not None and self._field(d.key) not in dims]
         text = f"SELECT {', '.join(selected)}\n{self._from()}{self._where(self._not_empty())}"
         text += self._group([*keys, *dims])
-        if plan.having:
-            text += "\nHAVING " + " AND ".join(self._having(item) for item in plan.having)
+        having = [self._having(item) for item in plan.having]
+        having += [f"{self._measure(plan.order)} IS NOT NULL"] if self._ranks_amounts(plan.order) else []
+        if having:
+            text += "\nHAVING " + " AND ".join(having)
         if plan.wrap:
             return self._wrapped(text, labels)
         return text + self._order(dims) + self._limit()
+
+    def _ranks_amounts(self, order: object) -> TypeGuard[PlannedMeasure]:
+        """Whether a superlative is of amounts: it does not mean a group where none is known."""
+        is_amount = isinstance(order, PlannedMeasure) and order.function not in ("count", "distinct")
+        return is_amount and self.plan.limit is not None and not self.plan.share
 
     def _not_empty(self) -> list[str]:
         """A superlative over groups does not mean the group without a name."""
@@ -429,6 +437,7 @@ class PlanSql:
             having += [
                 f"{text} {item.operator} {self._literal(item.value)}" for item in plan.having if item.measure == measure
             ]
+            having += [f"{text} IS NOT NULL"] if measure == plan.order and self._ranks_amounts(measure) else []
         body = f"SELECT DISTINCT {', '.join(inner)}\n{self._from()}{self._where(self._not_empty())}".replace(
             "\n", "\n  "
         )
