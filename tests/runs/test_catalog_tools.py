@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -13,10 +14,14 @@ from tests.script import call, finish
 from tests.tools.api.conftest import Server, answer, server
 
 from longthread import Catalog
-from longthread.errors import CatalogInvalid
+from longthread.errors import CatalogInvalid, DefinitionNotFound
 from longthread.runs.handle import RunHandle
-from longthread.store import runs
+from longthread.store import log, runs
+from longthread.store.boards import boards
+from longthread.store.boards.boards import NewCard
 from longthread.testing import ScriptedChatModel
+from longthread.tools.analysis.source import Source
+from longthread.tools.sources import Opener
 
 pytestmark = pytest.mark.one_backend
 
@@ -98,3 +103,40 @@ async def test_tools_that_cannot_be_used_are_refused_when_they_are_applied(
             bad = data | {"implementation": data["implementation"] | change}
             with pytest.raises(CatalogInvalid, match=rf"{data['name']}, implementation: .*{said}"):
                 await catalog.apply([bad, *(each for each in documents if each["name"] == "main")])
+
+
+async def test_a_source_that_is_switched_off_is_not_opened_again(
+    open_analyst: OpenAnalyst, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    address, bare = "postgresql://u:${PW}@h/d", "postgresql://u@h/d"
+    monkeypatch.setenv("LONGTHREAD_SECRET_PW", "first")
+    opened: list[str] = []
+    really = Opener.open
+
+    async def in_its_place(self: Opener, spec: str, user_id: str) -> Source:
+        opened.append(spec)
+        source = await really(self, "demo", user_id)
+        source.spec = bare
+        return source
+
+    monkeypatch.setattr(Opener, "open", in_its_place)
+    analyst = await open_analyst([])
+    catalog, user = Catalog(analyst.store), analyst.settings.user
+    await catalog.apply([{"kind": "source", "name": "main", "address": address}])
+    sql = "SELECT count(*) AS n FROM sites"
+    new = NewCard("n", "How many?", "t", None, bare, sql, {}, {"columns": ["n"], "rows": [[0]]}, datetime.now(UTC))
+    async with analyst.store.writing() as tx:
+        await log.create_thread(tx, "t", user_id=user)
+        board = await boards.create(tx, "Sites", user_id=user)
+        card = await boards.add_card(tx, board, new)
+    assert await analyst.sources.fingerprint(bare, user_id=user)
+    assert (await analyst.boards.refresh(board.id, card.id, user_id=user)).error is None
+    monkeypatch.setenv("LONGTHREAD_SECRET_PW", "second")
+    await analyst.sources.fingerprint(bare, user_id=user)
+    assert opened == [f"postgresql://u:{word}@h/d" for word in ("first", "first", "second")]
+    await catalog.apply([{"kind": "source", "name": "main", "address": address, "is_active": False}])
+    with pytest.raises(DefinitionNotFound, match="switched off"):
+        await analyst.sources.fingerprint(bare, user_id=user)
+    refreshed = await analyst.boards.refresh(board.id, card.id, user_id=user)
+    assert refreshed.error is not None and "switched off" in refreshed.error["message"]
+    assert len(opened) == 3

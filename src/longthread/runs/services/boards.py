@@ -178,8 +178,9 @@ class Boards:
 
     async def _open(self, board: Board, card: BoardCard) -> Source:
         """Open a card's source for the board's user, for the caller to close."""
-        spec = await self._sources.with_password(card.source) if card.source else None
-        return await self._sources.open(spec, None, user_id=board.user_id)
+        if card.source:
+            return await self._sources.open_again(card.source, user_id=board.user_id)
+        return await self._sources.open(None, None, user_id=board.user_id)
 
 
 def formats_of(card: BoardCard) -> dict[str, ColumnFormat]:

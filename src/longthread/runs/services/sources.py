@@ -62,9 +62,15 @@ class Sources:
         async with await self.open(spec, None, user_id=user_id) as source:
             return source.spec
 
+    async def open_again(self, spec: str, *, user_id: str) -> Source:
+        """Open a source that was opened before, by its `spec`. The caller closes it. Raises SourceError."""
+        # Its address is not cached: it may come from the catalog, and may change.
+        address = await named_address(self._store, await self.with_password(spec))
+        return await self._opener.open(address, user_id)
+
     async def fingerprint(self, spec: str, *, user_id: str) -> str:
         """Return the present fingerprint of a source that was opened before, by its `spec`. Raises SourceError."""
-        async with await self.open(await self.with_password(spec), None, user_id=user_id) as source:
+        async with await self.open_again(spec, user_id=user_id) as source:
             return await source.fingerprint()
 
     @asynccontextmanager
