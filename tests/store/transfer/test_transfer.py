@@ -142,6 +142,27 @@ async def test_what_refers_to_a_run_finds_it_or_is_told_that_it_was_pruned(store
 
 
 @pytest.mark.sampled(2)
+async def test_rows_whose_thread_began_after_the_list_was_read_stop_no_copy(
+    store: Driver, other: Driver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for thread_id in ("a", "b"):
+        await fill(store, thread_id)  # what is shared refers to the first one
+
+    async def listed_before(*_: Any) -> AsyncIterator[str]:
+        yield "b"
+
+    with monkeypatch.context() as patch:
+        patch.setattr("longthread.store.transfer.copy.each_thread", listed_before)
+        refused = [str(each) for each in (await copy_store(store, other, silent)).refused]
+    assert sorted(each.split()[0] for each in refused) == ["memories", "memory_sources", "memory_uses"]
+    here, there = await all_of(store), await all_of(other)
+    assert there["board_cards"] == [{**row, "asked_in": None} for row in here["board_cards"]] != []
+    again = await copy_store(store, other, silent)
+    assert [each.reason for each in again.refused] == ["another asked_in"]
+    assert (await all_of(other))["memory_uses"] == here["memory_uses"], "the rest comes with its thread"
+
+
+@pytest.mark.sampled(2)
 async def test_a_copy_never_overwrites(store: Driver, other: Driver) -> None:
     for thread_id in ("a", "b", "c"):
         await fill(store, thread_id)

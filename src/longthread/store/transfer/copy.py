@@ -27,6 +27,14 @@ from longthread.store.transfer.threads import (
 )
 
 _NO_RUN = "its run is not there"
+_PARENTS: Mapping[str, Mapping[str, str]] = {
+    "memories": {"session_id": THREADS},
+    "memory_sources": {"memory_id": "memories", "session_id": THREADS},
+    "memory_uses": {"memory_id": "memories"},
+    "board_cards": {"board_id": "boards"},
+}
+"""Columns of shared tables and the tables that they refer to. The target may lack a parent: it was refused, or is newer
+than the list that was read."""
 _NAMED = frozenset({"skills", "tools", "sources", "upstreams", "routes"})
 """Tables whose names are unique."""
 
@@ -174,7 +182,8 @@ class _Copying:
         if rows:
             table, ready, refused = self.theirs[name], list[Row](), list[Refusal]()
             async with self.target.writing() as tx:
-                for row in rows:
+                for each in rows:
+                    row = await _without_missing_thread(tx, table, each)
                     if reason := await self._why_not(tx, table, row):
                         refused.append(Refusal(" ".join([name, *map(str, key_of(table, row))]), reason))
                     else:
@@ -187,6 +196,9 @@ class _Copying:
         """Return why a row of a shared table cannot be written; None: it can."""
         if RUNS in table.needs and not await self._has_run(tx, row):
             return _NO_RUN
+        for column, parent in _PARENTS.get(table.name, {}).items():
+            if row[column] is not None and not await self._has_row(tx, parent, row[column]):
+                return f"its row of {parent} is not there; copy again"
         taken = Sql(f'SELECT 1 AS taken FROM "{table.name}" WHERE name = :name')
         if table.name in _NAMED and await tx.fetch(taken, name=row["name"]):
             return f"another one there is called {row['name']}; rename one of them, and copy again"
@@ -194,8 +206,28 @@ class _Copying:
 
     async def _has_run(self, tx: Transaction, row: Row) -> bool:
         """Return whether the run that a session's row refers to exists."""
-        try:
-            await log.position(tx, row["session_id"])
-        except ThreadNotFound:
+        if not await _has_thread(tx, row["session_id"]):
             return False
         return await one(tx, "select_run", thread_id=row["session_id"], id=row["run_id"]) is not None
+
+    async def _has_row(self, tx: Transaction, name: str, row_id: str) -> bool:
+        if name == THREADS:
+            return await _has_thread(tx, row_id)
+        id_ = self.theirs[name].by_name["id"]
+        return await one(tx, Sql(f'SELECT 1 AS there FROM "{name}" WHERE id = {id_.write}'), id=row_id) is not None
+
+
+async def _without_missing_thread(tx: Transaction, table: StoreTable, row: Row) -> Row:
+    """Return a board's card without its conversation, which it may outlive, where the target has no such thread."""
+    if table.name != "board_cards" or row["asked_in"] is None or await _has_thread(tx, row["asked_in"]):
+        return row
+    return {**row, "asked_in": None}
+
+
+async def _has_thread(tx: Transaction, thread_id: str) -> bool:
+    """Return whether a thread exists, and lock it."""
+    try:
+        await log.lock(tx, thread_id)
+    except ThreadNotFound:
+        return False
+    return True
