@@ -13,7 +13,7 @@ ON CONFLICT (kind, subject) DO UPDATE SET
                   WHEN background_jobs.failures < 9
                   THEN :now + 10000 * (1 << CAST(background_jobs.failures AS INTEGER))
                   ELSE :now + 3600000 END
-WHERE (background_jobs.due_at <= :due OR background_jobs.due_at > :now + 3600000)
+WHERE (background_jobs.due_at <= :due OR background_jobs.due_at > :now + 3660000)
   AND (background_jobs.owner IS NULL OR background_jobs.owner = excluded.owner
        OR background_jobs.owner NOT IN (SELECT id FROM workers))
 RETURNING failures;
@@ -53,9 +53,10 @@ SET owner = NULL, failures = failures + 1,
 WHERE kind = :kind AND subject = :subject AND owner = :owner;
 
 -- name: select_waiting_jobs
--- No job waits for more than an hour: one that is due later than that was noted before the clock was set back.
+-- No job waits for more than an hour: one that is due a minute later than that was noted before the clock was set back.
+-- The minute is for servers whose clocks differ.
 SELECT kind, subject FROM background_jobs
-WHERE kind AMONG_TEXTS[:kinds] AND (due_at <= :now OR (due_at > :now + 3600000 AND due_at < :never))
+WHERE kind AMONG_TEXTS[:kinds] AND (due_at <= :now OR (due_at > :now + 3660000 AND due_at < :never))
   AND (owner IS NULL OR owner NOT IN (SELECT id FROM workers))
 ORDER BY due_at, kind, subject LIMIT :limit;
 
