@@ -47,7 +47,9 @@ def value_of(table: StoreTable, column: StoreColumn, thread_id: str) -> Any:
     """A value that the column allows, and that tells where it belongs."""
     if column.name in _CHECKED and column.kind == "text":
         return _CHECKED[column.name]
-    if column.name in ("agent_id", "memory_id", "board_id") or (column.name == "id" and table.thread is None):
+    if column.name in ("agent_id", "memory_id", "board_id", "link_id") or (
+        column.name == "id" and table.thread is None
+    ):
         return _AGENT
     if column.name in ("session_id", "asked_in"):
         return thread_id

@@ -28,7 +28,7 @@ _FIRST = (THREADS, ENTRIES, RUNS, "steps", "events")
 """Tables that readers of an export look for first."""
 _DERIVED = (
     *("recall_", "gateway_nodes", "gateway_salt", "workers", "background_jobs", "idempotency_keys", "queued_questions"),
-    *("provider_keys", "share_links", "board_links"),
+    *("provider_keys", "share_links", "board_link"),
 )
 """Prefixes of derived tables, and of those about processes, requests and access: each store has its own, and none is
 copied."""

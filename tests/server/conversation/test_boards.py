@@ -84,6 +84,10 @@ def test_values_are_bound_and_hold_for_all_cards(serve: Any) -> None:
     assert later["error"] is None
     for wrong in ({"since": "soon"}, {"since": 5}, {"nobody": "x"}):
         assert running.client.patch(path, json={"given": wrong}).status_code == 422
+    body = {"sql": "SELECT {{n}} AS n", "parameters": [{"name": "n", "kind": "number", "value": 1}]}
+    running.client.patch(f"{path}/cards/{card['id']}", json=body)
+    huge = running.client.patch(path, json={"given": {"n": 10**400}})
+    assert (huge.status_code, "64 bits" in huge.text) == (422, True)
     number = [{"name": "most", "kind": "number", "value": 3}]
     body = {"sql": "SELECT name FROM sites ORDER BY name LIMIT {{most}}", "parameters": number}
     assert len(running.client.patch(f"{path}/cards/{card['id']}", json=body).json()["result"]["rows"]) == 3
@@ -212,7 +216,9 @@ def test_a_board_is_changed_and_deleted(serve: Any) -> None:
     assert board["id"] not in running.client.get("/api/boards").text
 
 
-def test_a_link_shows_the_board_as_it_was_without_addresses(serve: Any, tmp_path: Path) -> None:
+def test_a_link_shows_the_board_as_it_was_without_addresses(
+    serve: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     file = tmp_path / "sites.csv"
     file.write_text("name\nB\nA\n")
     running = serve(script(SQL))
@@ -231,6 +237,8 @@ def test_a_link_shows_the_board_as_it_was_without_addresses(serve: Any, tmp_path
     assert running.client.get(f"/api/shared/boards/{made['token']}").json() == shown, "what came later is not shared"
     [listed] = running.client.get(f"{path}/shares").json()["shares"]
     assert listed["id"] == made["id"]
+    monkeypatch.setattr("longthread.store.boards.links.MOST_LINKS", 1)
+    assert running.client.post(f"{path}/shares", json={}).json()["code"] == "board_full"
     assert running.client.delete(f"{path}/shares/{made['id']}").status_code == 204
     assert running.client.get(f"/api/shared/boards/{made['token']}").json()["code"] == "share_not_found"
     running.client.delete(f"{path}/cards/{card['id']}")

@@ -290,7 +290,15 @@ def test_every_row_goes_with_its_parent_without_foreign_keys(sqlite_template: st
             ).fetchall():
                 if on_delete == "CASCADE":
                     keys.setdefault((name, number, parent), []).append(f"{column} = OLD.{of}")
-        assert {parent for _, _, parent in keys} == {"threads", "runs", "memories", "agents", "items", "boards"}
+        assert {parent for _, _, parent in keys} == {
+            "threads",
+            "runs",
+            "memories",
+            "agents",
+            "items",
+            "boards",
+            "board_links",
+        }
         for (name, _, parent), columns in keys.items():
             assert f"DELETE FROM {name} WHERE {' AND '.join(columns)};" in triggers[parent], (name, parent)
 

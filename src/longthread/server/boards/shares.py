@@ -7,7 +7,7 @@ from typing import cast
 
 from fastapi import APIRouter, Response
 
-from longthread.errors import BoardNotFound, NothingOnBoard, ShareNotFound
+from longthread.errors import BoardFull, BoardNotFound, NothingOnBoard, ShareNotFound
 from longthread.server.boards.answers import SharedBoard, shared_card
 from longthread.server.openapi import problems
 from longthread.server.paths import PathSegment
@@ -20,7 +20,11 @@ from longthread.store.boards.links import BoardLink
 router = APIRouter(prefix="/api", tags=["boards"])
 
 
-@router.post("/boards/{board_id}/shares", status_code=201, responses=problems(BoardNotFound, NothingOnBoard, body=True))
+@router.post(
+    "/boards/{board_id}/shares",
+    status_code=201,
+    responses=problems(BoardFull, BoardNotFound, NothingOnBoard, body=True),
+)
 async def share_board(
     served: ServedDep, user: Caller, board_id: PathSegment, body: ShareBody | None = None
 ) -> ShareMade:
@@ -29,7 +33,7 @@ async def share_board(
     until = body.moment if body is not None else None
     async with served.analyst.store.writing() as tx:
         board = await boards.lock(tx, board_id, user_id=user)
-        cards = await boards.cards_of(tx, board_id)
+        cards = await links.cards_to_show(tx, board_id)
         if not cards:
             raise NothingOnBoard
         shown: SharedBoard = {

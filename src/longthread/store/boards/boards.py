@@ -15,6 +15,7 @@ from longthread.model.ids import new_id
 from longthread.store.decoding import decoder
 from longthread.store.driver import Row, Transaction, one
 from longthread.store.encoding import dump
+from longthread.store.log import lock as lock_thread
 from longthread.store.log import now
 from longthread.store.maintenance.jobs import Job
 
@@ -27,7 +28,7 @@ MOST_BOARDS, MOST_CARDS = 100, 30
 _LONGEST_TEXT = 1_000
 """Characters of a parameter's value."""
 _WANTED: Mapping[ParameterKind, str] = {
-    "number": "a number",
+    "number": "a number, a whole one of at most 64 bits",
     "text": f"a text of at most {_LONGEST_TEXT} characters",
     "date": "a day such as 2026-01-31",
 }
@@ -157,8 +158,8 @@ async def change(tx: Transaction, board: Board, wanted: BoardChange) -> None:
     """Change a board that is locked. Raises InvalidInput: a parameter is none of its cards', a value is of another
     kind, or the order does not name each card once."""
     cards = await cards_of(tx, board.id)
+    known = {each.name: each for card in cards for each in card.parameters}
     if wanted.given:
-        known = {each.name: each for card in cards for each in card.parameters}
         for name, value in wanted.given.items():
             if name not in known:
                 raise InvalidInput(reason=f"No card of this board has a parameter {name}.")
@@ -177,7 +178,7 @@ async def change(tx: Transaction, board: Board, wanted: BoardChange) -> None:
         title=wanted.title or board.title,
         refresh_every=every,
         refreshed_at=since if every == board.refresh_every else now(),
-        given=dump({**board.given, **wanted.given}),
+        given=dump({name: value for name, value in {**board.given, **wanted.given}.items() if name in known}),
     )
     if every is not None and board.refresh_every is None:
         await _job(board.id).call_off(tx)
@@ -224,7 +225,9 @@ async def find_card(tx: Transaction, board_id: str, card_id: str) -> BoardCard:
 
 
 async def add_card(tx: Transaction, board: Board, card: NewCard) -> BoardCard:
-    """Add a card behind the others to a board that is locked. Raises BoardFull."""
+    """Add a card behind the others to a board that is locked, and lock the conversation that it comes from. Raises
+    BoardFull, or ThreadNotFound: the conversation is gone."""
+    await lock_thread(tx, card.thread_id)
     if len(await cards_of(tx, board.id)) >= MOST_CARDS:
         raise BoardFull(what="cards on a board", most=MOST_CARDS)
     id_ = new_id()
@@ -302,7 +305,9 @@ async def count_of_thread(tx: Transaction, thread_id: str) -> Counter[str]:
 def fits(kind: ParameterKind, value: object) -> bool:
     """Return whether a value is of a parameter's kind."""
     if kind == "number":
-        return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+        if isinstance(value, int) and not isinstance(value, bool):
+            return -(2**63) <= value < 2**63
+        return isinstance(value, float) and math.isfinite(value)
     return isinstance(value, str) and len(value) <= _LONGEST_TEXT and (kind == "text" or _is_date(value))
 
 

@@ -8,13 +8,16 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
-from longthread.errors import ShareNotFound
+from longthread.errors import BoardFull, ShareNotFound
 from longthread.model.ids import new_id
 from longthread.store.access.share_links import hash_token, new_token
+from longthread.store.boards.boards import BoardCard, cards_of
 from longthread.store.decoding import decoder
 from longthread.store.driver import Row, Transaction, one
 from longthread.store.encoding import dump
 from longthread.store.log import now
+
+MOST_LINKS = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,14 +29,24 @@ class BoardLink:
     expires_at: datetime | None
 
 
+async def cards_to_show(tx: Transaction, board_id: str) -> list[BoardCard]:
+    """Return a board's cards for a link, and lock the conversations that they come from, so that none is forgotten
+    before the link is stored. The caller has locked the board."""
+    for row in await tx.fetch("select_threads_of_board", board_id=board_id):
+        await tx.fetch("select_position", id=row["asked_in"])  # locks it
+    return await cards_of(tx, board_id)
+
+
 async def create(
     tx: Transaction, board_id: str, shown: Mapping[str, Any], *, user_id: str, expires_at: datetime | None
 ) -> tuple[BoardLink, str]:
-    """Return a new link to what is `shown`, and its token, which nobody can learn again. The caller has checked
-    access."""
+    """Return a new link to what is `shown` of the board's cards (see `cards_to_show`), and its token, which nobody can
+    learn again. The caller has locked the board. Raises BoardFull: it has too many."""
     token = new_token()
     link = BoardLink(new_id(), datetime.fromisoformat(now()), expires_at)
     await tx.run("delete_expired_board_links", board_id=board_id, now=now())
+    if len(await of_board(tx, board_id)) >= MOST_LINKS:
+        raise BoardFull(what="links to this board", most=MOST_LINKS)
     await tx.run(
         "insert_board_link",
         id=link.id,
@@ -44,6 +57,7 @@ async def create(
         created_at=_text(link.created_at),
         expires_at=None if expires_at is None else _text(expires_at),
     )
+    await tx.run("insert_board_link_threads", link_id=link.id, board_id=board_id)
     return link, token
 
 

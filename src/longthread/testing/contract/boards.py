@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
+import time
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
 
-from longthread.errors import BoardFull, BoardNotFound, CardNotFound, InvalidInput, ShareNotFound
+from longthread.errors import BoardFull, BoardNotFound, CardNotFound, InvalidInput, ShareNotFound, ThreadNotFound
 from longthread.memory.forget import forget_user, look_at_thread
 from longthread.store import leases, log
 from longthread.store.boards import boards, links
@@ -43,6 +45,11 @@ async def counts(store: Driver) -> list[int]:
         tables = ("boards", "board_cards", "board_links", "background_jobs")
         found = [await tx.fetch(Sql(f'SELECT count(*) AS rows FROM "{name}"')) for name in tables]
         return [int(row["rows"]) for [row] in found]
+
+
+def _after(seconds: float) -> int:
+    """A moment as jobs store it."""
+    return int((time.time() + seconds) * 1000)
 
 
 class BoardContract(Contract):
@@ -126,6 +133,10 @@ class BoardContract(Contract):
             for given in [*wrong, {"until": "2026-01-01"}]:
                 with pytest.raises(InvalidInput):
                     await boards.change(tx, board, BoardChange(given=given))
+            for huge in (2**63, -(2**63) - 1, 10**400):
+                with pytest.raises(InvalidInput, match="64 bits"):
+                    boards.check_value("n", "number", huge)
+            boards.check_value("n", "number", 2**63 - 1)
             for kind, value in (("number", float("inf")), ("number", True), ("number", "1"), ("text", "x" * 1001)):
                 with pytest.raises(InvalidInput):
                     boards.check_value("n", kind, value)  # type: ignore[arg-type] # they are literals
@@ -133,6 +144,18 @@ class BoardContract(Contract):
                 await boards.ask_anew(
                     tx, board, other.id, "SELECT {{since}} AS d", [CardParameter("since", "text", "")]
                 )
+
+    async def test_a_board_keeps_values_of_its_cards_alone(self, store: Driver) -> None:
+        board, [kept, other] = await board_with(store, "one", "two")
+        async with store.writing() as tx:
+            await boards.ask_anew(tx, board, kept.id, "SELECT {{since}} AS d", [_SINCE])
+            board = await boards.lock(tx, board.id, user_id=USER)
+            await boards.ask_anew(tx, board, kept.id, "SELECT {{n}} AS n", [CardParameter("n", "number", 1)])
+            assert (await boards.find(tx, board.id, user_id=USER)).given == {"n": 1}
+            await boards.delete_card(tx, board.id, kept.id)
+            board = await boards.lock(tx, board.id, user_id=USER)
+            await boards.ask_anew(tx, board, other.id, "SELECT {{m}} AS m", [CardParameter("m", "number", 2)])
+            assert (await boards.find(tx, board.id, user_id=USER)).given == {"m": 2}
 
     async def test_a_schedule_is_one_job_that_comes_again(self, store: Driver) -> None:
         board, _ = await board_with(store, "one")
@@ -148,6 +171,10 @@ class BoardContract(Contract):
             assert await job.claim(tx, "w") == 0
             await boards.keep_schedule(tx, board, "w", refreshed=False)
             await job.done(tx, "w")
+            for behind, waits in ((30, False), (600, True)):
+                at = await tx.run(Sql("UPDATE background_jobs SET due_at = :due"), due=_after(3600 + behind))
+                assert at == 1
+                assert (await jobs.waiting(tx, limit=5) == [job]) == waits, "servers' clocks differ"
             [row] = await tx.fetch(Sql("SELECT owner, due_at FROM background_jobs"))
             assert row["owner"] is None, "it waits for its next turn"
             await tx.run(Sql("UPDATE background_jobs SET due_at = 0"))
@@ -171,6 +198,7 @@ class BoardContract(Contract):
     async def test_a_card_outlives_its_conversation_unless_that_is_forgotten(self, store: Driver) -> None:
         board, [kept] = await board_with(store, "one")
         async with store.writing() as tx:
+            await links.cards_to_show(tx, board.id)
             await links.create(tx, board.id, {"title": "shown"}, user_id=USER, expires_at=None)
             await deletions.begin(tx, "t", user_id=USER, seconds=60)
             assert (await boards.find_card(tx, board.id, kept.id)).thread_id is None
@@ -188,7 +216,53 @@ class BoardContract(Contract):
             await log.delete_thread(tx, "t", user_id=USER, with_memories=True)
             assert await boards.cards_of(tx, board.id) == [replace(kept, thread_id=None)]
             assert again.id not in {each.id for each in await boards.cards_of(tx, board.id)}
-            assert await links.of_board(tx, board.id) == [], "one of them may show it"
+            assert len(await links.of_board(tx, board.id)) == 1, "it shows nothing of this one"
+
+    async def test_a_link_ends_with_a_conversation_that_it_shows_though_its_card_is_gone(self, store: Driver) -> None:
+        board, [kept] = await board_with(store, "one")
+        async with store.writing() as tx:
+            _, token = await links.create(tx, board.id, {"title": "shown"}, user_id=USER, expires_at=None)
+            await boards.delete_card(tx, board.id, kept.id)
+            _, empty = await links.create(tx, board.id, {}, user_id=USER, expires_at=None)
+        found = await look_at_thread(store, "t", user_id=USER)
+        assert (found.rows["board_cards"], found.rows["board_links"]) == (0, 1)
+        async with store.writing() as tx:
+            await log.delete_thread(tx, "t", user_id=USER, with_memories=True)
+            with pytest.raises(ShareNotFound):
+                await links.read(tx, token)
+            assert await links.read(tx, empty) == {}, "it shows nothing of the conversation"
+
+    async def test_what_is_shared_or_saved_while_its_conversation_is_forgotten_does_not_survive(
+        self, store: Driver
+    ) -> None:
+        board, _ = await board_with(store, "one")
+
+        async def share() -> list[BoardCard]:
+            async with store.writing() as tx:
+                await boards.lock(tx, board.id, user_id=USER)
+                if shown := await links.cards_to_show(tx, board.id):
+                    await links.create(tx, board.id, {"title": "shown"}, user_id=USER, expires_at=None)
+                return shown
+
+        async def save() -> None:
+            async with store.writing() as tx:
+                await boards.add_card(tx, await boards.lock(tx, board.id, user_id=USER), card("two"))
+
+        for attempt in (share, save):
+            await thread_with(store, "a", user_id=USER)
+            async with store.writing() as tx:
+                await log.lock(tx, "t")
+                await tx.run("delete_board_links_of_thread", thread_id="t")
+                await tx.run("delete_cards_of_thread", thread_id="t")
+                late = asyncio.create_task(attempt())
+                await asyncio.wait([late], timeout=0.5)  # without a lock, it is done by now
+                await tx.run("delete_thread", id="t", user_id=USER)
+            if attempt is save:
+                with pytest.raises(ThreadNotFound):
+                    await late
+            else:
+                assert await late == []
+        assert (await counts(store))[1:3] == [0, 0]
 
     async def test_boards_go_with_their_user(self, store: Driver) -> None:
         board, _ = await board_with(store, "one")
@@ -199,6 +273,19 @@ class BoardContract(Contract):
         gone = await forget_user(store, USER)
         assert {name: gone.rows[name] for name in ("boards", "board_links")} == {"boards": 1, "board_links": 1}
         assert await counts(store) == [1, 0, 0, 0]
+
+    async def test_a_board_has_only_so_many_links_that_work(
+        self, store: Driver, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(links, "MOST_LINKS", 1)
+        board, _ = await board_with(store, "one")
+        past = datetime(2020, 1, 1, tzinfo=UTC)
+        async with store.writing() as tx:
+            for expires in (past, past, None):
+                await links.create(tx, board.id, {}, user_id=USER, expires_at=expires)
+            with pytest.raises(BoardFull, match="1 links to this board"):
+                await links.create(tx, board.id, {}, user_id=USER, expires_at=None)
+        assert (await counts(store))[2] == 1, "those that have expired are deleted"
 
     async def test_a_link_shows_a_board_as_it_was_until_it_ends(self, store: Driver) -> None:
         board, _ = await board_with(store, "one")

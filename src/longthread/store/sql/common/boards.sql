@@ -62,14 +62,13 @@ UPDATE board_cards SET error = :error WHERE id = :id AND revision = :revision;
 DELETE FROM board_cards WHERE id = :id AND board_id = :board_id;
 
 -- name: count_cards_of_thread
--- And the links to boards that show one.
+-- And the links that show one of its results.
 SELECT (SELECT count(*) FROM board_cards c WHERE c.asked_in = :thread_id) AS board_cards,
-       (SELECT count(*) FROM board_links l
-        WHERE l.board_id IN (SELECT c.board_id FROM board_cards c WHERE c.asked_in = :thread_id)) AS board_links;
+       (SELECT count(*) FROM board_link_threads s WHERE s.asked_in = :thread_id) AS board_links;
 
 -- name: delete_board_links_of_thread
--- Links to boards that show a result of the thread.
-DELETE FROM board_links WHERE board_id IN (SELECT c.board_id FROM board_cards c WHERE c.asked_in = :thread_id);
+-- Links that show a result of the thread.
+DELETE FROM board_links WHERE id IN (SELECT s.link_id FROM board_link_threads s WHERE s.asked_in = :thread_id);
 
 -- name: delete_cards_of_thread
 DELETE FROM board_cards WHERE asked_in = :thread_id;
@@ -77,6 +76,13 @@ DELETE FROM board_cards WHERE asked_in = :thread_id;
 -- name: insert_board_link
 INSERT INTO board_links (id, board_id, user_id, token_hash, shown, created_at, expires_at)
 VALUES (:id, :board_id, :user_id, :token_hash, :shown, :created_at, :expires_at);
+
+-- name: select_threads_of_board
+SELECT DISTINCT asked_in FROM board_cards WHERE board_id = :board_id AND asked_in IS NOT NULL ORDER BY asked_in;
+
+-- name: insert_board_link_threads
+INSERT INTO board_link_threads (link_id, asked_in)
+SELECT DISTINCT CAST(:link_id AS TEXT), asked_in FROM board_cards WHERE board_id = :board_id AND asked_in IS NOT NULL;
 
 -- name: select_board_links
 SELECT id, board_id, created_at, expires_at FROM board_links

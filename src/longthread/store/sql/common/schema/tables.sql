@@ -290,6 +290,14 @@ CREATE TABLE board_links (
 CREATE INDEX board_links_of_board ON board_links (board_id);
 CREATE UNIQUE INDEX board_links_by_token ON board_links (token_hash);
 
+-- The conversations whose results a link shows, also after their cards are taken off the board.
+CREATE TABLE board_link_threads (
+    link_id  TEXT NOT NULL REFERENCES board_links (id) ON DELETE CASCADE,
+    asked_in TEXT NOT NULL REFERENCES threads (id) ON DELETE CASCADE,
+    PRIMARY KEY (link_id, asked_in)
+) WITHOUT ROWID;
+CREATE INDEX board_link_threads_of_thread ON board_link_threads (asked_in);
+
 -- The steps of a run that has not ended: model calls and tool calls.
 CREATE TABLE steps (
     thread_id   TEXT NOT NULL REFERENCES threads (id) ON DELETE CASCADE,

@@ -43,3 +43,10 @@ CREATE TABLE board_links (
 );
 CREATE INDEX board_links_of_board ON board_links (board_id);
 CREATE UNIQUE INDEX board_links_by_token ON board_links (token_hash);
+
+CREATE TABLE board_link_threads (
+    link_id  TEXT NOT NULL REFERENCES board_links (id) ON DELETE CASCADE,
+    asked_in TEXT NOT NULL REFERENCES threads (id) ON DELETE CASCADE,
+    PRIMARY KEY (link_id, asked_in)
+) WITHOUT ROWID;
+CREATE INDEX board_link_threads_of_thread ON board_link_threads (asked_in);

@@ -457,6 +457,7 @@ BEGIN
     DELETE FROM recall_embedded WHERE thread_id = OLD.id;
     DELETE FROM recall_bound WHERE thread_id = OLD.id;
     DELETE FROM recall_loose WHERE thread_id = OLD.id;
+    DELETE FROM board_link_threads WHERE asked_in = OLD.id;
     UPDATE board_cards SET asked_in = NULL WHERE asked_in = OLD.id;
 END;
 
@@ -465,6 +466,12 @@ CREATE TRIGGER board_rows AFTER DELETE ON boards
 BEGIN
     DELETE FROM board_cards WHERE board_id = OLD.id;
     DELETE FROM board_links WHERE board_id = OLD.id;
+END;
+
+DROP TRIGGER IF EXISTS board_link_rows;
+CREATE TRIGGER board_link_rows AFTER DELETE ON board_links
+BEGIN
+    DELETE FROM board_link_threads WHERE link_id = OLD.id;
 END;
 
 DROP TRIGGER IF EXISTS run_rows;
