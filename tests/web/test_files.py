@@ -285,7 +285,7 @@ def test_what_was_guessed_of_a_file_is_told_once_and_can_be_changed(
     running = serve(SCRIPT)
     page = open_page(running, "/", width=width, locale=locale, color_scheme=scheme, quiet=False)
     with page.expect_file_chooser() as chosen:
-        page.get_by_role("button", name=said(locale, "Attach files to ask")).click()
+        page.get_by_role("button", name=said(locale, "Attach files")).click()
     chosen.value.set_files(tmp_path / "prices.csv")
     dialog = page.get_by_role("dialog")
     dialog.locator("td", has_text="北京").wait_for()
