@@ -134,6 +134,7 @@ def test_files_that_are_dropped_together_are_one_source(
         dialog.locator("th, td", has_text=text).first.wait_for()
     dialog.get_by_role("alert").filter(has_text="notes.pdf").wait_for()
     types = [said(locale, each) for each in ("text", "text", "number", "date", "text", "text")]
+    dialog.locator("th small").nth(5).wait_for()
     assert dialog.locator("th small").all_inner_texts() == types
     for _ in range(7):
         page.keyboard.press("Tab")
@@ -268,7 +269,8 @@ def test_the_encoding_of_a_file_is_chosen(serve: Any, open_page: Any, tmp_path: 
     page.get_by_role("cell", name="臺北").wait_for()
     assert cells.all_inner_texts() == ["臺北", "3"]
     looked_at(page, "the encoding of a file")
-    page.get_by_role("button", name="Add", exact=True).last.click()
+    with page.expect_response(lambda each: each.request.method == "POST" and each.url.endswith("/api/sources")):
+        page.get_by_role("button", name="Add", exact=True).last.click()
     page.get_by_role("heading", name="towns").wait_for()
     [table] = running.client.get("/api/sources/towns/preview").json()["tables"]
     assert table["rows"] == [["臺北", 3]]
