@@ -9,6 +9,7 @@ import pytest
 pytestmark = pytest.mark.one_backend
 
 BODIES: dict[str, dict[str, Any]] = {
+    "/api/conversations/{thread_id}/messages/{message_id}/feedback": {"opinion": "up"},
     "/api/conversations/{thread_id}": {"label": "Mine now"},
     "/api/conversations/{thread_id}/messages": {"role": "user", "content": "Mine?"},
     "/api/conversations/{thread_id}/messages/{message_id}": {"metadata": {"mine": True}},

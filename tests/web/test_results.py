@@ -92,7 +92,7 @@ def test_the_models_chart_is_drawn_in_the_pages_language_and_colours(serve: Any,
     for name, begin in (("PNG", b"\x89PNG"), ("SVG", b"<svg")):
         chart.get_by_role("button", name="更多操作").click()
         with tab.expect_download() as download:
-            tab.get_by_role("menuitem", name=f"图表存为 {name}").click()
+            tab.get_by_role("menuitem", name=f"导出图表（{name}）").click()
         assert download.value.path().read_bytes().startswith(begin)
     chart.get_by_role("button", name="饼图").click()
     chart.locator("svg .mark-arc path").nth(2).wait_for()
