@@ -45,7 +45,7 @@ def choose(arguments: Sequence[str]) -> None:
         InvalidInput: LONGTHREAD_LANG names no language that is spoken.
     """
     global _spoken
-    _spoken = _given(arguments) or _configured() or _of_locale(os.environ)
+    _spoken = _find_option(arguments) or _read_setting() or _of_locale(os.environ)
 
 
 def is_chinese() -> bool:
@@ -83,7 +83,7 @@ def read_chinese(name: str) -> dict[str, str]:
     return found
 
 
-def _given(arguments: Sequence[str]) -> str | None:
+def _find_option(arguments: Sequence[str]) -> str | None:
     """The language that `--lang` names. What else it names is refused when the options are read."""
     for at, argument in enumerate(arguments):
         name, _, value = argument.partition("=")
@@ -95,7 +95,7 @@ def _given(arguments: Sequence[str]) -> str | None:
     return None
 
 
-def _configured() -> str | None:
+def _read_setting() -> str | None:
     language = os.environ.get(VARIABLE) or (_of_file() if _DOTENV.is_file() else None)
     if language and language not in list(SpokenLanguage):
         raise InvalidInput(reason=f"{VARIABLE} is {language!r}; allowed is `en` or `zh`.")

@@ -33,10 +33,10 @@ class Phrasebook(Formatter):
         does not have stays English. A key itself, which a library fills in, becomes its template."""
         if said := self._texts.get(text):
             return said
-        sentences = [self._filled(each) for each in _SENTENCES.split(text)]
+        sentences = [self._fill(each) for each in _SENTENCES.split(text)]
         if all(sentences):  # each says something of its own
             return "".join(sentences)
-        if said := self._filled(text):
+        if said := self._fill(text):
             return said
         if "\n" in text:
             return "\n".join(self._translate_line(line) for line in text.split("\n"))
@@ -51,7 +51,7 @@ class Phrasebook(Formatter):
         bare = line.strip()
         return line.replace(bare, self.translate(bare)) if bare else line
 
-    def _filled(self, text: str) -> str:
+    def _fill(self, text: str) -> str:
         """What is said in the place of a text that one key recognises; empty if none does."""
         if said := self._texts.get(text):
             return said

@@ -173,7 +173,7 @@ class AnswerTexts:
         if len(found.rows) == 1 and all(cell is None for cell in found.rows[0]):
             return self.say("null_result", "") + end
         words = SentenceWords(plan, self.schema, self.language, lambda text: unsourced(text, source=sql))
-        sentence = FoundSentence(words, found, audit).sentence() or self._counted(found.rows, data)
+        sentence = FoundSentence(words, found, audit).sentence() or self._tell_count(found.rows, data)
         text = (sentence if self.language == "zh" else sentence[0].upper() + sentence[1:]) + end
         if len(found.rows) == 1 and len(found.columns) <= STATED:
             return text
@@ -181,7 +181,7 @@ class AnswerTexts:
         more = unsourced(self.say("first_rows", str(_SHOWN_ROWS))) if len(found.rows) > _SHOWN_ROWS else ""
         return f"{text}\n\n{_table(found, shown)}{more}"
 
-    def _counted(self, rows: Sequence[Any], data: Mapping[str, Any]) -> str:
+    def _tell_count(self, rows: Sequence[Any], data: Mapping[str, Any]) -> str:
         """How many rows are shown of how many."""
         shown = str(data.get("shown") or f"{len(rows)} of {len(rows)}")
         return self.say("rows_of", shown.replace(" of ", " / ") if self.language == "zh" else shown)

@@ -101,10 +101,10 @@ class FoundSentence:
 
     def _of_values(self) -> str:
         """Several measures: 40 customers and 12 orders."""
-        told = (self._measured(measure, 0, at) for at, measure in enumerate(self.plan.measures))
+        told = (self._write_measure(measure, 0, at) for at, measure in enumerate(self.plan.measures))
         return self.say(" and ", "，").join(told) + self.words.where()
 
-    def _measured(self, measure: PlannedMeasure, row: int, column: int) -> str:
+    def _write_measure(self, measure: PlannedMeasure, row: int, column: int) -> str:
         """A measure with its value: 12 launches, total price 99."""
         value, counted = self._value(row, column), self.words.counted(measure)
         if self.plan.share:
@@ -121,7 +121,7 @@ class FoundSentence:
             return self._of_wrap(value) + words.where()
         if self.plan.share:
             part = words.own(part_in_words(self.plan, words.language, home=self.plan.table))
-            return self._measured(measure, 0, 0) + self.say(f": {part}", f"：{part}") + words.where()
+            return self._write_measure(measure, 0, 0) + self.say(f": {part}", f"：{part}") + words.where()
         counted = words.counted(measure)
         if counted:
             only = value == "**1**" and measure.function == "count"
@@ -156,16 +156,16 @@ class FoundSentence:
         return self.say(f"{group} {label}", joined(group, label))
 
     def _of_group(self) -> str:
-        told = (self._measured(each, 0, self.first_measure + at) for at, each in enumerate(self.plan.measures))
+        told = (self._write_measure(each, 0, self.first_measure + at) for at, each in enumerate(self.plan.measures))
         values = self.say(", ", "，").join(told)
         return f"{self._label(0)}{self.say(': ', '：')}{values}{self._tied()}{self.words.where()}"
 
     def _of_ranking(self) -> str:
         """The first groups with their values, and the last one."""
         number, column = len(self.found.rows), self.first_measure
-        values = [self._measured(self.plan.measures[0], 0, column)]
+        values = [self._write_measure(self.plan.measures[0], 0, column)]
         values += [self._value(row, column) for row in range(1, min(number, _NAMED))]
-        text = self._listed([self._beside(self._label(row), value) for row, value in enumerate(values)])
+        text = self._list_names([self._beside(self._label(row), value) for row, value in enumerate(values)])
         if number > _NAMED:
             text += f" … {self._beside(self._label(number - 1), self._value(number - 1, column))}"
         return text + self._tied() + self.words.where()
@@ -187,7 +187,7 @@ class FoundSentence:
     def _beside(self, name: str, value: str) -> str:
         return self.say(f"{name} ({value})", f"{name}（{value}）") if value else name
 
-    def _listed(self, names: Sequence[str]) -> str:
+    def _list_names(self, names: Sequence[str]) -> str:
         return self.say(", ", "、").join(names)
 
     def _of_groups(self) -> str:
@@ -208,7 +208,7 @@ class FoundSentence:
     def _without(self, row: int) -> str:
         """The values of the rows that are in no group."""
         group = self.words.group(self.plan.dimensions[0])
-        values = [self._measured(each, row, self.first_measure + at) for at, each in enumerate(self.plan.measures)]
+        values = [self._write_measure(each, row, self.first_measure + at) for at, each in enumerate(self.plan.measures)]
         head = self.say(f"; without {group}: ", f"；{joined(joined('没有', group), '的')}：")
         return head + self.say(", ", "，").join(values)
 
@@ -320,10 +320,10 @@ class FoundSentence:
         if total is None:
             return ""
         names = [self.found.strong(row, self._names()) for row in range(number)] if number <= _NAMED else []
-        told = self.say(": ", "：") + self._listed(names) if names and self.found.is_whole else ""
-        return self._counted(f"**{total:,}**", total) + self.words.where() + told
+        told = self.say(": ", "：") + self._list_names(names) if names and self.found.is_whole else ""
+        return self._count_in_words(f"**{total:,}**", total) + self.words.where() + told
 
-    def _counted(self, shown: str, number: int) -> str:
+    def _count_in_words(self, shown: str, number: int) -> str:
         what = self._what() if number > 1 else ""
         if not what:
             return self.say(f"Found {shown} row{'s' if number > 1 else ''}", f"找到 {shown} 行")
@@ -363,4 +363,4 @@ class FoundSentence:
             value = "" if at is None else self._value(row, at)
             named = f"{self.words.column(by)} {value}" if value and row == 0 else value
             told.append(self._beside(self.found.strong(row, names), named))
-        return self._listed(told) + (" …" if len(self.found.rows) > _NAMED else "") + self.words.where()
+        return self._list_names(told) + (" …" if len(self.found.rows) > _NAMED else "") + self.words.where()

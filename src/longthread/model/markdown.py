@@ -20,13 +20,13 @@ def markdown(thread: Thread, entries: Sequence[Entry], *, details: bool = False,
         if entry.role == "user":
             parts.append(f"\n## {entry.text}\n")
         elif details:
-            parts += _detailed(entry)
+            parts += _write_details(entry)
         elif entry.role == "assistant" and not entry.tool_calls and entry.text.strip():
             parts.append(f"\n{_unlabelled(entry.text)}\n")
     return "".join(parts)
 
 
-def _detailed(entry: Entry) -> list[str]:
+def _write_details(entry: Entry) -> list[str]:
     """What a model said and called."""
     parts = []
     if entry.role == "assistant" and entry.text.strip():

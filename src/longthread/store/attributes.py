@@ -48,7 +48,7 @@ async def set_metadata(tx: Transaction, thread_id: str, changes: Mapping[str, An
     metadata is not JSON, or too long, or a key is Longthread's own."""
     thread = await _owned(tx, thread_id, user_id)
     _expect_free(changes)
-    return await _set(tx, thread_id, user_id, "update_metadata", metadata=_changed(_noted(thread), changes))
+    return await _set(tx, thread_id, user_id, "update_metadata", metadata=_changed(_read_notes(thread), changes))
 
 
 async def set_pinned(tx: Transaction, thread_id: str, pinned: bool, *, user_id: str) -> Thread:
@@ -57,13 +57,13 @@ async def set_pinned(tx: Transaction, thread_id: str, pinned: bool, *, user_id: 
     if pinned == (thread.pinned_at is not None):
         return thread
     changes = {PINNED: log.now() if pinned else None}
-    return await _set(tx, thread_id, user_id, "update_metadata", metadata=_changed(_noted(thread), changes))
+    return await _set(tx, thread_id, user_id, "update_metadata", metadata=_changed(_read_notes(thread), changes))
 
 
 async def replace_own_title(tx: Transaction, thread: Thread, title: str) -> Thread:
     """Give a thread another title in the place of one that is no person's. The caller has locked the thread, and knows
     whose its title is."""
-    changed = {"title": title, "metadata": _changed(_noted(thread), {TITLED: title})}
+    changed = {"title": title, "metadata": _changed(_read_notes(thread), {TITLED: title})}
     return await _set(tx, thread.id, thread.user_id, "update_own_title", **changed)
 
 
@@ -156,7 +156,7 @@ async def _set(tx: Transaction, thread_id: str, user_id: str, query: str, **valu
     return await log.find_thread(tx, thread_id, user_id=user_id)
 
 
-def _noted(thread: Thread) -> dict[str, Any]:
+def _read_notes(thread: Thread) -> dict[str, Any]:
     """All of a thread's metadata, as it is stored."""
     pinned = thread.pinned_at.isoformat(timespec="microseconds") if thread.pinned_at else None
     return {**thread.metadata, PINNED: pinned, TITLED: thread.titled}

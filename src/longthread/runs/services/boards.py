@@ -122,7 +122,7 @@ class Boards:
         if is_whole(data):
             await asyncio.to_thread(write_file, wanted, told, data["columns"], data["rows"], to)
             return card
-        async with await self._open(board, card) as source:
+        async with await self._open_source(board, card) as source:
             statement = await _bound(source, card, card.values_read(board.given))
             _, sql = await asyncio.to_thread(source.prepare, statement.shown, await source.schema(), statement.run)
 
@@ -168,7 +168,7 @@ class Boards:
             await boards.save_result(tx, card, result)
 
     async def _read(self, board: Board, card: BoardCard) -> Mapping[str, Any]:
-        async with await self._open(board, card) as source:
+        async with await self._open_source(board, card) as source:
             limits = replace(source.limits, rows=KEPT_ROWS, bytes=KEPT_BYTES)
             parameters = card.values(board.given)
             statement = await _bound(source, card, parameters)
@@ -176,7 +176,7 @@ class Boards:
             result = await run_query(source, statement.shown, bound=bound, limits=limits)
         return {**result, "values": {each.name: each.value for each in parameters}}
 
-    async def _open(self, board: Board, card: BoardCard) -> Source:
+    async def _open_source(self, board: Board, card: BoardCard) -> Source:
         """Open a card's source for the board's user, for the caller to close."""
         if card.source:
             return await self._sources.open_again(card.source, user_id=board.user_id)

@@ -155,7 +155,7 @@ async def delete_board(served: ServedDep, user: Caller, board_id: PathSegment) -
 )
 async def save_card(served: ServedDep, user: Caller, board_id: PathSegment, body: CardBody) -> CardView:
     """Save a step's result with its question, query and source. One that the step keeps whole is not read again."""
-    shown = SavedLook(body.title, _bounded(body.look))
+    shown = SavedLook(body.title, _bound_look(body.look))
     card = await served.analyst.boards.save(board_id, body.thread_id, body.step, shown, user_id=user)
     return card_view(card, {})
 
@@ -180,7 +180,7 @@ async def change_card(
     async with served.analyst.store.writing() as tx:
         await boards.lock(tx, board_id, user_id=user)
         card = await boards.find_card(tx, board_id, card_id)
-        look = card.look if body.look is None else _bounded(body.look)
+        look = card.look if body.look is None else _bound_look(body.look)
     if body.sql is not None or body.parameters is not None:
         parameters = (
             card.parameters
@@ -226,7 +226,7 @@ async def card_file(
     return StreamingResponse(chunks(made), media_type=TYPES[format_], headers=headers)
 
 
-def _bounded(look: dict[str, Any]) -> dict[str, Any]:
+def _bound_look(look: dict[str, Any]) -> dict[str, Any]:
     """Raises InvalidInput: it is too long."""
     if len(dump(look)) > _LONGEST_LOOK:
         raise InvalidInput(

@@ -137,7 +137,7 @@ class FilesEngine(DuckdbEngine):
         if written is None:
             raise SourceEmpty(source=self._source)
         label = self._named(names, stem_of(path), path.name)
-        self._made(root, label, written, notes)
+        self._make_table(root, label, written, notes)
         self._children(root, label, written, names, path)
         return [written.reads] if written.reads is not None else []
 
@@ -177,7 +177,9 @@ class FilesEngine(DuckdbEngine):
             wanted = base_name(sheet.name)
             if is_of_several:
                 wanted = stem_of(path) if len(sheets) == 1 else f"{stem_of(path)}_{wanted}"
-            self._made(root, self._named(names, wanted, f'{path.name}, sheet "{sheet.name}"'), written, sheet.notes)
+            self._make_table(
+                root, self._named(names, wanted, f'{path.name}, sheet "{sheet.name}"'), written, sheet.notes
+            )
             made += 1
         if not made:
             raise SourceUnreadable(source=self._source, reason=f"{path.name} has no sheet with a table.")
@@ -190,7 +192,7 @@ class FilesEngine(DuckdbEngine):
         """Creates the tables of lists in a table's rows, named as the table and the list."""
         for name, child in written.children:
             own = self._named(names, f"{label}_{name}", f'{path.name}, list "{name}"')
-            self._made(root, own, child, [])
+            self._make_table(root, own, child, [])
             self._children(root, own, child, names, path)
 
     def _named(self, names: UniqueNames, wanted: str, what: str) -> str:
@@ -200,7 +202,9 @@ class FilesEngine(DuckdbEngine):
             self.notes = [*self.notes, Note(told, "table_renamed", what=what, name=name, wanted=wanted)]
         return name
 
-    def _made(self, root: duckdb.DuckDBPyConnection, label: str, written: DelimitedTable, notes: list[Note]) -> None:
+    def _make_table(
+        self, root: duckdb.DuckDBPyConnection, label: str, written: DelimitedTable, notes: list[Note]
+    ) -> None:
         kind = "TABLE" if written.reads is None else "VIEW"
         root.execute(f"CREATE {kind} {quoted(label)} AS FROM {written.relation}")
         columns = [note.of_column(column) for column, note in written.notes if column is not None]

@@ -102,7 +102,7 @@ def delimited(
     relation = None if trailing or multiline else _readable(root, path, plan, limits, load=load)
     used = path
     if relation is None:
-        plan, ragged = _rewritten(path, scratch, plan)
+        plan, ragged = _rewrite(path, scratch, plan)
         notes += [(None, ragged)] if ragged else []
         used = scratch
         relation = _readable(root, scratch, plan, limits, load=load, strict=False)
@@ -213,7 +213,7 @@ def _readable(
     return call
 
 
-def _rewritten(path: Path, copy: Path, plan: _Plan) -> tuple[_Plan, Note | None]:
+def _rewrite(path: Path, copy: Path, plan: _Plan) -> tuple[_Plan, Note | None]:
     """Rewrites the rows to equal width. Returns the plan for the copy, and a note on ragged rows."""
     form = plan.form
     lines, width, count = _write(path, copy, plan)
