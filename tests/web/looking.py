@@ -28,8 +28,9 @@ def ask_held(tab: Any, running: Any, question: str) -> None:
 
 
 def answered(tab: Any, count: int = 1) -> None:
-    """Wait for this many answers that are whole."""
-    tab.locator("article:has([data-answer]) >> text=Copy").nth(count - 1).wait_for()
+    """Wait for this many turns whose answer is whole. An opened step can hold a button to copy, too."""
+    copy = tab.get_by_role("button", name="Copy", exact=True)
+    tab.locator("article:has([data-answer])").filter(has=copy).nth(count - 1).wait_for()
 
 
 def shape(tab: Any) -> list[str]:
