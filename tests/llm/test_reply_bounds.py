@@ -11,7 +11,7 @@ from typing import Any
 import httpx
 import pytest
 
-from longthread.llm.chat import PLAIN, CallOptions, Chunk, ReplyBounds, ToolSpec, reply_of
+from longthread.llm.chat import LOOP, PLAIN, CallOptions, Chunk, ReplyBounds, ToolSpec, find_loop, reply_of
 from longthread.llm.failures import ReplyTooLong, ServerFailed
 from longthread.llm.http import Endpoint
 from longthread.llm.models import retryable
@@ -121,3 +121,42 @@ def model_of(pieces: Iterator[bytes], status: int, kind: str, monkeypatch: pytes
     client = httpx.AsyncClient(transport=httpx.MockTransport(answer))
     monkeypatch.setattr(Endpoint, "_new_client", lambda self: client)
     return OpenAIModel("m", Endpoint("http://there/v1/chat/completions", most=1024 * 1024))
+
+
+def nest(depth: int) -> str:
+    """Queries in queries, each indented deeper: a small model wrote them up to its limit of tokens."""
+    return "".join(
+        f"{'    ' * n}SELECT 高中学历的平均月薪, 本科学历的平均月薪, 硕士学历的平均月薪\n{'    ' * n}FROM (\n"
+        for n in range(depth)
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "loops"),
+    [
+        (f"```sql\n{nest(9)}", True),
+        ("SELECT a FROM t WHERE " + "b = 1 OR " * 60, True),
+        ("的" * 300, True),
+        (f"```sql\n{nest(5)}", False),
+        ("| name | n |\n|" + "-" * 120 + "|---|", False),
+        ("SELECT * FROM t WHERE id IN (" + ", ".join(map(str, range(1000, 1400))), False),
+        ("| 部门 | 平均 |\n" + "".join(f"| 部门{n} | 0 |\n" for n in range(60)), False),
+        ("b = 1 OR " * 60 + "c = 2", False),
+    ],
+)
+def test_a_text_that_repeats_itself_to_its_end_is_a_loop(text: str, loops: bool) -> None:
+    assert (find_loop(text) is not None) == loops
+
+
+def test_one_round_of_a_loop_is_left() -> None:
+    text = f"```sql\n{nest(12)}"
+    assert text[: find_loop(text)].rstrip() == f"```sql\n{nest(1)}".rstrip()
+
+
+async def test_a_reply_in_a_loop_is_ended_where_the_call_asks_for_it() -> None:
+    model = Endless(Chunk("b = 1 OR "), 1000)
+    reply = await reply_of(model, QUESTION, options=CallOptions(stops_loops=True))
+    assert model.closed
+    assert len(reply.text) < 1000 and reply.response_metadata == {"finish_reason": LOOP}
+    with pytest.raises(ReplyTooLong):
+        await reply_of(Endless(Chunk("b = 1 OR "), 1000), QUESTION)

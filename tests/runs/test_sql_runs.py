@@ -307,3 +307,15 @@ async def test_a_model_that_has_no_other_words_than_its_statement_ends_without_s
     assert "answer" not in events[-1].data
     assert len(model.calls) == 1 + MALFORMED_LIMIT
     assert [event for event in events if event.type == "step_finished" and event.data["action"] == "run_sql"][1:] == []
+
+
+async def test_a_statement_that_repeats_itself_is_stopped_and_shown_once(open_analyst: OpenAnalyst, shop: str) -> None:
+    loop = "```sql\n" + "SELECT name, city, country\nFROM (\n" * 200
+    model = ScriptedModel([loop, fence(COUNT), "There are 3 customers [q1]."])
+    analyst = await open_analyst(model)
+    events = await ask(analyst, "How many customers?", shop, protocol="sql")
+    assert events[-1].data["answer"] == "There are 3 customers [q1]."
+    [_, reply, correction] = model.calls[1].messages[1:]
+    assert reply.text == "```sql\nSELECT name, city, country\nFROM ( …"
+    assert "repeated itself" in correction.text
+    await check_told_again(analyst, model)

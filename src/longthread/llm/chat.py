@@ -33,13 +33,15 @@ class CallOptions:
 
     `tool_choice` is `auto`, `none`, `required`, or the name of the tool to call. The reply ends before one of `stop`.
     It has at most `max_tokens` if given, else the model's own limit. `temperature` is that of a server on this network
-    for which none is configured: such servers take 0.7 or 0.8 by themselves.
+    for which none is configured: such servers take 0.7 or 0.8 by themselves. `stops_loops` ends a reply that repeats
+    itself (`find_loop`); its `finish_reason` is `LOOP` then.
     """
 
     tool_choice: str | None = None
     stop: Sequence[str] = ()
     max_tokens: int | None = None
     temperature: float = 0.0
+    stops_loops: bool = False
 
 
 PLAIN = CallOptions()
@@ -50,6 +52,13 @@ _THINKING = 4
 """So many times more of thinking: not every provider counts it."""
 _LEAST = 20_000
 """Characters that any reply may have."""
+LOOP = "loop"
+_LOOP_ROUNDS = 6
+_LOOP_LEAST = 300
+"""Characters without white space: a ruled line or a column of equal values is no loop."""
+_LOOP_PERIOD = 400
+_LOOP_LOOK = 64
+"""Characters after which a reply is looked at again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,6 +143,7 @@ async def reply_of(
     """Return the whole reply; `tell` is awaited with each piece of visible text. Raises `ReplyTooLong`, and what
     `stream` raises."""
     limit, text, thinking = options.max_tokens or model.max_tokens, 0, 0
+    written = ""
     try:
         async with asyncio.timeout(bounds.seconds) as clock, aclosing(model.stream(messages, tools, options)) as chunks:
             async for chunk in chunks:
@@ -144,6 +154,10 @@ async def reply_of(
                 bounds.check(limit, text=text, thinking=thinking)
                 if chunk.text and tell is not None:
                     await tell(chunk.text)
+                if chunk.text and options.stops_loops:
+                    before, written = len(written), written + chunk.text
+                    if len(written) // _LOOP_LOOK > before // _LOOP_LOOK and find_loop(written) is not None:
+                        return Message("assistant", written, response_metadata={"finish_reason": LOOP})
     except TimeoutError:
         if not clock.expired():
             raise
@@ -152,6 +166,25 @@ async def reply_of(
             "LLM_REPLY_TIMEOUT."
         ) from None
     raise StreamTruncated("The reply ended without its last piece.")
+
+
+def find_loop(text: str) -> int | None:
+    """Return where a text first repeats what it then repeats to its end; None if it ends in no loop.
+
+    White space is ignored: each round of nested queries is indented deeper than the one before.
+    """
+    places = [place for place, character in enumerate(text) if not character.isspace()]
+    dense = "".join(text[place] for place in places)
+    for period in range(1, _LOOP_PERIOD + 1):
+        length = max(_LOOP_ROUNDS * period, _LOOP_LEAST)
+        if length > len(dense):
+            return None
+        if dense.endswith(dense[-period:] * 2) and dense[-length:-period] == dense[period - length :]:
+            begin = len(dense) - length
+            while begin and dense[begin - 1] == dense[begin - 1 + period]:
+                begin -= 1
+            return places[begin + period]
+    return None
 
 
 def _size(message: Message) -> int:

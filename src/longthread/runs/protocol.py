@@ -7,6 +7,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from longthread.llm.chat import find_loop
 from longthread.llm.failures import ProviderError
 from longthread.llm.json_protocol import (
     OBSERVATION,
@@ -164,10 +165,12 @@ async def _in_sql(context: RunContext, request: ChatRequest) -> Message:
     """Ask for a statement, or for the answer from the rows of the last one. No tools are offered."""
     context.spoken = "answer" if context.answering else "sql"
     messages = render_answering(request.messages) if context.answering else render_writing(request.messages)
-    options = (
-        replace(request.options, temperature=_OTHER_TEMPERATURE) if is_stuck(context.window.own) else request.options
-    )
+    options = replace(request.options, stops_loops=True)
+    if is_stuck(context.window.own):
+        options = replace(options, temperature=_OTHER_TEMPERATURE)
     message = _clean(await replace(request, messages=messages, tools=(), options=options).reply(context))
+    if (loop := find_loop(str(message.text))) is not None:
+        return await _leave_loop(context, message, loop)
     text, tools, ran = str(message.text), list(context.tools.values()), _ran(context)
     question = "" if malformed_in_a_row(context.window.own) else context.run.question  # it goes back once
     reply = parse_answer(text, ran, tools, question) if context.answering else parse_written(text, tools, ran)
@@ -178,6 +181,14 @@ async def _in_sql(context: RunContext, request: ChatRequest) -> Message:
     elif context.answering:
         reply = replace(reply, text=label_answer(reply.text, context.window.own))
     return _read(context, message, reply)
+
+
+async def _leave_loop(context: RunContext, message: Message, loop: int) -> Message:
+    """Return a reply that repeats itself as malformed, with one round of it: a model that reads its loop goes on."""
+    await context.stream.withdraw_text(context.message_id)
+    raw = str(message.text)
+    shortened = noted(replace(message, content=f"{raw[:loop].rstrip()} …"), raw=raw)
+    return _read(context, shortened, Malformed("The reply repeated itself, and was stopped. Send a shorter one."))
 
 
 def as_text(system: str, messages: Sequence[Message], tools: Sequence[Tool]) -> tuple[str, list[Message]]:
