@@ -19,7 +19,7 @@ import pytest
 from langchain_core.messages import AIMessage, HumanMessage
 from langgraph.checkpoint.sqlite import SqliteSaver
 from langgraph.graph import START, MessagesState, StateGraph
-from tests.store.old import make_version_26
+from tests.store.next_version import NEXT, become_next, set_version
 from tests.store.samples import fill
 from tests.store.turns import at, begin, turns
 from typer.testing import CliRunner
@@ -101,16 +101,20 @@ def test_a_page_that_cannot_be_measured_is_damage_and_no_full_disk(
     assert "store_full" not in told
 
 
-def test_status_leaves_an_older_schema_as_it_is(
-    run: Run, backend: str, tmp_path: Path, request: pytest.FixtureRequest
-) -> None:
-    address = make_version_26("old.db" if backend == "sqlite" else str(request.getfixturevalue("postgres_url")))
-    now = SCHEMA_VERSION
-    told = json.loads(run("db", "status", "--json", "--database", address).stdout)
-    assert (told["schema"], told["latest"], told["threads"], told["live"]) == (26, now, 4, 0)
-    text = " ".join(run("db", "status", "--database", address).stdout.split())
-    assert f"schema version 26 (`longthread db upgrade` brings it to {now})" in text
-    assert f"version 26 → {now}" in run("db", "upgrade", "--database", address).stdout
+def test_status_leaves_an_older_schema_as_it_is(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    run("db", "upgrade")
+    become_next(monkeypatch)
+    told = json.loads(run("db", "status", "--json").stdout)
+    assert (told["schema"], told["latest"], told["threads"], told["live"]) == (SCHEMA_VERSION, NEXT, 0, 0)
+    text = " ".join(run("db", "status").stdout.split())
+    assert f"schema version {SCHEMA_VERSION} (`longthread db upgrade` brings it to {NEXT})" in text
+    assert f"version {SCHEMA_VERSION} → {NEXT}" in run("db", "upgrade").stdout
+
+
+@pytest.mark.parametrize("command", ["status", "upgrade", "prune"])
+def test_a_store_from_before_the_first_release_names_the_commit(run: Run, command: str, store_address: str) -> None:
+    set_version(store_address, 48)
+    assert "Longthread's commit 9a783799" in said(run("db", command, code=5))
 
 
 def test_status_makes_no_store_of_an_empty_database(run: Run, postgres_url: str) -> None:

@@ -20,7 +20,7 @@ from tests.conftest import new_server
 from tests.examples import examples
 from tests.store.conftest import AsNobody
 from tests.store.hindered import no_page_more, permitted
-from tests.store.old import make_version_26
+from tests.store.next_version import set_version
 from tests.store.proxy import proxy_to
 
 from longthread.cli.commands.doctor import _findings
@@ -272,15 +272,16 @@ class TestReadOnly:
         assert after.pop("c.db-shm")
         assert after == before
 
-    async def test_a_file_of_an_older_schema_says_what_to_do(self, tmp_path: Path, as_nobody: AsNobody) -> None:
-        (tmp_path / "place").mkdir()
-        path = Path(make_version_26(str(tmp_path / "place" / "c.db")))
+    async def test_a_file_from_before_the_first_release_says_what_to_do(
+        self, tmp_path: Path, as_nobody: AsNobody
+    ) -> None:
+        path = await self._store(tmp_path)
+        set_version(str(path), 48)
         with permitted(path, 0o444, 0o555):
-            said = await asyncio.to_thread(as_nobody, path, "--read-only")
-            assert "StoreUnavailable" in said
-            assert "longthread db upgrade" in said
-            told = await asyncio.to_thread(as_nobody, path, "db", "status", "--json", "--read-only")
-            assert json.loads(told)["schema"] == 26
+            for command in (("--read-only",), ("db", "status", "--read-only")):
+                said = await asyncio.to_thread(as_nobody, path, *command)
+                assert "StoreUnavailable" in said
+                assert "commit 9a783799 and run `longthread db upgrade`" in said
 
     async def test_nothing_is_written_to_a_store_of_either_backend_nor_beside_it(
         self, store: Driver, store_address: str

@@ -1,7 +1,7 @@
 """The built-in definitions of every catalog: two agents, two skills, and their tools.
 
-Agents and skills have rows, which are equal in all stores. To change one, increase `SCHEMA_VERSION`: the upgrade writes
-its row again.
+Agents and skills have rows, which are equal in all stores. To change one, increase `SCHEMA_VERSION`: each upgrade
+writes their rows again.
 """
 
 from __future__ import annotations

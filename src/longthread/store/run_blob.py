@@ -64,7 +64,7 @@ def pack(run: Run, packed: Packed) -> bytes:
         "steps": [_step_json(step, marks, run, place) for place, (step, marks) in enumerate(packed.steps)],
         "events": [[event.seq, event.type, _after(event.at, since), event.data] for event in packed.events],
     }
-    return tightened(dump({key: value for key, value in data.items() if value}).encode())
+    return _compressed(dump({key: value for key, value in data.items() if value}).encode())
 
 
 def unpack(run: Run, body: bytes) -> Packed:
@@ -75,8 +75,7 @@ def unpack(run: Run, body: bytes) -> Packed:
         raise damaged(f"what run {run.id} did on thread {run.thread_id}", error) from error
 
 
-def tightened(line: bytes) -> bytes:
-    """Compress a line."""
+def _compressed(line: bytes) -> bytes:
     # A small window compresses a small value as well, and is much faster to set up.
     bits = -12 if len(line) <= _SMALL_BYTES else -15
     squeezer = zlib.compressobj(6, zlib.DEFLATED, bits, 8, zdict=_DICTIONARIES[_FORM])

@@ -17,7 +17,6 @@ THREADS = "threads"
 ENTRIES = "entries"
 RUNS = "runs"
 CHECKPOINTS = "checkpoints"
-VECTORS = "memory_vectors"
 IMPORTED = "imported"
 """The model of vectors that another program stored."""
 _THREAD_COLUMN = "thread_id"
@@ -37,8 +36,6 @@ _OF_THE_STORE = frozenset(
     | {(RUNS, name) for name in ("attempt", "claimable", "crashes", "steps_before", "stop_by")}
 )
 """Columns that each store fills itself, without meaning in another."""
-GONE = frozenset({(RUNS, "lease_until")})
-"""Columns that older exports have, and no store any more."""
 
 
 @dataclass(frozen=True, slots=True)

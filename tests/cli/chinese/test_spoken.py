@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import re
 import sys
@@ -16,7 +17,9 @@ from longthread.cli import language
 from longthread.cli.app import app, main
 from longthread.cli.language import translate
 from longthread.cli.phrasebook import Phrasebook
-from longthread.errors import InvalidInput, ModelFailed, StoreUnavailable, ThreadNotFound
+from longthread.errors import ArchiveInvalid, InvalidInput, ModelFailed, StoreUnavailable, ThreadNotFound
+from longthread.store.backends.migrate import pending
+from longthread.store.transfer.archive_reader import check_beginning
 
 pytestmark = pytest.mark.one_backend
 
@@ -148,6 +151,17 @@ def test_a_phrasebook_recognises_whole_texts_lines_and_sentences() -> None:
     assert book.translate("Thread a waits: approve a.") == "会话 a 在等待：approve a。"
     assert book.translate("Thread a waits: approve b.") == "Thread a waits: approve b."
     assert book.translate("") == ""
+
+
+def test_the_commit_that_reads_an_old_store_or_export_is_named_in_chinese(chinese: None) -> None:
+    with pytest.raises(StoreUnavailable) as store:
+        pending(48, "c.db")
+    with pytest.raises(ArchiveInvalid) as export:
+        check_beginning(io.BytesIO(b'{"longthread_export":1,"schema":48,"threads":0}\n'), "x.jsonl")
+    for error in (store, export):
+        told = translate(str(error.value))
+        assert "结构版本是 48，早于第一个正式版本" in told
+        assert "Longthread 的提交 9a783799" in told
 
 
 def test_the_reason_of_an_error_is_translated_and_its_values_stay(chinese: None) -> None:

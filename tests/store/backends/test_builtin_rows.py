@@ -7,15 +7,16 @@ import hashlib
 import sqlite3
 from contextlib import closing
 from dataclasses import replace
-from pathlib import Path
+from uuid import uuid4
 
 import psycopg
 import pytest
 from tests.store.backends.test_migrations import rows_of_table
 from tests.store.conftest import Plain
-from tests.store.old import make_version_26
+from tests.store.next_version import become_next
 
 from longthread.model.builtin import ASSISTANT, BUILTIN, DATA
+from longthread.model.catalog import Definition
 from longthread.model.memory import ANALYST
 from longthread.store import catalog, memories, schema
 from longthread.store.backends.migrate import SCHEMA_VERSION
@@ -24,7 +25,7 @@ from longthread.store.open import open_store
 from longthread.store.transfer.copy import copy_store
 
 ROWS = {kind: {id_ for of, id_ in BUILTIN if of == kind} for kind in ("agent", "skill")}
-LAST_CHANGE = (48, "98e4291a58bbc9eb")
+LAST_CHANGE = (49, "98e4291a58bbc9eb")
 """The schema version that wrote today's rows, and their digest."""
 
 
@@ -61,14 +62,7 @@ async def test_they_say_what_the_code_says(store: Driver) -> None:
         )
 
 
-@pytest.fixture
-def old_address(backend: str, tmp_path: Path, request: pytest.FixtureRequest) -> str:
-    """The address of a store at version 26."""
-    path = str(tmp_path / "old.db")
-    return make_version_26(path if backend == "sqlite" else str(request.getfixturevalue("postgres_url")))
-
-
-def change_old(address: str, *statements: str) -> None:
+def change(address: str, *statements: str) -> None:
     if "://" not in address:
         with closing(sqlite3.connect(address)) as file, file:
             for sql in statements:
@@ -79,33 +73,39 @@ def change_old(address: str, *statements: str) -> None:
             server.execute(sql.encode())
 
 
-async def test_an_upgraded_store_has_them_and_what_another_program_made_of_them_goes(old_address: str) -> None:
-    change_old(
-        old_address,
-        f"DELETE FROM skills WHERE id = '{DATA}'",
-        "INSERT INTO skills (name) VALUES ('mine')",
-        f"DELETE FROM agents WHERE id = '{ASSISTANT}'",
-        f"INSERT INTO agents (id, name, system_prompt) VALUES ('{ASSISTANT}', 'theirs', 'Rhyme.')",
-    )
-    async with open_store(old_address):
+async def upgrade_with(address: str, definition: Definition, patch: pytest.MonkeyPatch) -> None:
+    """Open a store with a Longthread of the next schema version, in which another definition is built in."""
+    patch.setattr(schema, "BUILTIN", {**BUILTIN, (definition.kind, definition.id): definition})
+    become_next(patch)
+    async with open_store(address):
         pass
-    expect_rows(old_address)
-    [row] = [row for row in rows_of_table(old_address, "agents") if str(row["id"]) == ASSISTANT]
-    wanted = BUILTIN["agent", ASSISTANT]
-    assert (row["name"], row["system_prompt"]) == ("assistant", wanted.body["system_prompt"])
-    assert wanted.updated_at is not None
+
+
+async def test_an_upgraded_store_has_them_and_what_another_program_made_of_them_goes(
+    store_address: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    wanted = replace(BUILTIN["agent", ASSISTANT], id=str(uuid4()), name="later")
+    change(
+        store_address,
+        f"INSERT INTO agents (id, name, system_prompt) VALUES ('{wanted.id}', 'theirs', 'Rhyme.')",
+        "INSERT INTO agents (name, system_prompt) VALUES ('mine', 's')",
+    )
+    await upgrade_with(store_address, wanted, monkeypatch)
+    expect_rows(store_address)
+    agents = rows_of_table(store_address, "agents")
+    assert {row["name"] for row in agents} == {"analyst", "assistant", "later", "mine"}
+    [row] = [row for row in agents if str(row["id"]) == wanted.id]
+    assert (row["name"], row["system_prompt"]) == ("later", wanted.body["system_prompt"])
     assert str(row["updated_at"]).startswith("2026-01-01"), "no trigger dates it"
 
 
-async def test_a_skill_of_another_program_keeps_its_name_in_an_upgrade(old_address: str) -> None:
-    change_old(
-        old_address,
-        f"DELETE FROM skills WHERE id = '{DATA}'",
-        "INSERT INTO skills (name, description) VALUES ('data', 'theirs')",
-    )
-    async with open_store(old_address):
-        pass
-    assert [row["description"] for row in rows_of_table(old_address, "skills") if row["name"] == "data"] == ["theirs"]
+async def test_a_skill_of_another_program_keeps_its_name_in_an_upgrade(
+    store_address: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    change(store_address, "INSERT INTO skills (name, description) VALUES ('later', 'theirs')")
+    await upgrade_with(store_address, replace(BUILTIN["skill", DATA], id=str(uuid4()), name="later"), monkeypatch)
+    rows = rows_of_table(store_address, "skills")
+    assert [row["description"] for row in rows if row["name"] == "later"] == ["theirs"]
 
 
 async def test_a_newer_schema_writes_them_again(
@@ -181,7 +181,7 @@ async def test_a_copy_names_a_skill_whose_name_is_taken_and_takes_the_rest(
     """A skill of an upgraded store may have a built-in one's name."""
     for name in ("own", "taken"):
         plain("INSERT INTO skills (name) VALUES (?)", [name])
-    change_old(other_address, "INSERT INTO skills (name) VALUES ('taken')")
+    change(other_address, "INSERT INTO skills (name) VALUES ('taken')")
     async with open_store(other_address) as other:
         outcome = await copy_store(store, other, lambda *_: None)
     [refused] = outcome.refused

@@ -1,35 +1,27 @@
-"""The schema: the same on both backends, new or upgraded, by several processes at once, and never in a database of
+"""The schema: the same on both backends, made and upgraded by several processes at once, and never in a database of
 somebody else's."""
 
 from __future__ import annotations
 
 import asyncio
-import json
-import re
 import sqlite3
 from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import replace
+from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
 import psycopg
 import pytest
-from tests.store import version_35
-from tests.store.old import make_version_26, read
+from tests.store.next_version import NEXT, become_next, set_version
 
-from longthread.errors import RowDamaged, StoreTooNew, StoreUnavailable
-from longthread.gateway.rebuild import rebuild_missing
-from longthread.langgraph import LongthreadSaver
-from longthread.store import runs
-from longthread.store.backends import migrate, sqlite
-from longthread.store.backends.migrate import SCHEMA_VERSION
+from longthread.errors import StoreError, StoreTooNew, StoreUnavailable
+from longthread.store.backends.migrate import OLDEST_VERSION, SCHEMA_VERSION
 from longthread.store.backends.sqlite import SqliteDriver
+from longthread.store.maintenance.status import status_of
 from longthread.store.open import open_store
-from longthread.store.queries import Sql
-from longthread.store.schema import schema
-from longthread.store.transfer.archive import export_lines
-from longthread.testing.contract.history import KINDS, run_id, turn
+from longthread.testing.contract.history import seen, turns
 
 Schema = dict[str, list[tuple[Any, ...]]]
 
@@ -97,113 +89,6 @@ def test_text_is_ordered_by_its_bytes_on_postgresql_too(postgres_url: str, admin
     assert others == []
 
 
-@pytest.fixture
-def version_26(empty: str) -> str:
-    """The address of a store at version 26."""
-    return make_version_26(empty)
-
-
-async def test_a_store_at_version_26_opens_and_loses_nothing(backend: str, version_26: str) -> None:
-    before = [json.loads(line) for line in read(f"{backend}.jsonl").strip().split("\n")]
-    async with open_store(version_26) as store, store.reading() as tx:
-        assert store.found_version == 26
-        threads = [line["thread"] for line in before if "thread" in line]
-        after = [json.loads(line) async for line in export_lines(tx, threads, lambda *_: None)]
-    assert [kind for kind, _ in map(_line, after)] == [kind for kind, _ in map(_line, before)]
-    for (_, was), (kind, now) in list(zip(map(_line, before), map(_line, after), strict=True))[1:-1]:
-        expected = {**now, **was}
-        expected.pop("lease_until", None)
-        if kind == "entries" and was["id"] in ("q2", "q3"):  # wishes to go on, told by their words alone until then
-            expected["metadata"] = {**was["metadata"], "continues": True}
-        assert now == expected
-
-
-async def test_every_row_of_version_26_is_there_after_the_upgrade(version_26: str) -> None:
-    before = counts(version_26)
-    await open_and_close(version_26)
-    after = counts(version_26)
-    assert before.pop("run_bundles") == 2
-    before["runs"] += 29 + 1
-    before["agents"] += 1  # the assistant, which is built in
-    assert before.items() <= after.items()
-    assert {name for name, rows in before.items() if not rows} <= {"recall_bound", "recall_volumes"}, before
-
-
-async def upgrade_to(version: int, address: str, patch: pytest.MonkeyPatch) -> None:
-    """Upgrade a store to an older version. Its views are those it had: today's name columns that come later."""
-    patch.setattr(migrate, "SCHEMA_VERSION", version)
-    for module in (migrate, sqlite):
-        patch.setattr(module, "schema", lambda dialect, part: "" if part == "views" else schema(dialect, part))
-    await open_and_close(address)
-
-
-async def test_a_store_at_version_33_opens_and_loses_nothing(
-    backend: str, version_26: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    with monkeypatch.context() as patch:
-        await upgrade_to(33, version_26, patch)
-    assert counts(version_26)["run_bundles"] == 2
-    async with open_store(version_26) as store, store.reading() as tx:
-        assert store.found_version == 33
-        lines = [json.loads(line) async for line in export_lines(tx, ["t"], lambda *_: None)]
-        before = map(json.loads, read(f"{backend}.jsonl").strip().split("\n"))
-        wanted = [line for line in before if line.get("table") == "runs" and line["row"]["id"].startswith("r0")]
-        assert [line for line in lines if line.get("table") == "runs"] == wanted
-        assert len(wanted) == 40
-
-
-async def test_a_store_at_version_35_opens_and_loses_nothing_of_the_gateways(
-    version_26: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    with monkeypatch.context() as patch:
-        await upgrade_to(35, version_26, patch)
-    version_35.insert(version_26)
-    before = [row for name, row in version_35.rows() if name == "gateway_nodes"]
-    async with open_store(version_26) as store:
-        assert store.found_version == 35
-        async with store.reading() as tx:
-            await version_35.expect_calls(tx)
-            nodes = await tx.fetch(Sql(_NODES))
-        assert [tuple(row.values()) for row in nodes] == sorted(tuple(row.values()) for row in before)
-        assert await rebuild_missing(store) == 0
-        async with store.writing() as tx:
-            await tx.run(Sql("DELETE FROM gateway_nodes"))
-        assert await rebuild_missing(store) == 5, "the messages are read as before"
-        async with store.reading() as tx:
-            rebuilt = await tx.fetch(Sql(_NODES))
-        anew = [row for row in rebuilt if row["place"] >= 0]
-        assert len(rebuilt) > len(anew), "replies are found by themselves, too"
-        # Entry 4 of one thread has a call with 1.0, which is 1 now. From there on, that thread has other nodes.
-        others = {(row["thread_id"], row["seq"]) for row, now in zip(nodes, anew, strict=True) if row != now}
-        assert {seq for _, seq in others} == {4, 5, 6, 7}
-        assert len({thread_id for thread_id, _ in others}) == 1
-        assert [{**row, "node": 0} for row in anew] == [{**row, "node": 0} for row in nodes]
-
-
-async def test_a_store_at_version_47_keeps_its_memories_and_they_outlive_their_threads(
-    version_26: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    with monkeypatch.context() as patch:
-        await upgrade_to(47, version_26, patch)
-    before = {name: rows_of_table(version_26, name) for name in ("memories", "memory_sources", "memory_uses")}
-    assert all(before.values()), "the sample has some of each"
-    async with open_store(version_26) as store:
-        assert store.found_version == 47
-    after = {name: rows_of_table(version_26, name) for name in before}
-    for row in after["memories"]:
-        assert (row.pop("said_at") is None) == (row["session_id"] is None), "when a thread said it last"
-    new = dict.fromkeys(("origin", "source_deleted_at"))
-    assert after == before | {"memories": [row | new for row in before["memories"]]}
-    of_threads = [row for row in before["memories"] if row["session_id"] is not None]
-    assert of_threads
-    async with open_store(version_26) as store, store.writing() as tx:
-        await tx.run(Sql("DELETE FROM threads"))
-    left = {row["id"]: row for row in rows_of_table(version_26, "memories")}
-    assert len(left) == len(before["memories"])
-    for row in of_threads:
-        assert left[row["id"]]["session_id"] is None and left[row["id"]]["source_deleted_at"] is not None
-
-
 def rows_of_table(address: str, name: str) -> list[dict[str, Any]]:
     statement = f'SELECT * FROM "{name}" ORDER BY 1, 2'
     if "://" not in address:
@@ -214,27 +99,6 @@ def rows_of_table(address: str, name: str) -> list[dict[str, Any]]:
         cursor = connection.execute(statement.encode())
         assert cursor.description is not None
         return [dict(zip([each.name for each in cursor.description], row, strict=True)) for row in cursor]
-
-
-_NODES = (
-    "SELECT t.id AS thread_id, n.seq, n.place, n.node, n.call "
-    "FROM gateway_nodes n JOIN threads t ON t.number = n.thread "
-    "ORDER BY t.id, n.seq, n.place"
-)
-
-
-async def test_a_damaged_bundle_is_named_and_nothing_is_changed(backend: str, version_26: str) -> None:
-    statement = "UPDATE run_bundles SET body = {} WHERE thread_id = 't'"
-    if backend == "sqlite":
-        with closing(sqlite3.connect(version_26)) as file, file:
-            file.execute(statement.format("x'01ff'"))
-    else:
-        with psycopg.connect(version_26) as connection:
-            connection.execute(statement.format("'\\x01ff'").encode())
-    before = counts(version_26)
-    with pytest.raises(RowDamaged, match="r00000 to r00036 of thread t.*Restore a backup.*DELETE FROM run_bundles"):
-        await open_and_close(version_26)
-    assert counts(version_26) == before
 
 
 def counts(address: str) -> dict[str, int]:
@@ -249,50 +113,78 @@ def counts(address: str) -> dict[str, int]:
         return {name: cursor.fetchall()[0][0] for name, cursor in rows.items() if name != "longthread_migrations"}
 
 
-def _line(line: dict[str, Any]) -> tuple[str, dict[str, Any]]:
-    return (line["table"], line["row"]) if "table" in line else ("", line)
+UPGRADE = """
+CREATE TABLE moods (thread_id TEXT PRIMARY KEY NOT NULL REFERENCES threads (id) ON DELETE CASCADE, mood TEXT NOT NULL);
+INSERT INTO moods SELECT id, 'calm' FROM threads;
+"""
 
 
-async def test_an_upgraded_store_has_the_schema_of_a_new_one(version_26: str, store_address: str) -> None:
-    await open_and_close(version_26)
-    await open_and_close(store_address)
-    assert schema_of(version_26) == schema_of(store_address)
+async def test_an_upgrade_runs_once_and_loses_nothing(empty: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    async with open_store(empty) as store:
+        await turns(store, 9)
+        before = await seen(store)
+    rows = counts(empty)
+    become_next(monkeypatch, UPGRADE)
+    await asyncio.gather(*(open_and_close(empty) for _ in range(6)))
+    assert counts(empty) == rows | {"moods": 1}
+    assert rows_of_table(empty, "moods") == [{"thread_id": "t", "mood": "calm"}]
+    async with open_store(empty) as store:
+        assert store.found_version == NEXT
+        assert await seen(store) == before
 
 
-async def test_an_upgraded_store_goes_on(version_26: str) -> None:
-    async with open_store(version_26) as store:
-        async with store.writing() as tx:
-            await turn(tx, 40)
-        async with store.reading() as tx:
-            found = await runs.list_runs(tx, "t", limit=100)
-            assert [run.id for run in found] == [run_id(number) for number in range(40, -1, -1)]
-            telling = [number for number in range(41) if KINDS[number % len(KINDS)] != "silent"]
-            assert len(await runs.steps_from(tx, "t", 0)) == 2 * len(telling)
-    async with LongthreadSaver.from_conn_string(version_26) as saver:
-        last = await saver.aget_tuple({"configurable": {"thread_id": "graph"}})
-        assert last is not None
-        said = [message.content for message in last.checkpoint["channel_values"]["messages"]]
-        assert said == ["question 0", "答 1", "question 1", "答 3"]
+async def test_a_store_that_is_only_read_is_not_upgraded(empty: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    await open_and_close(empty)
+    before = schema_of(empty)
+    become_next(monkeypatch, UPGRADE)
+    with pytest.raises(StoreUnavailable, match=f"version {SCHEMA_VERSION}, and --read-only.*longthread db upgrade"):
+        async with open_store(empty, read_only=True):
+            raise AssertionError("it cannot be opened")
+    for read_only in (True, False):
+        async with open_store(empty, migrates=False, read_only=read_only) as store:
+            found = await status_of(store)
+            assert (found.schema, found.latest) == (SCHEMA_VERSION, NEXT)
+    assert schema_of(empty) == before
+
+
+def test_each_version_from_the_first_release_on_has_its_upgrade() -> None:
+    wanted = {f"upgrade_{number}.sql" for number in range(OLDEST_VERSION, SCHEMA_VERSION)}
+    for dialect in ("sqlite", "postgres"):
+        folder = files("longthread.store") / "sql" / dialect / "schema"
+        assert {each.name for each in folder.iterdir() if each.name.startswith("upgrade")} == wanted
 
 
 @pytest.mark.sampled(2)
-@pytest.mark.parametrize("version", [1, 12, 25, 27, 32])
-async def test_a_store_of_another_version_is_told_what_brings_it_up(
-    backend: str, version_26: str, version: int
+@pytest.mark.parametrize("version", [1, 26, 48])
+async def test_a_store_from_before_the_first_release_is_told_the_commit_that_upgrades_it(
+    empty: str, version: int
 ) -> None:
-    if backend == "sqlite":
-        with closing(sqlite3.connect(version_26)) as file:
-            file.execute(f"PRAGMA user_version = {version}")
-    else:
-        with psycopg.connect(version_26) as connection:
-            connection.execute("DELETE FROM longthread_migrations")
-            connection.execute("INSERT INTO longthread_migrations VALUES (%s, '', '')", [version])
-    before = schema_of(version_26)
+    await open_and_close(empty)
+    set_version(empty, version)
+    before = schema_of(empty)
     for migrates in (True, False):
-        with pytest.raises(StoreUnavailable, match=f"version {version}, .*commit ef76715 .*longthread db upgrade"):
-            async with open_store(version_26, migrates=migrates):
+        with pytest.raises(
+            StoreUnavailable, match=f"version {version}, .*commit 9a783799 .*longthread db upgrade.* 49"
+        ):
+            async with open_store(empty, migrates=migrates):
                 raise AssertionError("it cannot be opened")
-    assert schema_of(version_26) == before
+    assert schema_of(empty) == before
+
+
+@pytest.mark.parametrize("version", [48, 9999])
+async def test_a_file_of_a_version_that_is_refused_keeps_its_bytes(tmp_path: Path, version: int) -> None:
+    path = tmp_path / "c.db"
+    await open_and_close(str(path))
+    with closing(sqlite3.connect(path)) as file:  # as another program may leave it
+        file.execute("PRAGMA journal_mode = DELETE")
+        file.execute(f"PRAGMA user_version = {version}")
+    before = path.read_bytes()
+    for migrates in (True, False):
+        with pytest.raises(StoreError, match=f"version {version}"):
+            async with open_store(path, migrates=migrates):
+                raise AssertionError("it cannot be opened")
+    assert path.read_bytes() == before
+    assert list(tmp_path.iterdir()) == [path]
 
 
 def schema_of(address: str) -> Schema:
@@ -323,24 +215,9 @@ def schema_of(address: str) -> Schema:
 
 
 def _schema_of_file(path: str) -> Schema:
-    """What SQLite's catalog says, but for orders that mean nothing: an upgrade adds columns and indexes later."""
     with closing(sqlite3.connect(path)) as file:
         objects = file.execute("SELECT type, name, tbl_name, sql FROM sqlite_master ORDER BY type, name").fetchall()
-        found: Schema = {name: _table(file, name) for kind, name, _, _ in objects if kind == "table"}
-    found["words"] = [(name, *sorted(_plain(sql))) for kind, name, _, sql in objects if kind == "table"]
-    found["others"] = [(*each[:3], *_plain(each[3] or "")) for each in objects if each[0] != "table"]
-    return found
-
-
-def _table(file: sqlite3.Connection, name: str) -> list[tuple[Any, ...]]:
-    indexes = sorted(each[1:] for each in file.execute(f'PRAGMA index_list("{name}")'))
-    parts = ("table_list", "table_xinfo", "foreign_key_list")
-    return [*indexes, *(row for part in parts for row in file.execute(f'PRAGMA {part}("{name}")'))]
-
-
-def _plain(sql: str) -> list[str]:
-    """The words of a statement, without comments."""
-    return re.findall(r"\w+|'[^']*'|[^\w\s\"]", re.sub(r"--[^\n]*", "", sql))
+        return {"objects": objects, "version": file.execute("PRAGMA user_version").fetchall()}
 
 
 async def test_several_may_open_an_empty_database_at_once(empty: str) -> None:
@@ -349,31 +226,25 @@ async def test_several_may_open_an_empty_database_at_once(empty: str) -> None:
         assert store.found_version == SCHEMA_VERSION
 
 
-@pytest.mark.parametrize("begun", ["empty", "version_26"])
+@pytest.mark.parametrize("begun", ["empty", "older"])
 async def test_an_upgrade_that_fails_changes_nothing(begun: str, empty: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    address = make_version_26(empty) if begun == "version_26" else empty
-    before = schema_of(address)
-
-    def broken(dialect: str, part: str) -> str:
-        return schema(dialect, part) + "\nDROP TABLE there_is_none;\n" * (part == "views")
-
-    for module in (migrate, sqlite):
-        monkeypatch.setattr(module, "schema", broken)
-    with pytest.raises(StoreUnavailable, match="there_is_none"):
-        await open_and_close(address)
-    assert schema_of(address) == before
-    monkeypatch.undo()
-    await open_and_close(address)
-    async with open_store(address) as store:
-        assert store.found_version == SCHEMA_VERSION
-
-
-async def test_a_store_of_a_newer_version_is_left_alone(
-    backend: str, empty: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(migrate, "SCHEMA_VERSION", 9999)
+    if begun == "older":
+        await open_and_close(empty)
+    before = schema_of(empty)
+    with monkeypatch.context() as patch:
+        become_next(patch, UPGRADE, views="\nDROP TABLE there_is_none;\n")
+        with pytest.raises(StoreUnavailable, match="there_is_none"):
+            await open_and_close(empty)
+    assert schema_of(empty) == before
+    become_next(monkeypatch, UPGRADE)
     await open_and_close(empty)
-    monkeypatch.undo()
+    async with open_store(empty) as store:
+        assert store.found_version == NEXT
+
+
+async def test_a_store_of_a_newer_version_is_left_alone(empty: str) -> None:
+    await open_and_close(empty)
+    set_version(empty, 9999)
     with pytest.raises(StoreTooNew, match=f"9999, and this Longthread knows {SCHEMA_VERSION}"):
         await open_and_close(empty)
 

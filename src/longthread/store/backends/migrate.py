@@ -5,11 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from datetime import UTC, datetime
-from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from longthread.errors import StoreTooNew, StoreUnavailable
-from longthread.store.backends.old_bundles import TAKE, insertion, unpacked
 from longthread.store.schema import schema
 
 if TYPE_CHECKING:
@@ -17,30 +15,12 @@ if TYPE_CHECKING:
 
 SCHEMA_VERSION = 49
 """The schema version of a new store: `schema(dialect, part)` of `tables` and `views`."""
-_UPGRADES = {
-    26: 33,
-    33: 34,
-    34: 35,
-    35: 36,
-    36: 37,
-    37: 38,
-    38: 39,
-    39: 40,
-    40: 41,
-    41: 42,
-    42: 43,
-    43: 44,
-    44: 45,
-    45: 46,
-    46: 47,
-    47: 48,
-    48: 49,
-}
-"""`upgrade_N.sql` leads from version N to this version. The views are created again after it."""
-BUNDLED = "upgrade_33"
-"""Bundles are unpacked before this part."""
-_LAST_WITH_ALL = "ef76715"
-"""The last commit with all migrations: it brings any store to version 33."""
+OLDEST_VERSION = 49
+"""The first release's schema version. From it on, `upgrade_N.sql` leads from version N to the next one. Stores and
+exports of older versions are refused."""
+OLDEST_COMMIT = "9a783799"
+"""The commit of Longthread that brings older stores to `OLDEST_VERSION` and reads older exports. If a store is too old
+for that commit as well, its error names the one to run before it."""
 IMPORTABLE = frozenset(
     {"conversations", "conversation_steps", "sessions", "messages", "agents", "skills", "tools", "memories"}
     | {"conversation_state", "thread_activity", "conversation_summaries", "memory_vectors", "memory_topics"}
@@ -53,28 +33,24 @@ _CREATED = re.compile(r"^CREATE (?:OR REPLACE )?(?:TABLE|VIEW|MATERIALIZED VIEW)
 
 
 def pending(version: int, where: str) -> list[tuple[int, str]]:
-    """Return the upgrades from `version` (0: no schema) to `SCHEMA_VERSION`, as (version after, part). Raises
-    `StoreTooNew`, or `StoreUnavailable` if the schema is too old to upgrade."""
+    """Return the upgrades from `version` (0: no schema) to `SCHEMA_VERSION`, as (version after, part).
+
+    Views are created again after the last upgrade. Raises `StoreTooNew`, or `StoreUnavailable` for a schema that is too
+    old.
+    """
     if version > SCHEMA_VERSION:
         raise StoreTooNew(where=where, found=version, known=SCHEMA_VERSION)
-    if version == SCHEMA_VERSION:
-        return []
     if not version:
         return [(SCHEMA_VERSION, "tables"), (SCHEMA_VERSION, "views")]
-    parts, reached = [], version
-    while reached != SCHEMA_VERSION:
-        if reached not in _UPGRADES:
-            raise StoreUnavailable(where=where, reason=_TOO_OLD.format(version=version))
-        part, reached = f"upgrade_{reached}", _UPGRADES[reached]
-        parts.append((reached, part))
-    return [*parts, (SCHEMA_VERSION, "views")]
-
-
-_TOO_OLD = (
-    "its schema has version {version}, from before the first release, and this Longthread does not upgrade that. "
-    f"Install Longthread's commit {_LAST_WITH_ALL} and run `longthread db upgrade` with it: that brings the store to "
-    "version 33, which this Longthread opens."
-)
+    if version < OLDEST_VERSION:
+        raise StoreUnavailable(
+            where=where,
+            reason=f"its schema has version {version}, from before the first release, which this Longthread does not "
+            f"upgrade. Install Longthread's commit {OLDEST_COMMIT} and run `longthread db upgrade` with it: that "
+            f"brings the store to version {OLDEST_VERSION}, which this Longthread opens.",
+        )
+    upgrades = [(number + 1, f"upgrade_{number}") for number in range(version, SCHEMA_VERSION)]
+    return [*upgrades, (SCHEMA_VERSION, "views")] if upgrades else []
 
 
 def how_to_import(tables: Iterable[str]) -> str:
@@ -112,8 +88,6 @@ async def migrate_postgres(
                 'applied_at TEXT COLLATE "C" NOT NULL)'
             )
         for number, part in pending(version or 0, where):
-            if part == BUNDLED:
-                await _unpack_bundles(connection)
             await connection.execute(schema("postgres", part).encode())
             if part == "tables" and await _has_pgvector(connection):
                 await connection.execute(schema("postgres", "vectors").encode())
@@ -135,12 +109,6 @@ async def _has_pgvector(connection: AsyncConnection[Any]) -> bool:
     except psycopg.DatabaseError:
         return False
     return True
-
-
-async def _unpack_bundles(connection: AsyncConnection[Any]) -> None:
-    while bundles := await (await connection.execute(TAKE.encode())).fetchall():
-        for row in chain.from_iterable(map(unpacked, bundles)):
-            await connection.execute(insertion(row, "%({})s").encode(), row)
 
 
 async def _version(connection: AsyncConnection[Any], where: str) -> int | None:

@@ -8,19 +8,17 @@ import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from contextlib import AsyncExitStack, asynccontextmanager
 from functools import partial
-from itertools import chain
 from pathlib import Path
 from typing import Any
 
 from longthread.errors import StoreError, StoreUnavailable
 from longthread.metrics import STORE_SECONDS
 from longthread.store.backends.marks import APPLICATION_ID
-from longthread.store.backends.migrate import BUNDLED, how_to_import, pending
-from longthread.store.backends.old_bundles import TAKE, insertion, unpacked
+from longthread.store.backends.migrate import how_to_import, pending
 from longthread.store.backends.sqlite_connection import StoreConnection
 from longthread.store.backends.sqlite_errors import BUSY_SECONDS, ERRORS, code_of, failure, reason_of
 from longthread.store.backends.sqlite_off_loop import LONGEST_PAUSE, READ, OffLoopTransaction
-from longthread.store.backends.sqlite_transaction import FAILED, SqliteTransaction, rows_of
+from longthread.store.backends.sqlite_transaction import FAILED, SqliteTransaction
 from longthread.store.completion import to_the_end
 from longthread.store.schema import schema
 
@@ -275,7 +273,8 @@ def _lower(value: Any) -> str | None:
 
 
 async def refuse_foreign(connection: StoreConnection, path: Path) -> None:
-    """Raise `StoreUnavailable` for another program's database: even the switch to WAL would change it."""
+    """Raise `StoreUnavailable` for another program's database, and what `schema_version` raises: even the switch to WAL
+    would change the file."""
     mark = await _scalar(connection, "PRAGMA application_id")
     tables = await _scalar(connection, "SELECT count(*) FROM sqlite_master")
     if tables and mark != APPLICATION_ID:
@@ -283,12 +282,13 @@ async def refuse_foreign(connection: StoreConnection, path: Path) -> None:
         raise StoreUnavailable(
             where=path, reason=f"it is another program's database.{how_to_import(row[0] for row in rows)}"
         )
+    await schema_version(connection, str(path))
 
 
 async def require_store(connection: StoreConnection, path: Path) -> None:
     """Raise if the file is not yet a store."""
     await refuse_foreign(connection, path)
-    if not await schema_version(connection, str(path)):
+    if not await _scalar(connection, "PRAGMA user_version"):
         raise StoreUnavailable(where=path, reason="there is none yet. `longthread db upgrade` makes one.")
 
 
@@ -313,8 +313,6 @@ async def _migrate(connection: StoreConnection, where: str) -> int:
     try:
         version = await _scalar(connection, "PRAGMA user_version")
         for reached, part in pending(version, where):
-            if part == BUNDLED:
-                await connection.apart(_unpack_bundles)
             await connection.apart(partial(_run_script, script=schema("sqlite", part)))
             await connection.execute(f"PRAGMA user_version = {reached}")
         await connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
@@ -322,12 +320,6 @@ async def _migrate(connection: StoreConnection, where: str) -> int:
         return version
     finally:
         await connection.rollback()  # what was not committed
-
-
-def _unpack_bundles(database: sqlite3.Connection) -> None:
-    while bundles := rows_of(database, TAKE, {}):
-        for row in chain.from_iterable(map(unpacked, bundles)):
-            database.execute(insertion(row, ":{}"), row)
 
 
 def _run_script(database: sqlite3.Connection, script: str) -> None:

@@ -16,7 +16,6 @@ from typing import Any
 from longthread.errors import RowDamaged
 from longthread.store.backends.migrate import SCHEMA_VERSION
 from longthread.store.driver import Row, Transaction
-from longthread.store.log_rows import micros_of
 from longthread.store.tables import ENTRIES, THREADS, StoreColumn, StoreTable, canonical, read_tables
 from longthread.store.transfer.rows import count_rows
 from longthread.store.transfer.threads import TransferProgress, read_thread
@@ -163,8 +162,6 @@ def _value_of(column: StoreColumn, value: Any) -> Any:
                 return base64.b64decode(text, validate=True)
             except binascii.Error:
                 raise ValueError(f"{column.name} is not in base64.") from None
-        case "integer", str() if column.name.endswith("_at"):  # before version 37 it was text
-            return micros_of(value)
         case "integer", int() if not isinstance(value, bool) and -(2**63) <= value < 2**63:
             return value
         case "real", int() | float() if not isinstance(value, bool):

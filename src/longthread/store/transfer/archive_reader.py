@@ -10,9 +10,9 @@ from dataclasses import dataclass, field
 from typing import Any, BinaryIO
 
 from longthread.errors import ArchiveInvalid, NotStorable
-from longthread.store.backends.migrate import SCHEMA_VERSION
+from longthread.store.backends.migrate import OLDEST_COMMIT, OLDEST_VERSION, SCHEMA_VERSION
 from longthread.store.driver import Row, storable
-from longthread.store.tables import GONE, THREADS, StoreTable, Tables
+from longthread.store.tables import THREADS, StoreTable, Tables
 from longthread.store.transfer.archive import FORMAT, VERSION, row_of
 from longthread.store.transfer.rows import key_of
 from longthread.store.transfer.threads import TableRow
@@ -132,6 +132,12 @@ class ArchiveReader:
             raise self.invalid(_NO_EXPORT)
         if header[FORMAT] != VERSION or not _is_count(header.get("schema")) or header["schema"] > SCHEMA_VERSION:
             raise self.invalid("a newer Longthread wrote it. Upgrade this one, and import again.")
+        if header["schema"] < OLDEST_VERSION:
+            raise self.invalid(
+                f"it has schema version {header['schema']}, from before the first release, which this Longthread does "
+                f"not read. Import it into a new store with Longthread's commit {OLDEST_COMMIT}: this Longthread opens "
+                "that store."
+            )
         if not _is_count(header.get("threads")):
             raise self.invalid("it does not say how many threads follow.")
 
@@ -152,8 +158,7 @@ class ArchiveReader:
 
     def _row(self, table: StoreTable, data: Mapping[str, Any]) -> dict[str, Any]:
         try:
-            known = {name: value for name, value in data.items() if (table.name, name) not in GONE}
-            return self._storable(row_of(table, known))
+            return self._storable(row_of(table, data))
         except ValueError as error:
             raise self.invalid(str(error)) from None
 

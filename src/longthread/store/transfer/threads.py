@@ -10,17 +10,7 @@ from longthread.errors import StoreError
 from longthread.store.driver import Driver, Row, Transaction
 from longthread.store.leases import left
 from longthread.store.questions import queue
-from longthread.store.tables import (
-    CHECKPOINTS,
-    ENTRIES,
-    IMPORTED,
-    RUNS,
-    THREADS,
-    VECTORS,
-    StoreTable,
-    Tables,
-    canonical,
-)
+from longthread.store.tables import CHECKPOINTS, ENTRIES, RUNS, THREADS, StoreTable, Tables, canonical
 from longthread.store.transfer.rows import (
     PAGE_BYTES,
     count_rows,
@@ -114,14 +104,6 @@ async def _rows_of(tx: Transaction, table: StoreTable, thread_id: str) -> AsyncI
         yield left(row) if table.name == RUNS else row
 
 
-def _as_here(table: str, row: Row) -> Row:
-    """Name the model of another program's vector: before version 48 a store did not. A vector without one is new, and
-    its text becomes an entry."""
-    if table == VECTORS and row.get("seq") is None and row.get("model") is None:
-        return {**row, "model": IMPORTED}
-    return row
-
-
 async def write_thread(
     tx: Transaction,
     tables: Tables,
@@ -138,7 +120,6 @@ async def write_thread(
             await delete_rows(tx, table, thread_id)
     total, size, batch, current = 0, 0, list[Row](), THREADS
     async for name, row in rows:
-        row = _as_here(name, row)
         total += 1
         if name == THREADS and over_old:
             await update_row(tx, tables[name], row)
@@ -166,7 +147,6 @@ async def difference(
     table = tables[THREADS]
     ours = _rows_of(tx, table, thread_id)
     async for name, row in rows:
-        row = _as_here(name, row)
         if name != table.name:
             table = tables[name]
             ours = _rows_of(tx, table, thread_id)

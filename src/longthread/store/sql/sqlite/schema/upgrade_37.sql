@@ -1,1 +1,0 @@
--- From version 37 to version 38: nothing changes here. PostgreSQL finds checkpoints by an index of their metadata.
