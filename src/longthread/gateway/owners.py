@@ -1,6 +1,6 @@
 """Whose a conversation is: that of the credential which its client showed.
 
-A conversation without an owner is from before version 48, copied, imported, or stored by another program. The first
+A conversation without an owner is older than owners are, copied, imported, or stored by another program. The first
 credential that goes on with it gets it.
 """
 

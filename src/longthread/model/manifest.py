@@ -27,7 +27,7 @@ class Segment:
     call without result or the reverse; `stale`: of another source or schema. With another `how`, `stale` means that
     only the calls and results were left out.
 
-    `form` is how results were shown: 0 as before schema version 48; 1 shortened by rows; 2 also the tables of a source
+    `form` is how results were shown: 0 as in older calls; 1 shortened by rows; 2 also the tables of a source
     told as text. A whole segment has it only where such a result is in it.
     """
 

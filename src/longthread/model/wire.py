@@ -23,7 +23,7 @@ _MARKS = tuple(_MARK + bytes([number]) for number in range(1, len(_DIALECTS) + 1
 _WHOLE, _CUT, _CUT_ASCII = range(3)
 """The third byte: whether the entry's text was cut out, and whether its JSON was in ASCII."""
 _OLD = b"\x00wire:"
-"""How payloads began before schema version 36. The dialect's name follows, then a NUL and the compressed blocks."""
+"""How older payloads begin, which stores keep. The dialect's name follows, then a NUL and the compressed blocks."""
 _OLD_WINDOW = 32_768
 _SEAL = re.compile(r"[A-Za-z0-9+/]{64,}={0,2}|[\w-]{64,}={0,2}", re.ASCII)
 

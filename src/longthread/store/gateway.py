@@ -272,7 +272,7 @@ def _packed_head(usage: Mapping[str, Any], head: Mapping[str, Any], broken: str)
 
 def _head_of(row: Row) -> tuple[dict[str, Any], dict[str, Any], str]:
     found = _unpacked(row["head"]) if row["head"] else [{}]
-    if row["usage"] is not None:  # from before version 37
+    if row["usage"] is not None:  # an older row
         return json.loads(row["usage"]), (found if isinstance(found, dict) else {}), ""
     usage, head, broken = found[0], found[1] if len(found) > 1 else {}, found[2] if len(found) > 2 else ""
     return usage, head | {"usage": usage} if usage and head.get("usage", usage) is None else head, broken
@@ -283,5 +283,5 @@ def _packed(value: Any) -> bytes:
 
 
 def _unpacked(body: bytes) -> Any:
-    """Return what was packed, also before version 37: zlib's own form begins with another byte."""
+    """Return what was packed, also in older rows: zlib's own form begins with another byte."""
     return json.loads(inflated(body[1:]) if body.startswith(_DEFLATED) else zlib.decompress(body))

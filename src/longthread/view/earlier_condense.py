@@ -1,4 +1,4 @@
-"""Condenses results as before schema version 48, to render past calls as they were."""
+"""Condenses results of past calls with form 0, to render them as they were (see `Segment`)."""
 
 from __future__ import annotations
 

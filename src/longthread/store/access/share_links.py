@@ -22,7 +22,7 @@ class ShareLink:
     """A link to the branch of a user's thread that ends in entry `tip`. It is of no use from `expires_at` on.
 
     `run_id` is the run that the branch ended with when the link was made: one that failed at once has no entry. None
-    where no run had begun, and in links from before version 47.
+    where no run had begun, and in older links.
     """
 
     id: str

@@ -626,7 +626,7 @@ CREATE TABLE memory_topic_spans (
 
 -- The client that a thread's conversation came from, when it came through the gateway: document 003's kind of client, and
 -- a finer label (`codex`, `opencode`, `aider`, `sdk`, …). `owner` is a hash of the credential that the client showed, with
--- the store's own salt; NULL: nobody has gone on with the conversation since version 48, or since it was copied here.
+-- the store's own salt; NULL: nobody has gone on with the conversation since owners are stored, or since it was copied here.
 CREATE TABLE thread_clients (
     thread_id      TEXT PRIMARY KEY NOT NULL REFERENCES threads (id) ON DELETE CASCADE,
     client_type    TEXT NOT NULL DEFAULT 'unknown'
@@ -646,8 +646,8 @@ CREATE TABLE gateway_salt (
 );
 
 -- What calls of a thread through the gateway have in common: whom they asked and, compressed, what they said beside their
--- messages (system prompt, tools, parameters). `id` is a hash of all of it. In frames from before version 37 whom they asked
--- is NULL: there the calls say it.
+-- messages (system prompt, tools, parameters). `id` is a hash of all of it. In older frames whom they asked is
+-- NULL: there the calls say it.
 CREATE TABLE gateway_frames (
     thread_id TEXT NOT NULL REFERENCES threads (id) ON DELETE CASCADE,
     id        TEXT NOT NULL,
@@ -667,7 +667,7 @@ CREATE TABLE gateway_frames (
 -- `previous` is the call whose reply came before on the branch. A provider refused the hidden parts of a `refused` reply.
 --
 -- `head` is what else the reply said: `[usage, the other fields, why it broke off]`, compressed. `response_id` is the
--- provider's id, if the reply may be asked for by it. `started_at` counts microseconds from 1970. NULL since version 37:
+-- provider's id, if the reply may be asked for by it. `started_at` counts microseconds from 1970. Set only in older rows:
 -- `dialect`, `upstream`, `family` and `model`, which the frame has, and `usage`.
 CREATE TABLE gateway_calls (
     thread_id   TEXT NOT NULL REFERENCES threads (id) ON DELETE CASCADE,
