@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from longthread.model.event import Event
+from longthread.model.run import Event
 from longthread.runs.handle import RunHandle
 
 

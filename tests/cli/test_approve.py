@@ -12,7 +12,7 @@ import pytest
 
 from longthread.cli.terminal import Terminal
 from longthread.errors import InvalidInput, ModelUnavailable
-from longthread.model.event import Event
+from longthread.model.run import Event
 from longthread.runs.analyst import Analyst
 from longthread.runs.services.runs import Runs
 from longthread.testing import ScriptedChatModel

@@ -16,7 +16,7 @@ from longthread.cli.app import main
 from longthread.model.catalog import Definition
 from longthread.model.entry import Draft
 from longthread.model.ids import new_id
-from longthread.model.visible import in_line, visible
+from longthread.model.markdown import in_line, visible
 from longthread.store import catalog, log
 from longthread.store.open import open_store
 

@@ -20,7 +20,7 @@ from longthread.errors import InvalidInput, LongthreadError, StoreReadOnly
 from longthread.langgraph import LongthreadSaver, MemoryMiddleware
 from longthread.testing import ScriptedChatModel
 from longthread.testing.view_watch import watch
-from longthread.view.view_entry import ViewEntry
+from longthread.view.manifest import ViewEntry
 
 pytestmark = pytest.mark.one_backend
 

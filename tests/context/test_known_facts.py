@@ -16,8 +16,7 @@ from tests.script import call, events_of, finish
 from longthread.context.system_prompt import KNOWLEDGE
 from longthread.context.window import FittedView, PreviousCall, ViewRequest, WindowMessage, fit
 from longthread.messages.message import Message, tool_call
-from longthread.model.facts import Facts
-from longthread.model.fold import facts_of
+from longthread.model.fold import Facts, facts_of
 from longthread.runs.inspect import calls_of, look
 from longthread.runs.views import sent
 from longthread.store import runs

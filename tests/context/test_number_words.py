@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from longthread.context.number_words import as_digits
+from longthread.context.citations import as_digits
 
 
 @pytest.mark.parametrize(

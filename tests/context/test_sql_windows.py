@@ -17,7 +17,7 @@ from longthread.llm.failures import ProviderError
 from longthread.llm.probe import probe_protocol
 from longthread.llm.server_facts import ServerWindow
 from longthread.messages.message import Message
-from longthread.model.event import Event
+from longthread.model.run import Event
 from longthread.runs.analyst import Analyst
 from longthread.runs.views import sent
 from longthread.settings import Settings

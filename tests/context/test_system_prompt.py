@@ -10,7 +10,7 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from longthread.context.system_prompt import KNOWLEDGE, facts_note, system_prompt, zone_of
-from longthread.model.facts import Facts
+from longthread.model.fold import Facts
 from longthread.view.tokens import ANY
 
 TODAY = datetime(2026, 3, 1, 23, 30, tzinfo=UTC)

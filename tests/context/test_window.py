@@ -16,16 +16,15 @@ from langchain_core.messages.tool import invalid_tool_call, tool_call
 from tests.examples import examples
 from tests.view.files import documents, noise
 
-from longthread.context.overflow_digest import summary_with_digest
+from longthread.context.system_prompt import summary_with_digest
 from longthread.context.window import DIGESTED, STEP, FittedView, PreviousCall, ViewRequest, WindowMessage, fit, item_of
 from longthread.memory.summary.digest import Digest, digest_entries, json_of
 from longthread.messages.entries import draft_of
 from longthread.messages.langchain import all_to_langchain
 from longthread.messages.message import Message
 from longthread.messages.reasoning import is_thinking
-from longthread.model.entry import Entry
+from longthread.model.entry import NOTE, Entry
 from longthread.model.manifest import Segment
-from longthread.model.payload import NOTE
 from longthread.testing.view_watch import orphans
 from longthread.view.tokens import IMAGE, estimate
 

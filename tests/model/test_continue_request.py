@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from longthread.model.continue_request import agrees, asks_to_continue
+from longthread.model.language import agrees, asks_to_continue
 
 WISHES = """
 继续|请继续|继续吧|继续执行|好的，继续|接着来|接着|好的，请继续执行。|继续！|嗯，继续吧|可以，继续

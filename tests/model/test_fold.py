@@ -7,8 +7,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from longthread.model.entry import Entry, Role, ToolCall
-from longthread.model.facts import Facts
-from longthread.model.fold import facts_of, observation_of, state_of
+from longthread.model.fold import Facts, facts_of, observation_of, state_of
 from longthread.model.thread import title_of
 
 FIELDS = [

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from longthread.model.payload import shortened, whole, whole_payload
+from longthread.model.entry import shortened, whole, whole_payload
 
 NOTE: dict[str, Any] = {"raw": "So: 4.", "latency_ms": 3, "kind": "answer"}
 FIELDS: dict[str, Any] = {"additional_kwargs": {"x": [1], "longthread": NOTE}, "response_metadata": {"id": "r"}}

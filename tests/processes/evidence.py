@@ -9,7 +9,7 @@ from tests.processes.forks import Ended, Tell
 
 from longthread.errors import ThreadNotFound
 from longthread.langgraph.message_codec import message_of
-from longthread.model.event import FINAL
+from longthread.model.run import FINAL
 from longthread.store import log, runs
 from longthread.store.driver import Driver, Transaction
 

@@ -15,7 +15,7 @@ from tests.script import COUNT, call, events_of, finish
 from longthread import Analyst, Settings
 from longthread.llm.chat import Chunk
 from longthread.model.entry import Draft
-from longthread.model.event import Event
+from longthread.model.run import Event
 from longthread.runs.run_context import RunContext
 from longthread.runs.streams import teller
 from longthread.store import log, runs

@@ -11,7 +11,7 @@ from unittest.mock import AsyncMock
 
 import pytest
 
-from longthread.model.event import Event
+from longthread.model.run import Event
 from longthread.runs.process import new_worker
 from longthread.runs.streams import hub as hubs
 from longthread.runs.streams.events import EventStream

@@ -16,7 +16,7 @@ import pytest
 from tests.analysts import OpenAnalyst
 from tests.script import call, events_of, finish
 
-from longthread.model.event import Event
+from longthread.model.run import Event
 from longthread.runs.analyst import Analyst
 from longthread.testing import ScriptedModel
 from longthread.view.tokens import estimate

@@ -11,7 +11,7 @@ import pytest
 from tests.analysts import OpenAnalyst
 from tests.script import call, events_of, finish
 
-from longthread.model.event import Event
+from longthread.model.run import Event
 from longthread.runs.analyst import Analyst
 from longthread.runs.budget import MALFORMED_LIMIT
 from longthread.runs.evidence import find_unsupported

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from longthread.errors import CommitUnknown, StoreError, StoreFull
-from longthread.model.event import Event
+from longthread.model.run import Event
 from longthread.runs.process import new_worker
 from longthread.runs.streams import teller as tellers
 from longthread.runs.streams.events import EventStream

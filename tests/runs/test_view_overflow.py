@@ -18,8 +18,7 @@ from tests.script import call, events_of, finish
 
 from longthread.llm.langchain import LangChainModel
 from longthread.llm.summarizer import ModelSummarizer
-from longthread.model.event import Event
-from longthread.model.run import Step
+from longthread.model.run import Event, Step
 from longthread.runs.analyst import Analyst
 from longthread.runs.views import sent
 from longthread.settings import Settings

@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from longthread.errors import InvalidInput
-from longthread.model.event import Event
-from longthread.model.event import EventType as Kind
+from longthread.model.run import Event
+from longthread.model.run import EventType as Kind
 from longthread.server.events import DECIDED, WARNING, WITHDRAWN, Encoder
 from longthread.server.stream import Position, encoded
 

@@ -8,8 +8,7 @@ from datetime import UTC, datetime
 import pytest
 
 from longthread.errors import StoreDamaged
-from longthread.model.event import Mark
-from longthread.model.run import Run, Step
+from longthread.model.run import Mark, Run, Step
 from longthread.store.run_blob import Packed, pack, unpack
 
 BEFORE = "AcOTIIlLOoaoycEQaxrAF60myNFqaRAbiyVucceqEY7IMMUVG9hNwxoRoOyGEgHwzG0OND22FgA="

@@ -5,9 +5,8 @@ from __future__ import annotations
 import pytest
 
 from longthread.errors import LeaseLost, RunInProgress, StoreConflict
-from longthread.model.event import Event
 from longthread.model.memory import ANALYST
-from longthread.model.run import AgentRun, Run, RunStatus
+from longthread.model.run import AgentRun, Event, Run, RunStatus
 from longthread.store import leases, log, runs
 from longthread.store.driver import Driver
 from longthread.store.run_rows import agent_values

@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from longthread.model.entry import Draft, Entry, ToolCall
-from longthread.model.event import Event
+from longthread.model.run import Event
 from longthread.store import log, runs
 from longthread.store.driver import Driver, Transaction
 from longthread.store.runs import Lease, NewRun

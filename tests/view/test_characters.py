@@ -7,7 +7,7 @@ import re
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from longthread.view.characters import CharacterKinds
+from longthread.view.tokens import CharacterKinds
 
 TEXTS = st.text(alphabet=st.sampled_from(" \t\n\r\x1f01239ab.Z,-{\x00\x7fé港\ud800"), max_size=60)
 

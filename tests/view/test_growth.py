@@ -12,9 +12,8 @@ from tests.view.test_compose import threads
 from tests.view.test_manifest import turns
 
 from longthread.view.budget import LEAST
-from longthread.view.compose import PreviousView, View, ViewConfig, compose
+from longthread.view.compose import HINT, PreviousView, View, ViewConfig, compose, share_of, tier1_of
 from longthread.view.items import ViewItem, ViewPart, cost, fitted
-from longthread.view.tier1 import HINT, share_of, tier1_of
 from longthread.view.tokens import ANY
 
 

@@ -12,11 +12,9 @@ from pytest import approx
 from tests.view.samples import samples
 
 from longthread.view import tokens
-from longthread.view.characters import CharacterKinds
-from longthread.view.families import BIGRAMS, FAMILIES
+from longthread.view.families import BIGRAMS, FAMILIES, script_of, scripts_of
 from longthread.view.pairs import CharacterPairs
-from longthread.view.scripts import script_of, scripts_of
-from longthread.view.tokens import Estimator
+from longthread.view.tokens import CharacterKinds, Estimator
 
 ALPHABET = " \t\n\r\x1f0129abiouz.ZABC,-{\x00\x7fé港あ한龘🎉\ud800"
 TEXTS = st.text(alphabet=st.sampled_from(ALPHABET), max_size=80)

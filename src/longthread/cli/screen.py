@@ -13,7 +13,7 @@ from rich.segment import Segment
 from rich.text import Text
 
 from longthread.cli.language import say, translate
-from longthread.model.visible import in_line, visible
+from longthread.model.markdown import in_line, visible
 
 
 class Console(rich.console.Console):

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from longthread.cli.language import say
 from longthread.cli.terminal import Terminal
-from longthread.model.event import HALTS, Event
+from longthread.model.run import HALTS, Event
 
 if TYPE_CHECKING:
     from longthread.runs.analyst import Analyst

@@ -12,8 +12,8 @@ from rich.markup import escape
 
 from longthread.cli.language import say, translate
 from longthread.cli.screen import Console
-from longthread.model.event import Event
-from longthread.model.visible import in_line, visible
+from longthread.model.markdown import in_line, visible
+from longthread.model.run import Event
 from longthread.settings import DEFAULT_USER
 
 

@@ -10,27 +10,23 @@ from itertools import islice, takewhile
 from typing import Any
 
 from longthread.context.citations import CitedQuery
-from longthread.context.overflow_digest import summary_with_digest
-from longthread.context.system_prompt import facts_note, terms_note
+from longthread.context.system_prompt import facts_note, summary_with_digest, terms_note
 from longthread.messages.entries import message_of
 from longthread.messages.invalid_calls import answered, has_unread, readable
 from longthread.messages.message import Message
 from longthread.messages.reasoning import CALLS, beside_content, has_items, hosted, is_thinking, without_thinking
 from longthread.messages.sanitize import storable
 from longthread.messages.tool_calls import calls_of
-from longthread.model.attachment import attachment_of
-from longthread.model.entry import Draft, Entry, ToolCall
-from longthread.model.facts import Facts
-from longthread.model.fold import observation_of
+from longthread.model.content import attachment_of
+from longthread.model.entry import INTERRUPTED, Draft, Entry, ToolCall, with_mark
+from longthread.model.fold import Facts, observation_of
 from longthread.model.ids import new_id
-from longthread.model.interrupted import INTERRUPTED, with_mark
 from longthread.model.manifest import TEXTS, How, Segment, Why
 from longthread.tools.analysis.schema_prompt.observed_text import observed_text
 from longthread.view.attachments import attachment_tokens
-from longthread.view.compose import PreviousView, View, ViewConfig, compose
+from longthread.view.compose import DigestMessage, PreviousView, View, ViewConfig, compose, share_of
 from longthread.view.items import BARE_ARGS, FORM, ViewItem, ViewPart
 from longthread.view.manifest import is_observed, segments, shown
-from longthread.view.tier1 import DigestMessage, share_of
 from longthread.view.tokens import ANY, estimate
 
 STEP = 20

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from longthread.model.continue_request import agrees, asks_to_continue
+from longthread.model.language import agrees, asks_to_continue
 from longthread.view.items import BARE_ARGS
 
 _KNOWLEDGE = re.compile(r"```json longthread-knowledge\s*\n(.*?)\n```", re.DOTALL)

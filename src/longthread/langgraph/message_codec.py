@@ -41,9 +41,8 @@ from longthread.messages.fields import (
 )
 from longthread.messages.sanitize import storable
 from longthread.messages.tool_calls import Calls, as_json, calls_of
-from longthread.model.entry import Draft, Entry, Role
+from longthread.model.entry import Draft, Entry, Role, note_in
 from longthread.model.ids import new_id
-from longthread.model.payload import note_in
 from longthread.store.decoding import UNREADABLE, damaged
 from longthread.store.log import MESSAGE_ID
 

@@ -24,7 +24,7 @@ from longthread.model.fold import PARSE_ERROR, observation_of
 from longthread.model.statements import CORRECT, statement_form
 from longthread.model.thinking import split_thinking
 from longthread.tools.tool import Tool
-from longthread.view.tier1 import digest_of
+from longthread.view.compose import digest_of
 from longthread.view.tokens import ANY
 
 WRITING = """\

@@ -23,9 +23,8 @@ from longthread.messages.message import Message, tool_call
 from longthread.messages.sanitize import storable
 from longthread.messages.tool_calls import as_json, calls_of
 from longthread.messages.wire import content_of
-from longthread.model.entry import Draft, Entry, Role
+from longthread.model.entry import Draft, Entry, Role, note_in
 from longthread.model.ids import new_id
-from longthread.model.payload import note_in
 from longthread.model.wire import is_wire, unpack
 from longthread.store.decoding import UNREADABLE, damaged
 from longthread.store.log import MESSAGE_ID

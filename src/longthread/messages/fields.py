@@ -12,8 +12,7 @@ from typing import Any
 from longthread.messages.compression import dumped, loaded
 from longthread.messages.sanitize import storable
 from longthread.messages.tool_calls import Calls, holds_enum
-from longthread.model.entry import Role, ToolCall
-from longthread.model.payload import SHORT, shortened, whole
+from longthread.model.entry import SHORT_PAYLOAD, Role, ToolCall, shortened, whole
 
 Fields = dict[str, Any]
 """Names and values, in the order of a payload."""
@@ -50,10 +49,10 @@ def payload_of(
     if not rest:
         return None, metadata
     encoded = exact_json(rest)
-    if encoded is None or SHORT in rest:
+    if encoded is None or SHORT_PAYLOAD in rest:
         return None
     short, kept = shortened(rest, text, metadata)
-    return (dumped(short), kept) if SHORT in short else (encoded, metadata)
+    return (dumped(short), kept) if SHORT_PAYLOAD in short else (encoded, metadata)
 
 
 def _rest(fields: Fields, role: Role, text: str, calls: Calls) -> Fields:
@@ -123,5 +122,5 @@ def fields_of_row(row: Mapping[str, Any], calls: Sequence[Fields], rest: Fields 
     elif role == "tool":
         fields["tool_call_id"] = row["tool_call_id"]
     if rest:
-        fields |= whole(rest, row["text"], row["metadata"]) if SHORT in rest else rest
+        fields |= whole(rest, row["text"], row["metadata"]) if SHORT_PAYLOAD in rest else rest
     return fields

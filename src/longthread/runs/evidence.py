@@ -9,8 +9,7 @@ from decimal import Decimal
 from itertools import chain
 
 from longthread.builtin.memories import FORGET, REMEMBER
-from longthread.context.citations import citations, holds, numbers_in
-from longthread.context.number_words import as_digits
+from longthread.context.citations import as_digits, citations, holds, numbers_in
 from longthread.messages.message import Message
 from longthread.model.builtin import CHART, QUERIES, RUN_SQL
 from longthread.model.fold import observation_of

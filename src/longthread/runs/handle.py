@@ -8,8 +8,7 @@ from collections.abc import AsyncIterator
 from dataclasses import dataclass
 
 from longthread.errors import LeaseLost, ThreadNotFound
-from longthread.model.event import HALTS, Event
-from longthread.model.run import Run
+from longthread.model.run import HALTS, Event, Run
 from longthread.runs.streams.hub import Hub
 from longthread.store import runs
 from longthread.store.driver import Driver

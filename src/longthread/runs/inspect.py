@@ -12,8 +12,7 @@ from longthread.runs.views import Prompt, seen_between
 from longthread.store import runs
 from longthread.store.driver import Transaction
 from longthread.store.index import recall
-from longthread.view.manifest import shown
-from longthread.view.view_entry import ViewEntry
+from longthread.view.manifest import ViewEntry, shown
 
 _CHUNK = 50
 """Steps that are read at a time."""

@@ -4,12 +4,9 @@ from __future__ import annotations
 
 from longthread.messages.entries import draft_of
 from longthread.messages.message import Message
-from longthread.model.entry import Draft
-from longthread.model.event import unfinished_reply
+from longthread.model.entry import INTERRUPTED, NOTE, Draft
 from longthread.model.ids import new_id
-from longthread.model.interrupted import INTERRUPTED
-from longthread.model.payload import NOTE
-from longthread.model.run import Run
+from longthread.model.run import Run, unfinished_reply
 from longthread.store import runs
 from longthread.store.driver import Transaction
 

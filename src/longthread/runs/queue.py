@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
-from longthread.context.client_branch import ClientBranch
+from longthread.context.forks import ClientBranch
 from longthread.context.window_cache import WindowCache
 from longthread.errors import QuestionsWait
 from longthread.metrics import QUEUE_SECONDS

@@ -18,12 +18,11 @@ from longthread.messages.entries import draft_of
 from longthread.messages.message import Message
 from longthread.messages.sanitize import storable
 from longthread.model.approval import Approval
-from longthread.model.entry import Entry
-from longthread.model.facts import Facts
+from longthread.model.entry import NOTE, Entry
+from longthread.model.fold import Facts
 from longthread.model.ids import new_id
 from longthread.model.manifest import How
 from longthread.model.memory import Memory, Used
-from longthread.model.payload import NOTE
 from longthread.model.run import Protocol, Run, Step
 from longthread.runs.delegation_scope import Allowance
 from longthread.runs.streams.events import EventStream

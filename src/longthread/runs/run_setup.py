@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
-from longthread.context.business_terms import questions_of, taught
+from longthread.context.source_facts import questions_of, taught
 from longthread.context.system_prompt import system_prompt
 from longthread.llm.models import reply_limit
 from longthread.llm.sql_protocol import is_talk, needs_today, sql_prompt
@@ -27,7 +27,7 @@ from longthread.tools.analysis.toolbox import analysis_tools
 from longthread.tools.semantic.query_metric import TOKENS, described, semantic_tools
 from longthread.tools.skills import Disclosure, load_skill_tool
 from longthread.tools.tool import Tool
-from longthread.view.correction import corrected
+from longthread.view.budget import corrected
 from longthread.view.tokens import estimate, family_of
 
 _SCHEMA = 0.25

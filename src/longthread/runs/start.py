@@ -6,8 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from longthread.context.client_branch import ClientBranch, follow
-from longthread.context.forks import Fork, go_to, run_of_branch
+from longthread.context.forks import ClientBranch, Fork, follow, go_to, run_of_branch
 from longthread.context.source_facts import KnownFacts, known
 from longthread.context.window import PreviousCall, Window, WindowMessage, spots_of
 from longthread.context.window_cache import CachedWindow, WindowCache
@@ -16,12 +15,11 @@ from longthread.messages.entries import draft_of
 from longthread.messages.message import Message
 from longthread.model.approval import Approval
 from longthread.model.builtin import BUILTIN
-from longthread.model.continue_request import agrees, asks_to_continue
-from longthread.model.entry import Draft, Entry
+from longthread.model.entry import NOTE, Draft, Entry
 from longthread.model.fold import CONTINUES
 from longthread.model.ids import new_id, new_id_after
+from longthread.model.language import agrees, asks_to_continue
 from longthread.model.memory import ANALYST
-from longthread.model.payload import NOTE
 from longthread.model.run import AgentRun, Answers, Protocol, Run, Step, start_of
 from longthread.model.thread import Thread, title_of
 from longthread.runs.approvals import superseded

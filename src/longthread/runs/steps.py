@@ -19,10 +19,9 @@ from longthread.llm.failures import ProviderError
 from longthread.llm.models import RunModels
 from longthread.messages.message import Message
 from longthread.model.builtin import CHART, QUERIES
-from longthread.model.event import Mark
 from longthread.model.fold import PARSE_ERROR, observation_of
 from longthread.model.ids import new_id
-from longthread.model.run import Step
+from longthread.model.run import Mark, Step
 from longthread.runs.approvals import ask_for, decided, gone, rejected, with_edit_note
 from longthread.runs.request import ChatRequest
 from longthread.runs.result_order import CallResult, Order
@@ -32,7 +31,7 @@ from longthread.runs.views import Prompt
 from longthread.store import log, runs
 from longthread.store.event_view import events_of_step
 from longthread.tools.tool import Observation, Tool, failed
-from longthread.view.correction import corrected
+from longthread.view.budget import corrected
 
 
 async def call_model(context: RunContext, models: RunModels) -> None:

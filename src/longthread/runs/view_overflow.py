@@ -21,7 +21,7 @@ from longthread.runs.request import ChatRequest
 from longthread.runs.run_context import RunContext
 from longthread.runs.view_budget import reply_tokens
 from longthread.runs.views import view_of
-from longthread.view.correction import CEILING
+from longthread.view.budget import CEILING
 from longthread.view.tokens import estimate
 
 _MALFORMED = 2

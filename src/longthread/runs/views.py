@@ -40,10 +40,9 @@ from longthread.store.decoding import Decoding
 from longthread.store.driver import Transaction
 from longthread.tools.tool import Observation, Tool
 from longthread.view.budget import extra_budget
-from longthread.view.compose import ViewConfig
+from longthread.view.compose import RECALLED, DigestMessage, ViewConfig
 from longthread.view.items import units_of
 from longthread.view.manifest import shown
-from longthread.view.tier1 import RECALLED, DigestMessage
 
 _LOOKED_BACK = 8
 """Steps before a run's first to search for the call before it."""

@@ -9,10 +9,9 @@ from typing_extensions import TypedDict
 
 from longthread.model.approval import Outcome
 from longthread.model.entry import Role
-from longthread.model.feedback import Opinion
 from longthread.model.manifest import How, Why
 from longthread.model.run import Protocol, ShownStatus, StepStatus
-from longthread.model.thread import SessionStatus
+from longthread.model.thread import Opinion, SessionStatus
 
 Timestamp = Annotated[str, Field(json_schema_extra={"format": "date-time"})]
 JsonObject = dict[str, Any]

@@ -22,7 +22,7 @@ from longthread.server.answers import (
 from longthread.server.cursor import decode_cursor, encode_cursor
 from longthread.store import log, runs
 from longthread.store.driver import Transaction
-from longthread.view.view_entry import ViewEntry
+from longthread.view.manifest import ViewEntry
 
 
 async def call_list(tx: Transaction, thread_id: str, *, limit: int, before: str | None, run_id: str | None) -> CallList:

@@ -12,7 +12,7 @@ from typing import Any
 
 from ag_ui import core as agui
 
-from longthread.model.event import Event
+from longthread.model.run import Event
 from longthread.server.wording import error_for_http
 
 WARNING = "longthread.warning"

@@ -8,9 +8,8 @@ from typing import Any, cast
 
 from longthread.context.forks import ended_with, last_run_of
 from longthread.model.approval import Approval
-from longthread.model.entry import Entry, ToolCall
+from longthread.model.entry import INTERRUPTED, Entry, ToolCall
 from longthread.model.fold import PARSE_ERROR, observation_of
-from longthread.model.interrupted import INTERRUPTED
 from longthread.model.run import Run, Step
 from longthread.model.thread import Thread
 from longthread.runs.process import may_be_alive

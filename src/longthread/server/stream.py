@@ -16,8 +16,7 @@ from weakref import WeakValueDictionary
 from ag_ui.core import CustomEvent
 
 from longthread.errors import InvalidInput
-from longthread.model.event import Event
-from longthread.model.run import Run
+from longthread.model.run import Event, Run
 from longthread.runs.streams.hub import Hub, RunPlace, RunWatch
 from longthread.server.events import INTERRUPTED, Encoder
 

@@ -10,8 +10,7 @@ from typing import Any
 
 from longthread.errors import InvalidInput
 from longthread.model.entry import Entry
-from longthread.model.feedback import FEEDBACK, FEEDBACK_LENGTH, Feedback
-from longthread.model.thread import PINNED, RESERVED, TITLED, SessionStatus, Thread
+from longthread.model.thread import FEEDBACK, FEEDBACK_LENGTH, PINNED, RESERVED, TITLED, Feedback, SessionStatus, Thread
 from longthread.store import log
 from longthread.store.decoding import Decoding
 from longthread.store.driver import Transaction

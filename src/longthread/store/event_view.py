@@ -10,8 +10,7 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from longthread.model.event import Event, Mark
-from longthread.model.run import Run, Step
+from longthread.model.run import Event, Mark, Run, Step
 from longthread.store.decoding import decoder
 from longthread.store.driver import Row
 

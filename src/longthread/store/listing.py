@@ -10,9 +10,8 @@ from typing import NamedTuple
 
 from longthread.errors import RowDamaged
 from longthread.model.entry import Entry, Role
-from longthread.model.feedback import FEEDBACK, Feedback
 from longthread.model.run import RunStatus, ShownStatus
-from longthread.model.thread import ARCHIVED, Archived, Thread
+from longthread.model.thread import ARCHIVED, FEEDBACK, Archived, Feedback, Thread
 from longthread.store import log
 from longthread.store.driver import Row, Transaction
 from longthread.store.encoding import dump, like_pattern

@@ -9,8 +9,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from longthread.errors import EntryNotFound, ThreadConflict, ThreadNotFound, ThreadTaken
-from longthread.model.entry import Draft, Entry
-from longthread.model.payload import SENT_ID
+from longthread.model.entry import SENT_ID, Draft, Entry
 from longthread.model.thread import ARCHIVED, PINNED, Archived, Thread
 from longthread.store.decoding import damaged
 from longthread.store.driver import Row, Transaction, one

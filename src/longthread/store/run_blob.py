@@ -9,8 +9,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
 
-from longthread.model.event import Event, Mark
-from longthread.model.run import Run, Step
+from longthread.model.run import Event, Mark, Run, Step
 from longthread.store.decoding import UNREADABLE, damaged
 from longthread.store.encoding import dump
 

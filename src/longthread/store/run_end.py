@@ -8,8 +8,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from longthread.model.entry import Entry
-from longthread.model.event import Event, EventType, Mark
-from longthread.model.run import Run, RunStatus, Step
+from longthread.model.run import Event, EventType, Mark, Run, RunStatus, Step
 from longthread.store.driver import QueryCall, Row, Transaction
 from longthread.store.event_view import events_of_run, last_of, marks_of
 from longthread.store.run_blob import Packed, pack, unpack

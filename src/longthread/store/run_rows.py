@@ -8,10 +8,9 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
-from longthread.model.event import Event
 from longthread.model.fold import observation_of
 from longthread.model.memory import ANALYST
-from longthread.model.run import AgentRun, Answers, Run, Step, StepKind, StepStatus
+from longthread.model.run import AgentRun, Answers, Event, Run, Step, StepKind, StepStatus
 from longthread.store.decoding import decoder
 from longthread.store.driver import Row
 from longthread.store.encoding import dump

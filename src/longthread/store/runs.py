@@ -10,8 +10,21 @@ from typing import Any
 
 from longthread.errors import LeaseLost, RunInProgress, RunNotFound, ThreadNotFound
 from longthread.model.entry import Entry
-from longthread.model.event import Event, EventType, Mark, unfinished_reply
-from longthread.model.run import AgentRun, Answers, Protocol, Run, RunStatus, ShownStatus, Step, StepKind, StepStatus
+from longthread.model.run import (
+    AgentRun,
+    Answers,
+    Event,
+    EventType,
+    Mark,
+    Protocol,
+    Run,
+    RunStatus,
+    ShownStatus,
+    Step,
+    StepKind,
+    StepStatus,
+    unfinished_reply,
+)
 from longthread.store import leases, log
 from longthread.store.decoding import Decoding
 from longthread.store.driver import QueryCall, Row, Transaction, one

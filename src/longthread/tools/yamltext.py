@@ -7,7 +7,7 @@ from typing import Any
 
 import yaml
 
-from longthread.model.visible import UNSEEN
+from longthread.model.markdown import UNSEEN
 
 _WIDTH = 110
 _MERGE = "tag:yaml.org,2002:merge"

@@ -1,4 +1,4 @@
-"""The token budget of a model call's messages."""
+"""The token budget of a model call's messages, and the correction of estimates by the provider's counts."""
 
 from __future__ import annotations
 
@@ -17,6 +17,14 @@ LEAST_REPLY = 256
 """The least tokens for the reply."""
 EXTRA_SHARE = 0.3
 """Share of the window for optional extras, such as known facts."""
+FLOOR = 1.0
+"""Estimates are only raised: a report may omit cached input, and a refused call costs more than a smaller view."""
+CEILING = 3.0
+"""A report above this is about another prompt."""
+_LEAST_PROMPT = 500
+"""Tokens below which the overhead of a prompt dominates."""
+_FORGOTTEN = 0.05
+"""Share by which a lower report reduces the factor."""
 
 
 def least_of(window: int) -> int:
@@ -58,3 +66,15 @@ def free_tokens(window: int) -> int:
 
 def _tokens(count: int) -> str:
     return f"{count:,} token{'' if count == 1 else 's'}"
+
+
+def corrected(factor: float, estimated: int, reported: int) -> float:
+    """The next factor for a model's estimates, from the present `factor` (at first 1.0), an uncorrected estimate and
+    the provider's count. A higher report counts at once, a lower one slowly."""
+    if estimated < _LEAST_PROMPT or reported <= 0:
+        return factor
+    seen = reported / estimated
+    if seen > CEILING:
+        return factor
+    after = seen if seen > factor else factor + (seen - factor) * _FORGOTTEN
+    return max(FLOOR, after)

@@ -6,14 +6,75 @@ it would pass its budget, the high-water mark. Then it is planned again, down to
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from longthread.view.condense import TOOL_MAX
+from longthread.view.condense import TOOL_MAX, cut_middle
 from longthread.view.items import ViewItem, ViewPart, cost, cut_text, fitted, least, units_of, unthinking
-from longthread.view.length import is_longer, shortened
-from longthread.view.tier1 import RECALLED, DigestMessage, digest_of, share_of, tier1_of
-from longthread.view.tokens import ANY
+from longthread.view.tokens import ANY, MESSAGE_OVERHEAD, estimate
+
+SUMMARY = "[Conversation Summary]"
+TOPICS = "[Recallable Topics]:"
+HINT = "Use the recall_memory tool to retrieve details about any topic above."
+RECALLED = "[Recalled from earlier]"
+LEAST_TIER1 = 56
+"""The least tokens of tier 1, unless that is more than a quarter of the budget."""
+_LEAST_RESULT = 20
+"""The least characters of a cut result."""
+_Parts = Mapping[int, Sequence[ViewPart]]
+"""Parts by the place of their unit."""
+
+
+@dataclass(frozen=True, slots=True)
+class DigestMessage:
+    """A message in place of others. Without a text there is none."""
+
+    text: str = ""
+    tokens: int = 0
+
+    @classmethod
+    def of(cls, text: str, family: str) -> DigestMessage:
+        return cls(text, estimate(text, family) + MESSAGE_OVERHEAD) if text else cls()
+
+
+def share_of(budget: int, share: float) -> int:
+    """The tokens of tier 1 in a budget."""
+    return max(int(budget * share), min(LEAST_TIER1, budget // 4))
+
+
+def tier1(summary: str, topics: Sequence[str]) -> str:
+    """The text of tier 1 (document 004 §4.4), or empty."""
+    parts = [f"{SUMMARY}\n{summary.strip()}"] if summary.strip() else []
+    if topics:
+        parts.append(f"{TOPICS} {', '.join(topics)}\n{HINT}")
+    return "\n\n".join(parts)
+
+
+def tier1_of(summary: str, topics: Sequence[str], budget: int, family: str) -> DigestMessage:
+    """Tier 1 in at most `budget` tokens: the summary is cut, and topics may take half."""
+    whole = DigestMessage.of(tier1(summary, topics), family)
+    if whole.tokens <= budget:
+        return whole
+    names = list(topics)
+    while names and DigestMessage.of(tier1("", names), family).tokens > budget // 2:
+        names.pop()
+    index = tier1("", names)
+    room = budget - DigestMessage.of(index, family).tokens
+    while True:
+        text = digest_of(tier1(summary, ()), room, family).text
+        fitted = DigestMessage.of("\n\n".join(each for each in (text, index) if each), family)
+        if fitted.tokens <= budget:
+            return fitted
+        room -= fitted.tokens - budget
+
+
+def digest_of(text: str, budget: int, family: str) -> DigestMessage:
+    """A text, cut in the middle to at most `budget` tokens."""
+    shown, limit = DigestMessage.of(text, family), len(text)
+    while shown.tokens > budget:
+        limit = int(limit * 0.95 * max(0, budget - MESSAGE_OVERHEAD) / shown.tokens)
+        shown = DigestMessage.of(cut_middle(text, limit) if limit > 80 else "", family)
+    return shown
 
 
 @dataclass(frozen=True, slots=True)
@@ -308,3 +369,46 @@ def _in_room(parts: ViewParts, room: int, pinned: int) -> ViewParts:
         if used > room and n != pinned:
             used -= cost(parts.pop(n))
     return parts
+
+
+def older(parts: _Parts, recent: int, pinned: int) -> list[int]:
+    """The places of the units before the newest `recent` messages, without the pinned one."""
+    count, places = 0, []
+    for n in sorted(parts, reverse=True):
+        if count >= recent and n != pinned:
+            places.append(n)
+        count += len(parts[n])
+    return places[::-1]
+
+
+def is_longer(parts: _Parts, most: int | None, recent: int, pinned: int) -> bool:
+    """Whether the older messages have more than `most` characters (None: no limit)."""
+    return most is not None and _length(parts[n] for n in older(parts, recent, pinned)) > most
+
+
+def shortened(parts: _Parts, most: int, recent: int, pinned: int) -> dict[int, Sequence[ViewPart]]:
+    """Cuts older results, and then drops the oldest units, to at most `most` characters."""
+    places = older(parts, recent, pinned)
+    results = sum(part.item.role == "tool" for n in places for part in parts[n])
+    rest = _length([part for part in parts[n] if part.item.role != "tool"] for n in places)
+    limit = max(_LEAST_RESULT, (most - rest) // max(1, results))
+    shown = dict(parts) | {n: [_cut(part, limit) for part in parts[n]] for n in places}
+    for n in places:
+        if _length(shown[each] for each in places if each in shown) <= most:
+            break
+        del shown[n]
+    return shown
+
+
+def _cut(part: ViewPart, limit: int) -> ViewPart:
+    if part.item.role != "tool" or len(_text(part)) <= limit:
+        return part
+    return part.item.cut(limit, bare=part.bare)
+
+
+def _length(units: Iterable[Sequence[ViewPart]]) -> int:
+    return sum(len(_text(part)) for unit in units for part in unit)
+
+
+def _text(part: ViewPart) -> str:
+    return part.item.text if part.text is None else part.text

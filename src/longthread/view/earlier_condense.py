@@ -8,8 +8,7 @@ from typing import Any
 
 import orjson
 
-from longthread.view.condense import TRUNCATED, is_condensable
-from longthread.view.rows import ITEMS
+from longthread.view.condense import ITEMS, TRUNCATED, is_condensable
 
 _SHORT = 40
 """Characters."""

@@ -1,13 +1,18 @@
-"""Token costs of pieces of text, by family of models.
-
-The numbers are fitted to true counts of about 200 texts in 50 languages and formats, so that no kind of text is
-underestimated. See `docs/guide/view.md`."""
+"""Token costs of pieces of text, by family of models, and of non-ASCII characters, by script."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from string import ascii_lowercase
+
+import numpy as np
+
+_FEW = 300
+"""Characters up to which each is looked up singly."""
+_UNKNOWN = 255
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +85,6 @@ SCRIPTS: tuple[tuple[str, int, int], ...] = (
     ("emoji", 0x1F300, 0x1FAFF),
 )
 """Ranges of characters of equal cost. Han and Hangul are divided by frequency."""
-
 _BREAKS = (
     "95007408183100808001123205"
     "56551686348078078137069836"
@@ -110,13 +114,11 @@ _BREAKS = (
     "68783888678877578768188778"
 )
 """How often a token ends between two letters, in tenths: rows are first letters, columns second ones."""
-
 BIGRAMS: dict[str, float] = {
     first + second: int(_BREAKS[26 * row + column]) / 10
     for row, first in enumerate(ascii_lowercase)
     for column, second in enumerate(ascii_lowercase)
 }
-
 COMMON_HAN = frozenset(
     "一万三上下不与专业东两个中串为主么义之也书了事二于五些交产享京人亿今介从他付代以们件价任份企优会传但位体"
     "何余作你使例供価保信修倍值停像元先入全公共关其具内円册再写出击分列则初利别到制前力功加务动動包化北区十午"
@@ -131,14 +133,12 @@ COMMON_HAN = frozenset(
     "間関门闭问间队阳陆限院除雅集雷需非面音页项预频题额首验高黑"
 )
 """The most common characters of Chinese and Japanese, which mostly are tokens of their own."""
-
 COMMON_HANGUL = frozenset(
     "가간값개거게결경고공과구그글기나내는능니다당대도동되된드든들디라래러력로록료류른를름리만메면명목문미버번"
     "보복부분비사산상색생서성세션소수스습시식신아야어에여열오와요용우운원위으은을음의이인일임입자작장재적전정"
     "제져조주지진째체출치크태터턴트튼하한할함해호화환회"
 )
 """The same of Korean."""
-
 _PIECES = """
                     any   cl100k    o200k   claude deepseek     qwen
 word               0.92     0.92     0.92     0.92     0.92     0.92
@@ -214,3 +214,68 @@ def _families() -> dict[str, TokenCosts]:
 FAMILIES = _families()
 """By name: `cl100k` and `o200k` are OpenAI's older and newer tables; with `qwen` each digit is a token. `any` costs at
 least what the dearest does."""
+_NAMES = sorted({name for name, _, _ in SCRIPTS} | {"han", "han2", "han3", "hangul", "hangul2", "rare", "astral"})
+_ASCII = len(_NAMES)
+
+
+@lru_cache(1)
+def _known() -> np.ndarray[tuple[int], np.dtype[np.uint8]]:
+    """The index of each character's script, filled in on demand."""
+    places = np.full(0x110000, _UNKNOWN, np.uint8)
+    places[:128] = _ASCII
+    return places
+
+
+def scripts_of(text: str) -> Counter[str]:
+    """Counts non-ASCII characters by script."""
+    if len(text) > _FEW:
+        return _by_table(text)
+    counts: Counter[str] = Counter()
+    for character, count in Counter(text).items():
+        if not character.isascii():
+            counts[script_of(character)] += count
+    return counts
+
+
+def _by_table(text: str) -> Counter[str]:
+    codes = np.frombuffer(text.encode("utf-32-le", "surrogatepass"), np.uint32)
+    known = _known()
+    places = known[codes]
+    for code in set(codes[places == _UNKNOWN].tolist()):
+        known[code] = _NAMES.index(script_of(chr(code)))
+    if (places == _UNKNOWN).any():
+        places = known[codes]
+    counts = np.bincount(places, minlength=_ASCII)
+    return Counter({name: int(count) for name, count in zip(_NAMES, counts, strict=False) if count})
+
+
+@lru_cache(1 << 16)
+def script_of(character: str) -> str:
+    """The script of a character outside of ASCII."""
+    code = ord(character)
+    if 0x4E00 <= code <= 0x9FFF:
+        return _han(character)
+    if 0xAC00 <= code <= 0xD7A3:
+        return _hangul(character)
+    return next(
+        (name for name, first, last in SCRIPTS if first <= code <= last), "rare" if code < 0x10000 else "astral"
+    )
+
+
+def _han(character: str) -> str:
+    if character in COMMON_HAN:
+        return "han"
+    everyday = _in_first_level(character, "gb2312", 0xD8) or _in_first_level(character, "big5", 0xC7)
+    return "han2" if everyday else "han3"
+
+
+def _hangul(character: str) -> str:
+    if character in COMMON_HANGUL:
+        return "hangul"
+    return "hangul2" if _in_first_level(character, "euc_kr", 0x100) else "rare"
+
+
+def _in_first_level(character: str, encoding: str, beyond: int) -> bool:
+    """Whether an encoding has the character among the frequent ones, before lead byte `beyond`."""
+    code = character.encode(encoding, "ignore")
+    return bool(code) and code[0] < beyond

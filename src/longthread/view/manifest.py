@@ -1,9 +1,10 @@
-"""Encodes the parts of a view as few segments, and decodes them."""
+"""Encode the parts of a view as few segments, and decode them; show an entry of a view to people."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from typing import Any, Literal
 
 from longthread.model.manifest import How, Segment, Why
 from longthread.view.condense import TOOL_MAX
@@ -11,7 +12,6 @@ from longthread.view.items import FORM, TOLD, ViewItem, ViewPart
 
 Way = tuple[How, Why | None]
 """The how and why of a segment."""
-
 _WHOLE: Way = ("whole", None)
 _CONDENSED: Way = ("condensed", None)
 _STALE_WHOLE: Way = ("whole", "stale")
@@ -104,3 +104,26 @@ _LEFT_OUT: dict[Why | None, frozenset[Way]] = {
     "stale": frozenset({("left out", "stale"), _STALE_WHOLE, _STALE_CONDENSED}),
     "unpaired": frozenset({("left out", "unpaired")}),
 }
+
+
+@dataclass(frozen=True, slots=True)
+class ViewEntry:
+    """One entry of a view, or several: those behind a text, or those before the hot window (`why` is `window`). `tier`
+    is None for entries that were left out. Of entries that retention has deleted (`why` is `pruned`) only place and
+    `how` are known.
+
+    `text` is without thinking. `first`, `seq` and `count` are for several entries; recalled text has none.
+    """
+
+    seq: int
+    role: str
+    how: How
+    why: Why | Literal["window", "pruned"] | None
+    tier: int | None
+    tokens: int
+    text: str
+    first: int | None = None
+    count: int = 1
+
+    def to_json(self) -> dict[str, Any]:
+        return {name: getattr(self, name) for name in self.__slots__}

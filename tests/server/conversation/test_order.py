@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from longthread.model.titles import columns, read_title, title_without_model
+from longthread.model.thread import columns, read_title, title_without_model
 
 pytestmark = pytest.mark.one_backend
 

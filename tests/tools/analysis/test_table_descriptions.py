@@ -11,7 +11,7 @@ import duckdb
 import psycopg
 import pytest
 
-from longthread.model.facts import Facts
+from longthread.model.fold import Facts
 from longthread.tools.analysis.limits import Limits
 from longthread.tools.analysis.profile import Profile
 from longthread.tools.analysis.result import Result

@@ -12,7 +12,7 @@ from tests.script import call, events_of, finish
 
 from longthread import Catalog
 from longthread.errors import CatalogInvalid
-from longthread.model.event import Event
+from longthread.model.run import Event
 from longthread.runs.analyst import Analyst
 from longthread.testing import ScriptedChatModel, ScriptedModel
 

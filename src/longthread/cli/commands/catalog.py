@@ -18,7 +18,7 @@ from longthread.cli.screen import Console, confirm, echo, echo_data, echo_made, 
 from longthread.cli.terminal import print_line
 from longthread.errors import InvalidInput
 from longthread.model.catalog import Definition, Kind, Version
-from longthread.model.visible import in_line
+from longthread.model.markdown import in_line
 from longthread.settings import Settings
 from longthread.store.open import why_none
 

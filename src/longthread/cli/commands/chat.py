@@ -16,8 +16,8 @@ from longthread.cli.language import say, translate
 from longthread.cli.show_run import finish_summary
 from longthread.cli.terminal import Terminal
 from longthread.errors import LongthreadError, StoreReadOnly, ThreadNotFound
-from longthread.model.continue_request import asks_to_continue
 from longthread.model.ids import new_id
+from longthread.model.language import asks_to_continue
 from longthread.model.run import Protocol
 from longthread.settings import Settings
 

@@ -17,7 +17,7 @@ from longthread.cli.screen import Console, echo
 from longthread.cli.terminal import print_line
 from longthread.cli.whole_store import existing
 from longthread.errors import InvalidInput
-from longthread.model.feedback import Opinion
+from longthread.model.thread import Opinion
 from longthread.runs.services.feedback import JudgedAnswer, all_judged
 from longthread.settings import Settings
 

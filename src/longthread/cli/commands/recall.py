@@ -25,7 +25,7 @@ from longthread.memory.index.question_words import telling
 from longthread.memory.index.terms import terms
 from longthread.memory.search.excerpt import excerpt
 from longthread.model.entry import Entry
-from longthread.model.visible import in_line, visible
+from longthread.model.markdown import in_line, visible
 from longthread.settings import Settings
 from longthread.store import catalog, log
 from longthread.store.driver import Driver

@@ -13,7 +13,7 @@ from longthread.cli.progress import counted
 from longthread.cli.screen import echo, echo_data, tabbed
 from longthread.cli.terminal import print_line
 from longthread.errors import CatalogInvalid, InvalidInput
-from longthread.model.visible import in_line
+from longthread.model.markdown import in_line
 
 sources = commands("source")
 

@@ -30,7 +30,7 @@ from longthread.store.driver import Driver, Transaction
 if TYPE_CHECKING:
     from longthread.langgraph.memory.last_view import LastView
     from longthread.runs.inspect import InspectedCall, ViewDifference
-    from longthread.view.view_entry import ViewEntry
+    from longthread.view.manifest import ViewEntry
 
 _WIDTH = 100
 """Columns where the output is no terminal."""

@@ -12,8 +12,8 @@ from rich.table import Table
 from longthread.cli.language import say
 from longthread.cli.screen import Console
 from longthread.gateway.inspect import CLIENT, InspectedGatewayCall, SentMessage, SentPart
-from longthread.model.attachment import attachment_of
-from longthread.model.visible import in_line
+from longthread.model.content import attachment_of
+from longthread.model.markdown import in_line
 
 _LONG = ("system", "instructions", "tools", "messages", "input")
 """Fields of a request that are no parameters."""

@@ -16,9 +16,8 @@ from longthread.langgraph.saver.delta_history import delta_messages
 from longthread.langgraph.saver.thread_cache import CONVERSATION
 from longthread.store import checkpoints, log
 from longthread.store.driver import Driver
-from longthread.view.manifest import shown
+from longthread.view.manifest import ViewEntry, shown
 from longthread.view.tokens import estimate, family_of
-from longthread.view.view_entry import ViewEntry
 
 
 @dataclass(frozen=True, slots=True)

@@ -31,9 +31,8 @@ from longthread.llm.models import context_window
 from longthread.memory.index.indexer import RECALL_TOOL
 from longthread.memory.summary.pruning import first_shown, left_out
 from longthread.settings import Settings
-from longthread.view.budget import LEAST, message_budget, too_small
+from longthread.view.budget import LEAST, corrected, message_budget, too_small
 from longthread.view.compose import ViewConfig
-from longthread.view.correction import corrected
 from longthread.view.tokens import estimate, family_of
 
 Request = ModelRequest[Any]

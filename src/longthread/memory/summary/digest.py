@@ -14,11 +14,10 @@ from typing import Any
 from longthread.memory.index.indexer import RECALL_TOOL, is_prompt
 from longthread.memory.summary.findings import column_names, findings, short
 from longthread.model.builtin import QUERIES, RUN_SQL
-from longthread.model.continue_request import asks_to_continue
 from longthread.model.entry import Entry
 from longthread.model.fold import PARSE_ERROR, StateFold
-from longthread.model.language import is_chinese
-from longthread.view.tier1 import digest_of
+from longthread.model.language import asks_to_continue, is_chinese
+from longthread.view.compose import digest_of
 from longthread.view.tokens import ANY, MESSAGE_OVERHEAD, estimate
 
 FORM = 7

@@ -11,8 +11,7 @@ from typing import Any
 from longthread.errors import InvalidInput, LongthreadError, ModelUnavailable, NotPending, SourceError, ThreadNotFound
 from longthread.messages.sanitize import storable
 from longthread.model.approval import Approval, Decision, Outcome
-from longthread.model.event import Event
-from longthread.model.run import Run
+from longthread.model.run import Event, Run
 from longthread.model.thread import Thread
 from longthread.runs.handle import RunHandle
 from longthread.runs.process import may_be_alive

@@ -11,8 +11,8 @@ from urllib.parse import urlsplit
 from longthread.context.forks import question_of
 from longthread.errors import NotAQuestion
 from longthread.model.entry import Entry
-from longthread.model.feedback import Feedback
 from longthread.model.run import Run
+from longthread.model.thread import Feedback
 from longthread.store import listing, log, runs
 from longthread.store.driver import Driver, Transaction
 

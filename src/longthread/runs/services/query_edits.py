@@ -13,9 +13,8 @@ from longthread.context.source_facts import known
 from longthread.errors import EntryNotFound, RunInProgress, RunWaiting
 from longthread.messages.entries import draft_of
 from longthread.messages.message import Message, tool_call
-from longthread.model.entry import Draft
+from longthread.model.entry import NOTE, Draft
 from longthread.model.ids import new_id, new_id_after
-from longthread.model.payload import NOTE
 from longthread.model.run import Step
 from longthread.runs.process import may_be_alive
 from longthread.runs.services.results import KeptResult, Results

@@ -7,8 +7,7 @@ from collections.abc import Awaitable, Callable
 from contextlib import AsyncExitStack, ExitStack, suppress
 from dataclasses import dataclass
 
-from longthread.context.client_branch import ClientBranch
-from longthread.context.forks import Fork, last_run_of
+from longthread.context.forks import ClientBranch, Fork, last_run_of
 from longthread.errors import (
     InvalidInput,
     LeaseLost,

@@ -13,8 +13,7 @@ from longthread.llm.summarizer import ModelSummarizer
 from longthread.memory.background import Background
 from longthread.model.entry import Entry
 from longthread.model.run import Run
-from longthread.model.thread import Thread, title_of
-from longthread.model.titles import SHORT, columns, read_title, title_without_model
+from longthread.model.thread import SHORT_QUESTION, Thread, columns, read_title, title_of, title_without_model
 from longthread.runs.streams.hub import Hub
 from longthread.store import attributes, log
 from longthread.store.driver import Driver, Transaction
@@ -49,7 +48,7 @@ class Titles:
         """Give a thread a title if `run` answered its first question (`first` is the first message of the window), and
         the title is that question's first words. Threads between agents keep theirs."""
         asks_first = first.parent_seq == 0 and first.seq == run.question_seq
-        if self._gives and asks_first and thread.parent_id is None and columns(first.text) > SHORT:
+        if self._gives and asks_first and thread.parent_id is None and columns(first.text) > SHORT_QUESTION:
             self._background.start(
                 thread.id,
                 lambda: self._give(thread, first.text, answer, name, model),

@@ -11,8 +11,7 @@ from typing import Any
 
 from longthread.model.approval import Approval
 from longthread.model.entry import Draft, Entry
-from longthread.model.event import Event, EventType, Mark
-from longthread.model.run import Run, RunStatus
+from longthread.model.run import Event, EventType, Mark, Run, RunStatus
 from longthread.runs.streams.hub import Hub, RunPlace
 from longthread.runs.streams.teller import Teller
 from longthread.store import approvals, log, runs

@@ -19,7 +19,7 @@ from typing import Self
 from weakref import WeakValueDictionary
 
 from longthread.errors import StoreError
-from longthread.model.event import FINAL, HALTS, Event
+from longthread.model.run import FINAL, HALTS, Event
 from longthread.runs.process import may_be_alive
 from longthread.store import runs
 from longthread.store.driver import Driver

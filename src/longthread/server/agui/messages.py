@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from ag_ui import core as agui
 
-from longthread.context.client_branch import Told, is_shown
+from longthread.context.forks import Told, is_shown
 from longthread.errors import NotSupported
 from longthread.model.entry import Entry
 from longthread.model.fold import observation_of

@@ -8,10 +8,9 @@ from dataclasses import dataclass
 
 from ag_ui import core as agui
 
-from longthread.context.client_branch import whole_branch
+from longthread.context.forks import whole_branch
 from longthread.model.entry import Entry
-from longthread.model.event import Event
-from longthread.model.run import Run
+from longthread.model.run import Event, Run
 from longthread.runs.streams.hub import Hub
 from longthread.server.agui.messages import messages_of
 from longthread.server.events import WITHDRAWN, Encoder

@@ -9,7 +9,7 @@ from contextlib import suppress
 from typing import Any
 
 from longthread.errors import InvalidInput, LongthreadError, RunWaiting
-from longthread.model.event import HALTS, Event
+from longthread.model.run import HALTS, Event
 from longthread.runs.analyst import Analyst
 from longthread.runs.handle import RunHandle
 from longthread.server.mcp.offer import TEXT, THREAD, WHOLE, OfferedTool, ReportProgress, ToolAnswer, each, schema, text

@@ -11,7 +11,7 @@ from longthread.server.mcp.offer import TEXT, THREAD, WHOLE, OfferedTool, Report
 from longthread.store import log
 from longthread.store.driver import Driver
 from longthread.view.condense import cut_middle
-from longthread.view.view_entry import ViewEntry
+from longthread.view.manifest import ViewEntry
 
 _CHARS = 400
 """Characters of a message that are shown; the summary is shown whole."""

@@ -12,7 +12,7 @@ from fastapi import APIRouter, Response
 from fastapi.responses import StreamingResponse
 from pydantic import Field, ValidationError
 
-from longthread.context.client_branch import ClientBranch, Told
+from longthread.context.forks import ClientBranch, Told
 from longthread.errors import (
     ArgumentsInvalid,
     InvalidInput,

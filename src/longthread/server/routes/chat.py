@@ -33,8 +33,7 @@ from longthread.errors import (
     ThreadNotFound,
     ToolInvalid,
 )
-from longthread.model.event import HALTS
-from longthread.model.run import Protocol, Run
+from longthread.model.run import HALTS, Protocol, Run
 from longthread.runs.handle import RunHandle
 from longthread.server.answers import Accepted, Queued, StepView
 from longthread.server.fields import WHOLE, PlainText, Words

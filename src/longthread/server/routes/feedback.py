@@ -12,7 +12,7 @@ from fastapi.responses import StreamingResponse
 from pydantic import BaseModel, ConfigDict, Field
 
 from longthread.errors import CursorUnknown, EntryNotFound, ThreadNotFound
-from longthread.model.feedback import FEEDBACK_LENGTH, Feedback, Opinion
+from longthread.model.thread import FEEDBACK_LENGTH, Feedback, Opinion
 from longthread.runs.services.feedback import all_judged, judged_page, place_of_answer
 from longthread.server.answers import FeedbackList, FeedbackView
 from longthread.server.cursor import decode_cursor, encode_cursor

@@ -7,9 +7,8 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from typing import Any
 
 from longthread.errors import StoreError
-from longthread.model.entry import Draft
+from longthread.model.entry import SENT_ID, Draft
 from longthread.model.fold import CONTINUES, STATE, STEP
-from longthread.model.payload import SENT_ID
 from longthread.store.driver import Row
 from longthread.store.imports.extracted import Conversation, ExtractedEntry, ImportReport
 from longthread.store.imports.foreign import Foreign

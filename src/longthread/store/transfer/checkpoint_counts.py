@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 
-from longthread.model.payload import SENT_ID
+from longthread.model.entry import SENT_ID
 from longthread.store.driver import Transaction
 
 

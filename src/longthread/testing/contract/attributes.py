@@ -13,8 +13,7 @@ from longthread.errors import EntryNotFound, InvalidInput, ThreadNotFound
 from longthread.langgraph.saver.retention import CheckpointKeeper
 from longthread.langgraph.saver.saver import LongthreadSaver
 from longthread.model.entry import Draft
-from longthread.model.feedback import Feedback
-from longthread.model.thread import Archived, Thread
+from longthread.model.thread import Archived, Feedback, Thread
 from longthread.store import attributes, listing, log
 from longthread.store.driver import Driver, Transaction
 from longthread.store.maintenance.prune import prune

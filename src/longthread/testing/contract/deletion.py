@@ -8,8 +8,8 @@ from longthread.errors import LeaseLost, ThreadNotFound
 from longthread.memory.forget import end_deletion, forget_user
 from longthread.memory.index.postings import FORM
 from longthread.model.entry import Draft
-from longthread.model.event import Event
 from longthread.model.memory import MemorySource
+from longthread.model.run import Event
 from longthread.store import leases, listing, log, runs
 from longthread.store.driver import Driver
 from longthread.store.index import recall

@@ -7,9 +7,8 @@ from datetime import UTC, datetime
 from typing import Any, get_args
 
 from longthread.model.entry import Draft
-from longthread.model.event import Event, EventType, Mark
 from longthread.model.memory import Used
-from longthread.model.run import AgentRun, Answers, RunStatus, Step
+from longthread.model.run import AgentRun, Answers, Event, EventType, Mark, RunStatus, Step
 from longthread.store import log, memories, runs
 from longthread.store.driver import Driver, Transaction
 from longthread.store.runs import NewRun

@@ -17,9 +17,8 @@ from longthread.langgraph.saver.saver import LongthreadSaver
 from longthread.memory.index.indexer import index_thread
 from longthread.memory.index.vectors import embed_thread
 from longthread.memory.memories import remember
-from longthread.model.event import Event
 from longthread.model.memory import MemorySource, Statement
-from longthread.model.run import Step
+from longthread.model.run import Event, Step
 from longthread.store import approvals, attributes, log, runs, summaries, topics
 from longthread.store.driver import Driver
 from longthread.store.index import recall

@@ -11,8 +11,7 @@ import pytest
 
 from longthread.errors import KeyReused, LeaseLost, RunInProgress, RunRepeated, StoreError
 from longthread.model.entry import Draft
-from longthread.model.event import Event, Mark
-from longthread.model.run import Run, RunStatus
+from longthread.model.run import Event, Mark, Run, RunStatus
 from longthread.store import leases, log, runs
 from longthread.store.driver import Driver
 from longthread.store.listing import RunState, latest_runs, run_states
