@@ -12,8 +12,7 @@ from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 from langchain_core.messages.tool import invalid_tool_call
 from tests.memory.talking import say
 
-from longthread.builtin.pages import PageRoom
-from longthread.builtin.recall import MOST, NOTHING_YET, offered, recall_tool
+from longthread.builtin.recall import MOST, NOTHING_YET, PageRoom, offered, recall_tool
 from longthread.errors import EmbedderUnavailable, InvalidInput
 from longthread.langgraph.message_codec import draft_of
 from longthread.llm.embedders import embedder_of

@@ -1,14 +1,17 @@
-"""The tool `chart`, which shows a result as a chart."""
+"""The tool `chart`, which shows a result as a chart, and finds results by their labels, such as [q3]."""
 
 from __future__ import annotations
 
 import asyncio
+import json
+import re
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from longthread.builtin.query_results import StoredResult, find_result, find_result_before, result_labels
-from longthread.errors import InvalidInput
-from longthread.model.builtin import CHART
+from longthread.errors import InvalidInput, ResultNotFound
+from longthread.messages.message import Message
+from longthread.model.builtin import CHART, QUERIES
 from longthread.model.entry import Entry
 from longthread.model.fold import observation_of
 from longthread.model.run import Step
@@ -21,6 +24,7 @@ from longthread.tools.tool import Tool, as_observation
 
 if TYPE_CHECKING:
     from longthread.context.window import Window  # which needs LangChain
+
 
 _ABOUT = (
     "Shows the user a result of run_sql as a chart: call it for a trend or several groups, or when asked. `x`, `y` and "
@@ -39,6 +43,8 @@ CHART_PARAMETERS: Mapping[str, Any] = {
     },
     "required": ["mark"],
 }
+_CHUNK = 100
+"""Entries that are read at a time."""
 
 
 def chart_tool(store: Driver, thread: Thread, window: Window) -> Tool:
@@ -106,3 +112,80 @@ def _spec(observation: Mapping[str, Any]) -> dict[str, Any] | None:
 
 def _filled(spec: Mapping[str, Any], found: StoredResult) -> dict[str, Any]:
     return with_rows(spec, Data(found.columns, found.rows))
+
+
+def with_query(
+    args: Mapping[str, Any], call_id: str | None, maker: Message, results: Sequence[Message]
+) -> Mapping[str, Any]:
+    """A chart's arguments with the label of its query in the same reply, if there is one.
+
+    `results` are those of the calls before it. If as many charts follow as queries, they belong together in order; else
+    a chart shows the query before it. Raises InvalidInput where that query failed, has not run or comes later.
+    """
+    calls = list(maker.tool_calls)
+    place = next((n for n, call in enumerate(calls) if call["id"] == call_id), len(calls))
+    queries = [n for n, call in enumerate(calls) if call["name"] in QUERIES]
+    if str(args.get("query") or "").strip() or not queries:
+        return args
+    charts = [n for n, call in enumerate(calls) if call["name"] == CHART and not call["args"].get("query")]
+    before = [n for n in queries if n < place]
+    if not before:
+        raise InvalidInput(reason="The query of this reply comes behind the chart. Call chart after it.")
+    in_order = len(charts) == len(queries) and max(queries) < min(charts) and place in charts
+    own = calls[queries[charts.index(place)] if in_order else before[-1]]
+    result = next((m for m in results if m.role == "tool" and m.tool_call_id == own["id"]), None)
+    observation = observation_of(str(result.text)) if result is not None else {}
+    if not observation.get("ok"):
+        how = "failed" if result is not None else "has not run"
+        raise InvalidInput(reason=f"The query of this reply {how}, so there is no result to show. Mend it, then chart.")
+    return {**args, "query": str(observation["data"]["query"])}
+
+
+@dataclass(frozen=True)
+class StoredResult:
+    """A result in the conversation: its SQL, and the rows that were shown."""
+
+    label: str
+    sql: str
+    columns: Sequence[str]
+    rows: Sequence[Sequence[Any]]
+    shown: str
+
+
+def find_result(entries: Sequence[Entry], label: str) -> StoredResult:
+    """The result of a label such as `q3` or `[q3]`. Raises ResultNotFound, which lists the labels."""
+    wanted = re.sub(r"[\[\]\s]", "", label).lower()
+    found = {one.label: one for entry in entries if entry.role == "tool" and (one := _result(entry.text)) is not None}
+    if wanted not in found:
+        there = ", ".join(found) if found else "none"
+        raise ResultNotFound(label=label[:50], labels=there)
+    return found[wanted]
+
+
+async def find_result_before(tx: Transaction, thread_id: str, seq: int, label: str) -> StoredResult:
+    """The result of a label on the branch that ends in an entry, read backwards. Raises ResultNotFound."""
+    while seq:
+        entries = await log.branch(tx, thread_id, seq, limit=_CHUNK)
+        if label in result_labels(entries):
+            return find_result(entries, label)
+        seq = entries[0].parent_seq
+    return find_result((), label)
+
+
+def result_labels(entries: Sequence[Entry]) -> list[str]:
+    """The labels of the results in entries, the newest last."""
+    found = (_result(entry.text) for entry in entries if entry.role == "tool")
+    return [one.label for one in found if one is not None]
+
+
+def _result(text: str) -> StoredResult | None:
+    try:
+        observation = json.loads(text)
+    except ValueError:
+        return None
+    data = observation.get("data") if isinstance(observation, dict) else None
+    if not isinstance(data, dict) or not data.get("query") or "sql" not in data:
+        return None
+    return StoredResult(
+        str(data["query"]), str(data["sql"]), data.get("columns") or [], data.get("rows") or [], str(data.get("shown"))
+    )

@@ -2,17 +2,24 @@
 
 A tool stands before the question in each request, and a small model loses its way among many. Once a request offers
 one, those that go on from it do too, also when the words that asked for it have left the window: what a provider has
-cached goes on to be used. A request of the SQL protocol offers none.
+cached goes on to be used. A request of the SQL protocol offers none. People see the arguments of the built-in tools
+where no run is under way.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
+from typing import Any
 
-from longthread.builtin.memories import FORGET, REMEMBER
-from longthread.model.builtin import CHART, RECALL_TOOL
+from longthread.builtin.chart import CHART_PARAMETERS
+from longthread.builtin.memories import FORGET, FORGET_PARAMETERS, REMEMBER, REMEMBER_PARAMETERS
+from longthread.builtin.recall import offered
+from longthread.model.builtin import CHART, QUERY_METRIC, RECALL_TOOL
 from longthread.model.entry import Entry
+from longthread.tools.analysis.limits import Limits
+from longthread.tools.analysis.toolbox import analysis_parameters
+from longthread.tools.semantic.query_metric import METRIC_PARAMETERS
 
 _MEMORY = re.compile(
     r"\b(?:remember|forget|memori[sz]e|keep in mind|note (?:that|down)|from now on|in (?:the )?future|always|never|"
@@ -65,3 +72,15 @@ def asked_for(entries: Iterable[Entry]) -> frozenset[str]:
             called.update(call.name for call in entry.tool_calls)
     text = "\n".join(words)
     return frozenset(tool for tool, wanted in _ASKED_FOR.items() if tool in called or wanted.search(text))
+
+
+def builtin_parameters() -> Mapping[str, Mapping[str, Any]]:
+    """The JSON Schema of the arguments of each built-in tool, by name. A source may allow fewer rows."""
+    return {
+        **analysis_parameters("the source's dialect", Limits().sample_rows),
+        QUERY_METRIC: METRIC_PARAMETERS,
+        CHART: CHART_PARAMETERS,
+        RECALL_TOOL: offered().parameters,
+        REMEMBER: REMEMBER_PARAMETERS,
+        FORGET: FORGET_PARAMETERS,
+    }

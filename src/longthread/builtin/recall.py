@@ -1,16 +1,16 @@
-"""The tool `recall_memory`, which finds earlier messages."""
+"""The tool `recall_memory`, which finds earlier messages, and the pages of long ones."""
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import replace
+import json
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
-from longthread.builtin.pages import PageRoom
 from longthread.errors import EntryNotFound, InvalidInput, LongthreadError, ThreadNotFound
 from longthread.memory.index.indexer import RECALL_TOOL, SAID_AT, content_of
 from longthread.memory.index.question_words import telling
-from longthread.memory.search.excerpt import excerpt
+from longthread.memory.search.excerpt import excerpt, start_of
 from longthread.memory.search.keywords import EntryPlace
 from longthread.memory.search.recall import Hit, Question, Recalled, Recaller
 from longthread.model.entry import Entry
@@ -18,6 +18,7 @@ from longthread.model.language import is_chinese
 from longthread.model.moment import moment_of
 from longthread.store.index.recall import Scope
 from longthread.tools.tool import Observation, Tool, failed, succeeded
+from longthread.view.tokens import ANY, estimate
 
 HIT_CHARS = 1200
 """Characters of a found entry."""
@@ -56,10 +57,57 @@ _PROPERTIES: Mapping[str, Any] = {
         "description": "Also what was said before an edit or a retry took its place. Such results say so.",
     },
 }
-
-
 LookUp = Callable[[str, int], Awaitable[list[dict[str, Any]]]]
 """Finds memories about a text, at most so many."""
+WHOLE_CHARS = 20_000
+"""The most characters of a page."""
+_LEAST_CHARS = 200
+"""The least characters of a page, however small the window is."""
+_SHARE = 0.4
+"""A page's share of a view's budget, which also holds the question, and perhaps another page."""
+_MORE = 40
+"""Tokens of the note on how to continue."""
+
+
+@dataclass(frozen=True, slots=True)
+class PageRoom:
+    """The budget of a view's messages in tokens of a family of models; 0 if unknown."""
+
+    budget: int = 0
+    family: str = ANY
+
+    @property
+    def tokens(self) -> int:
+        """The tokens of a page."""
+        return int(self.budget * _SHARE)
+
+    def has_for(self, beside: Mapping[str, Any]) -> bool:
+        """Whether `beside` leaves half of a page for its text."""
+        return not self.budget or self._cost(beside) <= self.tokens // 2
+
+    def page(self, text: str, begins: int, beside: Mapping[str, Any]) -> int:
+        """The end of the page of a text that begins there and is shown with `beside`."""
+        size = min(len(text) - begins, WHOLE_CHARS)
+        left = max(1, self.tokens - self._cost(beside) - _MORE)
+        while self.budget and size > _LEAST_CHARS:
+            cost = self._cost(text[begins : begins + size])
+            if cost <= left:
+                break
+            size = max(_LEAST_CHARS, int(size * 0.95 * left / cost))
+        return min(len(text), begins + size)
+
+    def start(self, text: str, wanted: Collection[str], beside: Mapping[str, Any]) -> int:
+        """The beginning of the page with most of the `wanted` terms."""
+        begins, size = 0, self.page(text, 0, beside)
+        while True:
+            begins = start_of(text, wanted, size)
+            fits = self.page(text, begins, beside) - begins
+            if fits >= min(size, len(text) - begins):
+                return begins
+            size = fits  # this part of the text costs more than its beginning
+
+    def _cost(self, value: Any) -> int:
+        return estimate(json.dumps(value, ensure_ascii=False), self.family)
 
 
 def recall_tool(

@@ -6,29 +6,35 @@ one. A method that fails returns what the document says (False, None or 0), and 
 
 from __future__ import annotations
 
+import asyncio
+import json
 import logging
-from collections.abc import Callable, Coroutine
+import os
+import sys
+import threading
+import weakref
+from collections.abc import Callable, Coroutine, Iterable
+from concurrent.futures import Future
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 from typing import Any, ParamSpec, TypeVar
 
-from longthread.conversation_state.arguments import (
-    checked_client,
-    checked_scid,
-    checked_signature,
-    checked_ttl,
-    messages_of,
-)
-from longthread.conversation_state.store_thread import StoreThread
 from longthread.errors import InvalidInput, LongthreadError, SaverClosed
+from longthread.loop_bridge import Portal
 from longthread.settings import Settings
+from longthread.store.driver import Driver
 from longthread.store.maintenance.expiry import expire
+from longthread.store.open import open_store
 from longthread.store.states import states
+from longthread.store.states.states import CLIENT_TYPES
 
 P = ParamSpec("P")
 T = TypeVar("T")
 _log = logging.getLogger(__name__)
+DEEPEST = 200
+"""Levels of nested lists and objects in a history."""
 
 
 @dataclass(frozen=True)
@@ -171,3 +177,120 @@ class SignatureDatabase:
 
     async def _cleanup(self) -> int:
         return (await expire(self._thread.store)).threads
+
+
+def checked_signature(signature: Any) -> str | None:
+    if signature is not None and not isinstance(signature, str):
+        raise InvalidInput(reason=f"signature is of type {type(signature).__name__}; give a text, or None.")
+    return signature
+
+
+def messages_of(history: Any) -> list[Any]:
+    """Return the messages of a history. Raises `InvalidInput`: it is not the text of a JSON list."""
+    if not isinstance(history, str):
+        raise InvalidInput(reason=f"history is of type {type(history).__name__}; give JSON text: json.dumps(messages).")
+    try:
+        messages = json.loads(history)
+        json.dumps(messages, allow_nan=False)
+    except (ValueError, RecursionError) as error:
+        reason = "it is nested too deeply" if isinstance(error, RecursionError) else str(error)
+        raise InvalidInput(reason=f"history is no JSON: {reason}.") from error
+    if not isinstance(messages, list):
+        raise InvalidInput(reason=f"history is JSON, but no list: {history[:40]}.")
+    if _depth(messages) > DEEPEST:
+        raise InvalidInput(reason=f"history is nested deeper than {DEEPEST} levels.")
+    return messages
+
+
+def _depth(value: Any) -> int:
+    levels, found = 0, [value]
+    while found:
+        levels += 1
+        found = [item for each in found if isinstance(each, list | dict) for item in _items(each)]
+    return levels
+
+
+def _items(value: list[Any] | dict[str, Any]) -> Iterable[Any]:
+    return value.values() if isinstance(value, dict) else value
+
+
+def checked_scid(scid: Any) -> str:
+    if not isinstance(scid, str) or not scid:
+        raise InvalidInput(reason=f"scid is {scid!r}; give the conversation's id, a text that is not empty.")
+    return scid
+
+
+def checked_ttl(ttl_seconds: Any) -> float | None:
+    if ttl_seconds is None or (isinstance(ttl_seconds, int | float) and not isinstance(ttl_seconds, bool)):
+        return ttl_seconds
+    raise InvalidInput(reason=f"ttl_seconds is {ttl_seconds!r}; give a number of seconds, or None.")
+
+
+def checked_client(client_type: Any) -> str:
+    if client_type not in CLIENT_TYPES:
+        raise InvalidInput(reason=f"client_type is {client_type!r}; allowed is {', '.join(CLIENT_TYPES)}.")
+    return str(client_type)
+
+
+class StoreThread:
+    """Opens a store, and keeps it open until `close()`, or until nothing refers to this object, or the process ends.
+
+    `store` is used on its own event loop alone, through `portal`. Raises what `open_store` does.
+    """
+
+    def __init__(self, address: str, *, read_only: bool) -> None:
+        opened: Future[_Opened] = Future()
+        self._thread = threading.Thread(
+            target=_serve, args=(address, read_only, opened), name="longthread-states", daemon=True
+        )
+        self._thread.start()
+        self._opened = opened.result()
+        self.store, self.portal = self._opened.store, self._opened.portal
+        self._end = weakref.finalize(self, self._opened.end)
+        self._end.atexit = False  # the thread must not begin to close the store while Python ends
+
+    def close(self) -> None:
+        """Wait for what is under way, and close the store. Idempotent."""
+        self._end()
+        if os.getpid() == self._opened.process:
+            self._thread.join()
+
+
+@dataclass(frozen=True, slots=True)
+class _Opened:
+    """A store that is open on the event loop of a thread."""
+
+    store: Driver
+    portal: Portal
+    loop: asyncio.AbstractEventLoop
+    stop: asyncio.Event
+    process: int
+
+    def end(self) -> None:
+        """Have the thread close the store and end; from any thread, any number of times."""
+        if os.getpid() == self.process:  # a forked process shares the loop's socket, and not its thread
+            with suppress(RuntimeError):  # the loop is closed
+                self.loop.call_soon_threadsafe(self.stop.set)
+
+
+def _serve(address: str, read_only: bool, opened: Future[_Opened]) -> None:
+    """Keep a store open until it is told to stop. Runs in a thread."""
+    try:
+        # psycopg cannot run on the loop that Windows uses by default.
+        with asyncio.Runner(loop_factory=asyncio.SelectorEventLoop) as runner:
+            runner.run(_keep_open(address, read_only, opened))
+    except LongthreadError as error:
+        if opened.exception() is None:
+            _log.warning("the store was not closed: %s", error)
+
+
+async def _keep_open(address: str, read_only: bool, opened: Future[_Opened]) -> None:
+    try:
+        async with open_store(address, read_only=read_only) as store:
+            stop, portal = asyncio.Event(), Portal()
+            opened.set_result(_Opened(store, portal, asyncio.get_running_loop(), stop, os.getpid()))
+            await stop.wait()
+            await portal.close()
+    finally:
+        if not opened.done():  # whoever waits for the store learns why there is none
+            opened.set_exception(sys.exception())

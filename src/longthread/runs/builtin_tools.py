@@ -10,8 +10,7 @@ from functools import partial
 from longthread.builtin.chart import chart_tool
 from longthread.builtin.memories import FORGET, REMEMBER, ReadMemories, RunMemories
 from longthread.builtin.offers import ON_DEMAND, asked_for
-from longthread.builtin.pages import PageRoom
-from longthread.builtin.recall import recall_tool
+from longthread.builtin.recall import PageRoom, recall_tool
 from longthread.context.window import WindowMessage
 from longthread.errors import LongthreadError
 from longthread.memory.memories import Memories

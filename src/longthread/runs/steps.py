@@ -13,7 +13,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
-from longthread.builtin.chart_query import with_query
+from longthread.builtin.chart import with_query
 from longthread.errors import LongthreadError, WindowTooSmall
 from longthread.llm.failures import ProviderError
 from longthread.llm.models import RunModels

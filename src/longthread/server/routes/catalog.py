@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 from fastapi import APIRouter, Path, Query, Response
 from pydantic import BaseModel, ConfigDict, Field
 
-from longthread.builtin.parameters import builtin_parameters
+from longthread.builtin.offers import builtin_parameters
 from longthread.errors import (
     CatalogInvalid,
     DefinitionAmbiguous,
