@@ -26,7 +26,7 @@ from longthread.langgraph.saver.retention import CheckpointKeeper
 from longthread.messages.message import Message, tool_call
 from longthread.model.ids import new_id
 from longthread.runs.analyst import Analyst
-from longthread.runs.process import may_be_alive
+from longthread.runs.workers.liveness import may_be_alive
 from longthread.settings import Settings
 from longthread.store import log
 from longthread.store.driver import Driver

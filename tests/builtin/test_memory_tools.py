@@ -16,8 +16,7 @@ from longthread.memory.forget import forget_memory
 from longthread.model.ids import new_id
 from longthread.model.memory import ANALYST, MemorySource, Origin, Statement
 from longthread.runs.analyst import Analyst
-from longthread.runs.inspect import calls_of
-from longthread.runs.views import sent
+from longthread.runs.inspect import calls_of, sent
 from longthread.settings import Settings
 from longthread.store import log, runs
 from longthread.store import memories as memory_store

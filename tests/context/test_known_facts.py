@@ -17,8 +17,7 @@ from longthread.context.system_prompt import KNOWLEDGE
 from longthread.context.window import FittedView, PreviousCall, ViewRequest, WindowMessage, fit
 from longthread.messages.message import Message, tool_call
 from longthread.model.fold import Facts, facts_of
-from longthread.runs.inspect import calls_of, look
-from longthread.runs.views import sent
+from longthread.runs.inspect import calls_of, look, sent
 from longthread.store import runs
 from longthread.testing import ScriptedChatModel
 

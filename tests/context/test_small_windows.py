@@ -14,7 +14,7 @@ from tests.script import call, events_of, finish
 from longthread import Catalog
 from longthread.model.run import Step
 from longthread.runs.analyst import Analyst
-from longthread.runs.views import sent
+from longthread.runs.inspect import sent
 from longthread.store import runs
 from longthread.testing import ScriptedChatModel
 

@@ -19,7 +19,7 @@ from longthread.llm.server_facts import ServerWindow
 from longthread.messages.message import Message
 from longthread.model.run import Event
 from longthread.runs.analyst import Analyst
-from longthread.runs.views import sent
+from longthread.runs.inspect import sent
 from longthread.settings import Settings
 from longthread.store import runs, windows
 from longthread.store.driver import Driver

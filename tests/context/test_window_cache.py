@@ -23,7 +23,7 @@ from longthread.model.entry import Draft, ToolCall
 from longthread.model.ids import new_id
 from longthread.model.thread import Thread
 from longthread.runs.analyst import Analyst
-from longthread.runs.streams import teller
+from longthread.runs.streams import events
 from longthread.settings import Settings
 from longthread.store import log, runs
 from longthread.store.driver import Driver
@@ -79,7 +79,7 @@ async def ask(analyst: Analyst, thread_id: str, shop: str) -> None:
 @pytest.fixture
 def turns_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     """What is indexed and pruned behind a turn is not part of it, and all text is stored with its step."""
-    monkeypatch.setattr(teller, "TICK_SECONDS", 3600.0)
+    monkeypatch.setattr(events, "TICK_SECONDS", 3600.0)
     monkeypatch.setattr(Recaller, "keep_up", lambda self, scope: None)
     monkeypatch.setattr(Memories, "keep_up", lambda self, user_id: None)
     monkeypatch.setattr(Pruner, "keep_up", lambda self, scope, **given: None)

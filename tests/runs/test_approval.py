@@ -33,7 +33,7 @@ from longthread.model.approval import Approval, Decision
 from longthread.model.catalog import ToolDefinition
 from longthread.model.run import Run
 from longthread.runs.analyst import Analyst
-from longthread.runs.process import here, may_be_alive
+from longthread.runs.workers.liveness import here, may_be_alive
 from longthread.runs.workers.worker import RunWorker
 from longthread.server.history import run_json
 from longthread.store import approvals, log, runs

@@ -9,7 +9,7 @@ import pytest
 
 from longthread.llm.failures import RateLimited
 from longthread.messages.message import Message
-from longthread.runs import attempts
+from longthread.runs import model_call
 
 pytestmark = pytest.mark.one_backend
 
@@ -30,9 +30,9 @@ async def test_a_run_waits_as_long_as_the_provider_asks_for(
     async def sleep(seconds: float) -> None:
         waited.append(seconds)
 
-    monkeypatch.setattr(attempts, "attempt", attempt)
+    monkeypatch.setattr(model_call, "attempt", attempt)
     monkeypatch.setattr(asyncio, "sleep", sleep)
-    reply = await attempts.retried(None, None, 1)  # type: ignore[arg-type]  # nothing of them is looked at
+    reply = await model_call.retried(None, None, 1)  # type: ignore[arg-type]  # nothing of them is looked at
     assert reply.text == "yes"
     assert len(waited) == 1
     assert shortest <= waited[0] <= longest

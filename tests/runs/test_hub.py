@@ -12,11 +12,10 @@ from unittest.mock import AsyncMock
 import pytest
 
 from longthread.model.run import Event
-from longthread.runs.process import new_worker
 from longthread.runs.streams import hub as hubs
-from longthread.runs.streams.events import EventStream
+from longthread.runs.streams.events import EventStream, Teller
 from longthread.runs.streams.hub import Hub, RunWatch
-from longthread.runs.streams.teller import Teller
+from longthread.runs.workers.liveness import new_worker
 from longthread.store import leases, log, runs
 from longthread.store.driver import Driver, Transaction
 from longthread.testing.contract.base import registered

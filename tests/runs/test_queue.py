@@ -19,7 +19,7 @@ from longthread.model.approval import Decision
 from longthread.model.ids import new_id
 from longthread.runs.analyst import Analyst
 from longthread.runs.handle import RunHandle
-from longthread.runs.queue import RunLimits, begin_queued
+from longthread.runs.services.queue import RunLimits, begin_queued
 from longthread.runs.workers import worker as working
 from longthread.store import approvals, log, runs
 from longthread.store.driver import Driver

@@ -14,8 +14,8 @@ from longthread import Catalog
 from longthread.errors import CatalogInvalid
 from longthread.model.run import Step
 from longthread.runs.analyst import Analyst
+from longthread.runs.inspect import sent
 from longthread.runs.services.runs import Runs
-from longthread.runs.views import sent
 from longthread.store import log, runs
 from longthread.testing import ScriptedChatModel
 

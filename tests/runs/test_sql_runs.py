@@ -13,9 +13,9 @@ from tests.script import call, events_of, finish
 
 from longthread.model.run import Event
 from longthread.runs.analyst import Analyst
-from longthread.runs.budget import MALFORMED_LIMIT
-from longthread.runs.evidence import find_unsupported
-from longthread.runs.views import sent
+from longthread.runs.inspect import sent
+from longthread.runs.loop import MALFORMED_LIMIT
+from longthread.runs.protocol import find_unsupported
 from longthread.store import runs
 from longthread.testing import ScriptedModel
 

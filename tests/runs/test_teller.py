@@ -11,11 +11,10 @@ import pytest
 
 from longthread.errors import CommitUnknown, StoreError, StoreFull
 from longthread.model.run import Event
-from longthread.runs.process import new_worker
-from longthread.runs.streams import teller as tellers
-from longthread.runs.streams.events import EventStream
+from longthread.runs.streams import events as tellers
+from longthread.runs.streams.events import EventStream, Teller
 from longthread.runs.streams.hub import Hub, RunWatch
-from longthread.runs.streams.teller import Teller
+from longthread.runs.workers.liveness import new_worker
 from longthread.store import log, runs
 from longthread.store.driver import Driver, Transaction
 from longthread.testing.contract.base import registered

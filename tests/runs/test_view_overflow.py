@@ -20,7 +20,7 @@ from longthread.llm.langchain import LangChainModel
 from longthread.llm.summarizer import ModelSummarizer
 from longthread.model.run import Event, Step
 from longthread.runs.analyst import Analyst
-from longthread.runs.views import sent
+from longthread.runs.inspect import sent
 from longthread.settings import Settings
 from longthread.store import runs
 from longthread.testing import ProviderEmulator, Refused, ScriptedChatModel, ScriptedModel

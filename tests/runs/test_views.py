@@ -19,8 +19,7 @@ from longthread.messages.langchain import all_to_langchain
 from longthread.messages.message import Message
 from longthread.model.run import Step
 from longthread.runs.analyst import Analyst
-from longthread.runs.inspect import calls_of, look
-from longthread.runs.views import Sent, sent
+from longthread.runs.inspect import Sent, calls_of, look, sent
 from longthread.store import log, runs
 from longthread.testing import ScriptedChatModel
 from longthread.view.budget import message_budget

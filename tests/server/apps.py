@@ -18,8 +18,8 @@ from longthread.context.forks import Fork
 from longthread.context.window_cache import WindowCache
 from longthread.langgraph import LongthreadSaver
 from longthread.runs import start
-from longthread.runs.process import here
 from longthread.runs.start import RunRequest
+from longthread.runs.workers.liveness import here
 from longthread.runs.workers.worker import RunWorker
 from longthread.store import runs
 from longthread.store.open import open_store

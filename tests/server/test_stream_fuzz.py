@@ -14,7 +14,7 @@ import pytest
 from tests.server.conftest import GatedModel
 from tests.server.test_chat import COUNT, LOOK
 
-from longthread.runs.streams import hub, teller
+from longthread.runs.streams import events, hub
 from longthread.server import stream
 from longthread.testing import ScriptedChatModel
 
@@ -36,7 +36,7 @@ def _hurried(monkeypatch: pytest.MonkeyPatch) -> None:
             yield chunk
 
     monkeypatch.setattr(GatedModel, "_astream", slowly)
-    monkeypatch.setattr(teller, "TICK_SECONDS", 0.01)
+    monkeypatch.setattr(events, "TICK_SECONDS", 0.01)
     monkeypatch.setattr(hub, "LOOK_SECONDS", 0.02)
     monkeypatch.setattr(hub, "KEPT_EVENTS", 3)
     monkeypatch.setattr(stream, "KEPT_EVENTS", 3)

@@ -21,9 +21,8 @@ from longthread.memory.search.recall import Recaller
 from longthread.memory.summary.pruning import PruningPolicy
 from longthread.runs.services.approvals import Approvals
 from longthread.runs.services.boards import Boards
-from longthread.runs.services.branches import ThreadBranches
+from longthread.runs.services.branches import QueryEdits, ThreadBranches
 from longthread.runs.services.deletions import ThreadDeletions
-from longthread.runs.services.query_edits import QueryEdits
 from longthread.runs.services.queue import Queue
 from longthread.runs.services.results import Results
 from longthread.runs.services.runs import Runs
@@ -31,8 +30,8 @@ from longthread.runs.services.shared import RunServices
 from longthread.runs.services.sources import Sources
 from longthread.runs.services.threads import Threads
 from longthread.runs.services.titles import Titles
+from longthread.runs.streams.events import Teller
 from longthread.runs.streams.hub import Hub
-from longthread.runs.streams.teller import Teller
 from longthread.runs.workers.claims import Claims
 from longthread.runs.workers.worker import RunWorker
 from longthread.settings import Settings

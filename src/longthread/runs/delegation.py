@@ -16,10 +16,10 @@ from longthread.errors import InvalidInput, LongthreadError, NothingToResume, Ru
 from longthread.model.catalog import Agent
 from longthread.model.memory import ANALYST
 from longthread.model.run import Run
-from longthread.runs.delegation_scope import DelegatingCall, DelegationScope
+from longthread.runs.assignment import DelegatingCall, DelegationScope
 from longthread.runs.handle import RunHandle
-from longthread.runs.process import may_be_alive
 from longthread.runs.services.shared import RunServices
+from longthread.runs.workers.liveness import may_be_alive
 from longthread.runs.workers.worker import Hold
 from longthread.store import log, runs
 from longthread.store.completion import to_the_end

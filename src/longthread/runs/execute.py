@@ -16,12 +16,10 @@ from longthread.llm.models import RunModels, failure_reason
 from longthread.metrics import RUNS
 from longthread.model.fold import facts_of
 from longthread.model.run import RunStatus
-from longthread.runs.interrupted import interrupted_draft
 from longthread.runs.loop import drive
-from longthread.runs.outcome import is_over, outcome_of
-from longthread.runs.progress import stopped_outcome
+from longthread.runs.outcome import is_over, outcome_of, stopped_outcome
 from longthread.runs.run_context import RunContext
-from longthread.runs.workers.stop import end_stopped, stop_answers
+from longthread.runs.workers.stop import end_stopped, interrupted_draft, stop_answers
 from longthread.store.completion import to_the_end
 from longthread.store.driver import Transaction
 from longthread.store.runs import LeaseCheck

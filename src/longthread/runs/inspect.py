@@ -4,14 +4,29 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import chain, islice
 
+from longthread.context.window import (
+    WindowMessage,
+    as_answered,
+    digest_messages,
+    note_messages,
+    shown_of,
+    spots_of,
+)
 from longthread.errors import EntryNotFound
+from longthread.llm.sql_protocol import render_answering, render_writing
+from longthread.messages.message import Message
+from longthread.model.entry import Entry
 from longthread.model.manifest import TEXTS, How, Segment, segments_of
 from longthread.model.run import Step
-from longthread.runs.views import Prompt, seen_between
-from longthread.store import runs
+from longthread.runs.protocol import as_text, without_malformed
+from longthread.runs.views import Prompt
+from longthread.store import log, runs
 from longthread.store.driver import Transaction
 from longthread.store.index import recall
+from longthread.tools.tool import Tool
+from longthread.view.items import units_of
 from longthread.view.manifest import ViewEntry, shown
 
 _CHUNK = 50
@@ -181,3 +196,60 @@ def _why(before: Sequence[ViewEntry], now: Sequence[ViewEntry]) -> str:
 def _said(seen: ViewEntry) -> tuple[int, str, int]:
     # Without its thinking a message has the same text and fewer tokens.
     return seen.seq, seen.text, seen.tokens
+
+
+@dataclass(frozen=True, slots=True)
+class Sent:
+    """What a model call was sent: the messages, the system prompt first, and the tools that were offered."""
+
+    messages: Sequence[Message]
+    tools: Sequence[Tool]
+
+
+async def sent(tx: Transaction, step: Step) -> Sent:
+    """Reconstruct what a past model call was sent, from the entries, the manifest and the prompt. Raises
+    EntryNotFound: some of it was deleted, or the step is not such a call."""
+    prompt = await Prompt.of_step(tx, step)
+    if prompt is None:
+        raise EntryNotFound(thread=step.thread_id, entry=f"step {step.index}")
+    middle = await _messages(tx, step)
+    messages = without_malformed([*digest_messages(prompt.summary), *middle, *note_messages(prompt.notes)])
+    if prompt.spoken == "native":
+        return Sent([Message("system", prompt.system), *messages], prompt.tools)
+    if prompt.spoken in ("sql", "answer"):
+        shown = render_answering(messages) if prompt.spoken == "answer" else render_writing(messages)
+        return Sent([Message("system", prompt.system), *shown], ())
+    system, texts = as_text(prompt.system, messages, prompt.tools)
+    return Sent([Message("system", system), *texts], ())
+
+
+async def seen_between(
+    tx: Transaction, thread_id: str, segments: Sequence[Segment], begins: int = 0
+) -> list[Sequence[WindowMessage]]:
+    """Return the messages of each segment as the view had them; none for a text. Entries before `begins` may be
+    gone. Raises EntryNotFound: some of them were deleted."""
+    found: list[Sequence[Entry]] = []
+    for segment in segments:
+        if segment.how in TEXTS:
+            found.append(())
+            continue
+        entries = await log.entries_between(tx, thread_id, segment.first, segment.last)
+        begin = max(begins, segment.first)
+        if len(entries) <= segment.last - begin:
+            raise EntryNotFound(thread=thread_id, entry=begin)
+        found.append(entries)
+    # A call may be in another segment than its result.
+    spots = iter(as_answered(spots_of(chain.from_iterable(found))))
+    return [list(islice(spots, len(entries))) for entries in found]
+
+
+async def _messages(tx: Transaction, step: Step) -> list[Message]:
+    parts, messages, segments = {}, {}, segments_of(step.manifest)
+    for segment, spots in zip(segments, await seen_between(tx, step.thread_id, segments), strict=True):
+        for spot in spots:
+            part = shown(segment, spot.item)
+            if part is not None:
+                parts[spot.item.key], messages[spot.item.key] = part, spot.message
+    # Results go right after their calls, wherever they are in the log.
+    order = [item for unit in units_of([part.item for part in parts.values()]) for item in unit]
+    return [shown_of(messages[item.key], parts[item.key]) for item in order]

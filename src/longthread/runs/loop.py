@@ -1,12 +1,51 @@
-"""The loop of a run."""
+"""The loop of a run, and its budget: paused when its steps are used up, failed when no reply can be read."""
 
 from __future__ import annotations
 
-from longthread.llm.models import RunModels
-from longthread.runs.budget import Budget, is_stuck
-from longthread.runs.outcome import is_over
-from longthread.runs.run_context import RunContext, open_calls
-from longthread.runs.steps import call_model, call_tools
+import json
+import logging
+import re
+import time
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import UTC, datetime
+from typing import Literal
+
+from longthread.llm.chat import ChatModel
+from longthread.llm.models import DEMO, RunModels, failure_reason
+from longthread.llm.overflow import asked_in_room
+from longthread.messages.message import Message
+from longthread.messages.sanitize import storable
+from longthread.model.fold import PARSE_ERROR, observation_of
+from longthread.model.ids import new_id
+from longthread.model.run import Step
+from longthread.runs.model_call import call_model
+from longthread.runs.outcome import is_over, progress_digest
+from longthread.runs.protocol import ChatRequest
+from longthread.runs.run_context import RunContext
+from longthread.runs.run_messages import malformed_in_a_row, noted, open_calls, pairs
+from longthread.runs.tool_calls import call_tools
+from longthread.store import runs
+from longthread.store.event_view import events_of_step
+from longthread.view.condense import cut_middle
+
+_NOTES_LIMIT = 12_000
+"""Characters of the notes that a summary is written from: a run of many steps has more."""
+MALFORMED_LIMIT = 3
+"""Replies in a row that could not be read before a run fails."""
+REPEATED_LIMIT = 3
+"""Failed calls in a row that had failed before in the same form, before a run pauses."""
+_NUMBER = re.compile(r"\d+(?:[.,]\d+)*")
+_SUMMARY = """\
+The run paused before the question was answered. Write a short progress report for the user, in the language of \
+the question: the question, what is done, what was found, what problems came up, what is left to do. Use only what \
+the notes say; keep labels such as [q3].
+
+Notes:
+{digest}"""
+PauseReason = Literal["max_steps", "repeated"]
+"""Why a run pauses by itself: its steps are used up, or it repeats a call that fails."""
+_log = logging.getLogger(__name__)
 
 
 async def drive(context: RunContext, models: RunModels) -> bool:
@@ -32,3 +71,80 @@ async def drive(context: RunContext, models: RunModels) -> bool:
         else:
             await call_model(context, models)
     return True
+
+
+class Budget:
+    """What a run may use. It counts the messages of the run, so a crash resets nothing. `model` writes the
+    summaries."""
+
+    def __init__(self, model: ChatModel) -> None:
+        self._model = model
+
+    def is_lost(self, context: RunContext) -> bool:
+        return malformed_in_a_row(context.window.own) >= MALFORMED_LIMIT
+
+    def is_spent(self, context: RunContext) -> bool:
+        """Return whether the run's own or shared steps are used up. If not, take one."""
+        if sum(message.role == "assistant" for message in context.window.own) >= context.run.max_steps:
+            return True
+        return context.allowance is not None and not context.allowance.take()
+
+    async def summary(self, context: RunContext, reason: PauseReason = "max_steps") -> None:
+        """Write a summary of the run into the log: the model's report (a step of its own), or else the digest."""
+        digest = progress_digest(context.run.question, context.window.own)
+        # Before the call: its text belongs to the summary, not to the last reply.
+        context.message_id = new_id()
+        started, clock = datetime.now(UTC), time.monotonic()
+        # The demo model only answers questions, and a model of the SQL protocol is for statements: the digest serves.
+        is_writer = context.run.model != DEMO and context.protocol != "sql"
+        written = await self._written(context, digest) if is_writer else None
+        if written and (invented := {*_NUMBER.findall(written)} - {*_NUMBER.findall(digest)}):
+            _log.warning("The progress summary had numbers that no query gave: %s", ", ".join(sorted(invented)[:5]))
+            written = ""
+        message = noted(Message("assistant", written or digest, id=context.message_id), kind="summary", reason=reason)
+        async with context.stream.writing() as (tx, held):
+            [entry] = await context.write(tx, held, [message])
+            if written is not None:
+                marks = await context.stream.reply(tx, entry, started)
+                step = Step(
+                    thread_id=context.lease.thread_id,
+                    index=0,
+                    run_id=context.run.id,
+                    kind="model",
+                    status="done" if written else "failed",
+                    started_at=started,
+                    action="summary",
+                    entry_seq=entry.seq if written else None,
+                    elapsed_ms=round((time.monotonic() - clock) * 1000),
+                )
+                await runs.add_step(tx, context.lease, step, marks=marks, held=held)
+                context.stream.add(events_of_step(replace(step, thought=entry.text, entry_id=entry.id), marks))
+        context.note([entry], [message])
+
+    async def _written(self, context: RunContext, digest: str) -> str:
+        async def ask(notes: str) -> str:
+            question = context.run.question[: min(4000, max(1000, len(notes)))]
+            request = ChatRequest(self._model, _SUMMARY.format(digest=notes), [Message("user", question)])
+            return str((await request.reply(context)).text)
+
+        try:
+            return str(storable(await asked_in_room(ask, cut_middle(digest, _NOTES_LIMIT)))).strip()
+        except Exception as error:  # noqa: BLE001 - whatever fails, the run ends paused, with the digest instead
+            _log.warning(
+                "The progress summary failed: %s", failure_reason(error, context.settings, context.own_settings)
+            )
+            return ""
+
+
+def is_stuck(messages: Sequence[Message]) -> bool:
+    """Return whether a run's last calls failed, each in a form in which it had failed before."""
+    failed: set[str] = set()
+    repeated = 0
+    for _, call, result in pairs(messages):
+        form = json.dumps([call["name"], call["args"]], sort_keys=True, default=str)
+        if observation_of(str(result.text)).get("ok") is not False or call["name"] == PARSE_ERROR:
+            repeated = 0
+            continue
+        repeated = repeated + 1 if form in failed else 0
+        failed.add(form)
+    return repeated >= REPEATED_LIMIT

@@ -1,13 +1,22 @@
-"""How calls and answers are exchanged with a model: by its own tool calls, or as JSON in text."""
+"""Ask a model once: its own tool calls, JSON in text, or SQL; then read what it replied.
+
+An answer about data needs a query: what it says without one goes back to the model once, and is marked then.
+"""
 
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from datetime import datetime
+from decimal import Decimal
+from itertools import chain
 from typing import Any
 
-from longthread.llm.chat import find_loop
+from longthread.builtin.memories import FORGET, REMEMBER
+from longthread.context.citations import as_digits, citations, holds, numbers_in
+from longthread.llm.chat import PLAIN, CallOptions, ChatModel, ReplyBounds, ToolSpec, find_loop, reply_of
 from longthread.llm.failures import ProviderError
 from longthread.llm.json_protocol import (
     OBSERVATION,
@@ -37,18 +46,24 @@ from longthread.llm.sql_reply import was_tried
 from longthread.messages.message import Message, tool_call
 from longthread.messages.sanitize import storable
 from longthread.messages.tool_calls import as_json
+from longthread.metrics import MODEL_CALLS, MODEL_SECONDS, TOKENS
+from longthread.model.builtin import CHART, QUERIES, RUN_SQL
 from longthread.model.fold import PARSE_ERROR, observation_of
 from longthread.model.ids import new_id
 from longthread.model.statements import statement_form
 from longthread.model.thinking import split_thinking
-from longthread.runs.budget import malformed_in_a_row
-from longthread.runs.evidence import MARK, find_unsupported, reminder, was_reminded
-from longthread.runs.request import ChatRequest
-from longthread.runs.run_context import RunContext, is_malformed, noted, pairs
+from longthread.runs.run_context import RunContext
+from longthread.runs.run_messages import NO_QUERY, is_malformed, is_reminder, malformed_in_a_row, noted, pairs
 from longthread.tools.tool import Observation, Tool
 
 _OTHER_TEMPERATURE = 0.5
 """That of a call after two failures of one kind: the same reply would fail again."""
+MARK = "No query was run for this answer: its numbers are the model's own."
+_LABEL = re.compile(r"\[q(\d+)\]")
+_DIGITS = re.compile(r"\d+")
+_ECHOES = frozenset({REMEMBER, FORGET, CHART})
+"""Tools whose results repeat what the model wrote."""
+_SHOWN = 5
 
 
 async def attempt(context: RunContext, request: ChatRequest) -> Message:
@@ -277,3 +292,120 @@ def _clean(message: Message) -> Message:
 
 
 _FREE_FIELDS = ("content", "invalid_tool_calls", "additional_kwargs", "response_metadata")
+
+
+@dataclass(frozen=True, slots=True)
+class ChatRequest:
+    """What a model is sent: the system prompt, the messages, the tools and the call's options."""
+
+    model: ChatModel
+    system: str
+    messages: Sequence[Message]
+    tools: Sequence[ToolSpec] = ()
+    options: CallOptions = PLAIN
+
+    async def reply(self, context: RunContext) -> Message:
+        """Return the model's reply; its text is published as it comes. Raises ProviderError."""
+        sent = [Message("system", self.system), *self.messages]
+        context.sent = sent
+        try:
+            with MODEL_SECONDS.timed():
+                bounds = ReplyBounds(context.settings.reply_timeout)
+                message = await reply_of(self.model, sent, self.tools, self.options, context.publish_text, bounds)
+        except ProviderError:
+            MODEL_CALLS.add("error")
+            raise
+        MODEL_CALLS.add("ok")
+        usage = message.usage_metadata or {}
+        for direction in ("input", "output"):
+            TOKENS.add(direction, by=usage.get(f"{direction}_tokens", 0))
+        await context.end_text()
+        most = context.settings.max_tool_calls
+        if (count := len(message.tool_calls)) > most:
+            told = f"The reply makes {count} calls, of which the first {most} are made: LLM_MAX_TOOL_CALLS."
+            await context.stream.publish("warning", message=told)
+            message = _with_calls(message, most)
+        return message
+
+
+def _with_calls(message: Message, most: int) -> Message:
+    """Return a reply with no more than so many calls. The model sees what became of these, and can make the others."""
+    calls = message.tool_calls[:most]
+    kept, content = {call["id"] for call in calls}, message.content
+    if isinstance(content, list):
+        content = [each for each in content if _call_id(each) in {None, *kept}]
+    return replace(message, content=content, tool_calls=calls)
+
+
+def _call_id(block: Any) -> str | None:
+    return block.get("id") if isinstance(block, dict) and block.get("type") == "tool_use" else None
+
+
+def find_unsupported(context: RunContext, answer: str) -> str | None:
+    """Return what an answer says that nothing gave: labels of queries that never ran, or numbers. None if nothing, or
+    if the agent asks no data.
+
+    Numbers may be in words (`as_digits`). Rows of this run's queries support all numbers, since an answer may compute
+    from them. Without such rows a number must stand in a result of the conversation, or in the user's words or
+    memories; the day supports a date alone.
+    """
+    if RUN_SQL not in context.tools:
+        return None
+    unknown = [label for label in _LABEL.findall(answer) if int(label) > context.queries]
+    if unknown:
+        return f"There is no query [q{unknown[0]}]."
+    if any(_has_rows(message) for message in context.window.own):
+        return None
+    queries = [spot.query for spot in context.window.spots if spot.query is not None]
+    day = context.run.started_at.astimezone(context.settings.zone)
+    said = as_digits(_mention_of(day).sub(" ", answer))
+    missing = [each["number"] for each in citations(said, queries) if each["query"] is None]
+    known = _known_numbers(context) if missing else frozenset()
+    missing = [number for number in missing if not holds(known, number)]
+    return f"No query gave these numbers: {', '.join(missing[:_SHOWN])}." if missing else None
+
+
+def _has_rows(message: Message) -> bool:
+    data = observation_of(str(message.text)).get("data") if message.name in QUERIES else None
+    return isinstance(data, Mapping) and bool(data.get("rows"))
+
+
+def _known_numbers(context: RunContext) -> frozenset[Decimal | str]:
+    """Return the numbers of the user's words and memories, and those that the results of other tools told."""
+    messages = [spot.message for spot in context.window.spots]
+    words = [context.run.question, context.recalled, *(str(each.text) for each in messages if each.role == "user")]
+    own = as_digits("\n".join(words))
+    told = (str(each.text) for each in messages if each.role == "tool" and each.name not in _ECHOES)
+    results = (text for text in told if observation_of(text).get("ok"))
+    found = chain(numbers_in(own), map(Decimal, _DIGITS.findall(own)), *map(numbers_in, results))
+    return frozenset(found)
+
+
+def _mention_of(day: datetime) -> re.Pattern[str]:
+    """Return the pattern of this day, its month and its year in an answer, as people write dates."""
+    year, month, of_month = f"{day:%Y}", f"0?{day.month}", f"0?{day.day}"
+    name = f"(?:{day:%B}|{day:%b}\\.?)"
+    nth = rf"{of_month}(?:st|nd|rd|th)?\.?"
+    forms = (
+        rf"{year}\s*[-/.年]\s*{month}(?:\s*[-/.月]\s*{of_month}\s*日?|\s*月|(?!\s*[-/.]?\d))",
+        rf"{of_month}[-/.]\s?{month}[-/.]\s?{year}",
+        rf"{month}/{of_month}/{year}",
+        rf"{month}\s*月\s*{of_month}\s*[日号號]",
+        rf"{name}\s+{nth}(?:,?\s+{year})?",
+        rf"{nth}\s+(?:of\s+)?{name}(?:,?\s+{year})?",
+        rf"{nth}\s+(?:de\s+)?[^\W\d_]{{3,10}}\s+(?:de\s+)?{year}",
+        rf"{name},?\s+{year}",
+        rf"(?:\b(?:in|of|for|since|during|until|by|year|is)\s+|[(（]){year}",
+        rf"{year}\s*年",
+    )
+    return re.compile(rf"(?<![\d.,])(?:{'|'.join(forms)})(?!\d|[.,]\d)", re.I)
+
+
+def was_reminded(context: RunContext) -> bool:
+    return any(is_reminder(message) for message in context.window.own)
+
+
+def reminder(reason: str) -> Observation:
+    """Return the observation that reminds a model to query."""
+    message = f"{reason} Ask the database first, then answer from the rows."
+    return {"ok": False, "error": {"type": NO_QUERY, "message": message}}

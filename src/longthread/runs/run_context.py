@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import json
-from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+import time
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from longthread.context.window import PreviousCall, Window
@@ -18,13 +19,14 @@ from longthread.messages.entries import draft_of
 from longthread.messages.message import Message
 from longthread.messages.sanitize import storable
 from longthread.model.approval import Approval
-from longthread.model.entry import NOTE, Entry
+from longthread.model.entry import Entry
 from longthread.model.fold import Facts
 from longthread.model.ids import new_id
 from longthread.model.manifest import How
 from longthread.model.memory import Memory, Used
 from longthread.model.run import Protocol, Run, Step
-from longthread.runs.delegation_scope import Allowance
+from longthread.runs.assignment import Allowance
+from longthread.runs.run_messages import note_of
 from longthread.runs.streams.events import EventStream
 from longthread.runs.workers.worker import Hold
 from longthread.settings import Settings
@@ -63,7 +65,7 @@ class RunContext:
     small for the source, and `probing` finds how a model of one's own server speaks best. `digests` are the
     summary and the notes of the last view, and `budget` the tokens that its messages could have. `allowance` pays for
     the model calls of a run that an agent asked for. `missing` says why each tool that the agent lacks is missing.
-    `prompt` makes the `system_prompt`, up to a length (`runs/view_budget.py`). If the window is too small for it, it is
+    `prompt` makes the `system_prompt`, up to a length (`runs/views.py`). If the window is too small for it, it is
     `cut`, and tools are described `in_short`. `source_notes` are the notes on its source, in a thread's first run on
     it.
     """
@@ -217,39 +219,5 @@ class RunContext:
             self.window.add(entry, message)
 
 
-def note_of(message: Message) -> dict[str, Any]:
-    note: dict[str, Any] = message.additional_kwargs.get(NOTE, {})
-    return note
-
-
-def noted(message: Message, **note: Any) -> Message:
-    kwargs = message.additional_kwargs | {NOTE: note_of(message) | note}
-    return replace(message, additional_kwargs=kwargs)
-
-
-def is_malformed(message: Message) -> bool:
-    """Return whether the message is a reply that could not be read."""
-    return message.role == "assistant" and note_of(message).get("kind") == "malformed"
-
-
-def open_calls(messages: Sequence[Message]) -> list[dict[str, Any]]:
-    """Return the calls without a result of the last assistant's message, if only results follow it."""
-    answered: set[str | None] = set()
-    for message in reversed(messages):
-        if message.role == "tool":
-            answered.add(message.tool_call_id)
-        elif message.role == "assistant":
-            return [dict(call) for call in message.tool_calls if call["id"] not in answered]
-        else:
-            return []
-    return []
-
-
-def pairs(messages: Sequence[Message]) -> Iterator[tuple[Message, dict[str, Any], Message]]:
-    """Yield each tool call with the message that made it and its result, in the order of the results."""
-    calls: dict[str, tuple[Message, dict[str, Any]]] = {}
-    for message in messages:
-        if message.role == "assistant":
-            calls |= {call["id"] or "": (message, dict(call)) for call in message.tool_calls}
-        elif message.role == "tool" and message.tool_call_id in calls:
-            yield *calls[message.tool_call_id], message
+def elapsed_ms(clock: float) -> int:
+    return round((time.monotonic() - clock) * 1000)

@@ -22,13 +22,12 @@ from longthread.model.language import agrees, asks_to_continue
 from longthread.model.memory import ANALYST
 from longthread.model.run import AgentRun, Answers, Protocol, Run, Step, start_of
 from longthread.model.thread import Thread, title_of
-from longthread.runs.approvals import superseded
-from longthread.runs.close_calls import closing_of
-from longthread.runs.delegation_scope import DelegatingCall
-from longthread.runs.interrupted import interrupted_of
-from longthread.runs.process import may_be_alive
+from longthread.runs.assignment import DelegatingCall
 from longthread.runs.services.titles import follow_question
+from longthread.runs.tool_calls import superseded
 from longthread.runs.views import past_of
+from longthread.runs.workers.liveness import may_be_alive
+from longthread.runs.workers.stop import closing_of, interrupted_of
 from longthread.runs.workers.worker import Hold, RunWorker
 from longthread.store import approvals, branches, log, runs
 from longthread.store.driver import Driver, Transaction

@@ -1,4 +1,4 @@
-"""What a model call is sent: a view of the run's messages, and the prompt with it. Both can be reconstructed."""
+"""Compose what a model call is sent: the room for messages, a view of them, and the prompt with it."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ import zlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from itertools import chain, islice
-from typing import Any
+from math import ceil
+from typing import TYPE_CHECKING, Any
 
 from longthread.context.window import (
     NOTES,
@@ -17,37 +17,48 @@ from longthread.context.window import (
     PreviousCall,
     ViewRequest,
     WindowMessage,
-    as_answered,
-    digest_messages,
     fit,
-    note_messages,
-    shown_of,
-    spots_of,
 )
-from longthread.errors import EntryNotFound
-from longthread.llm.sql_protocol import place_of_answered, render_answering, render_writing
+from longthread.llm.providers import window_setting
+from longthread.llm.sql_protocol import place_of_answered
 from longthread.memory.index.indexer import RECALL_TOOL
 from longthread.memory.relevant_memories import listed
-from longthread.messages.message import Message
-from longthread.model.entry import Entry
-from longthread.model.manifest import TEXTS, How, Segment, segments_of
+from longthread.model.manifest import How, segments_of
 from longthread.model.run import Run, Step
-from longthread.runs.protocol import as_text, without_malformed
 from longthread.runs.run_context import RunContext, Spoken
-from longthread.runs.view_budget import budget_of
-from longthread.store import log, memories, runs
+from longthread.store import memories, runs
 from longthread.store.decoding import Decoding
 from longthread.store.driver import Transaction
 from longthread.tools.tool import Observation, Tool
-from longthread.view.budget import extra_budget
+from longthread.view.budget import (
+    LEAST,
+    SAFETY,
+    USUAL_LEAST,
+    extra_budget,
+    free_tokens,
+    least_of,
+    reply_reserve,
+    too_small,
+)
 from longthread.view.compose import RECALLED, DigestMessage, ViewConfig
-from longthread.view.items import units_of
-from longthread.view.manifest import shown
+from longthread.view.tokens import estimate
+
+if TYPE_CHECKING:
+    from longthread.tools.analysis.source import Source  # which needs sqlglot
+
 
 _LOOKED_BACK = 8
 """Steps before a run's first to search for the call before it."""
 _INSTRUCTION, _INSTRUCTIONS = 300, 3
 """Characters of a message that may be an instruction for answers, and how many of them an answering sees."""
+_TABLES, _USUAL_REPLY, _COMMON = 3, 512, 8_192
+"""Tables that a question needs, at most the widest ones; tokens of a usual reply; a window that models mostly have."""
+_SHORT = 80
+"""Characters of a tool's description in a window that is too small for more."""
+_LEAST_PROMPT = 128
+"""Tokens of instructions in any window: fewer would be useless."""
+_ROUNDED = 4
+"""Tokens that rounding may take, where estimates are raised by a factor."""
 
 
 def view_of(context: RunContext) -> FittedView:
@@ -235,62 +246,79 @@ def _hash(body: bytes) -> str:
     return hashlib.sha256(body).hexdigest()[:16]
 
 
-@dataclass(frozen=True, slots=True)
-class Sent:
-    """What a model call was sent: the messages, the system prompt first, and the tools that were offered."""
-
-    messages: Sequence[Message]
-    tools: Sequence[Tool]
-
-
-async def sent(tx: Transaction, step: Step) -> Sent:
-    """Reconstruct what a past model call was sent, from the entries, the manifest and the prompt. Raises
-    EntryNotFound: some of it was deleted, or the step is not such a call."""
-    prompt = await Prompt.of_step(tx, step)
-    if prompt is None:
-        raise EntryNotFound(thread=step.thread_id, entry=f"step {step.index}")
-    middle = await _messages(tx, step)
-    messages = without_malformed([*digest_messages(prompt.summary), *middle, *note_messages(prompt.notes)])
-    if prompt.spoken == "native":
-        return Sent([Message("system", prompt.system), *messages], prompt.tools)
-    if prompt.spoken in ("sql", "answer"):
-        shown = render_answering(messages) if prompt.spoken == "answer" else render_writing(messages)
-        return Sent([Message("system", prompt.system), *shown], ())
-    system, texts = as_text(prompt.system, messages, prompt.tools)
-    return Sent([Message("system", system), *texts], ())
-
-
-async def seen_between(
-    tx: Transaction, thread_id: str, segments: Sequence[Segment], begins: int = 0
-) -> list[Sequence[WindowMessage]]:
-    """Return the messages of each segment as the view had them; none for a text. Entries before `begins` may be
-    gone. Raises EntryNotFound: some of them were deleted."""
-    found: list[Sequence[Entry]] = []
-    for segment in segments:
-        if segment.how in TEXTS:
-            found.append(())
-            continue
-        entries = await log.entries_between(tx, thread_id, segment.first, segment.last)
-        begin = max(begins, segment.first)
-        if len(entries) <= segment.last - begin:
-            raise EntryNotFound(thread=thread_id, entry=begin)
-        found.append(entries)
-    # A call may be in another segment than its result.
-    spots = iter(as_answered(spots_of(chain.from_iterable(found))))
-    return [list(islice(spots, len(entries))) for entries in found]
-
-
-async def _messages(tx: Transaction, step: Step) -> list[Message]:
-    parts, messages, segments = {}, {}, segments_of(step.manifest)
-    for segment, spots in zip(segments, await seen_between(tx, step.thread_id, segments), strict=True):
-        for spot in spots:
-            part = shown(segment, spot.item)
-            if part is not None:
-                parts[spot.item.key], messages[spot.item.key] = part, spot.message
-    # Results go right after their calls, wherever they are in the log.
-    order = [item for unit in units_of([part.item for part in parts.values()]) for item in unit]
-    return [shown_of(messages[item.key], parts[item.key]) for item in order]
-
-
 async def _not_called(arguments: Any) -> Observation:
     raise RuntimeError("a tool of a past call is not called again")
+
+
+def budget_of(context: RunContext) -> int:
+    """Return the estimated tokens that the messages of the next call may have.
+
+    In a small window the descriptions of the tools are cut first. The system prompt stays whole as long as messages
+    have room beside it; then its middle is cut. Raises WindowTooSmall: even so there is no room.
+    """
+    if not context.system_prompt or _room(context) < LEAST:
+        _make_room(context)
+    return _room(context)
+
+
+async def small_window_note(context: RunContext, source: Source) -> str:
+    """Say that the window is small for a source, and what to set; empty if it is not. Called before a run's first view.
+    Raises SourceError."""
+    tables = (await source.schema()).tables.values()
+    sizes = sorted(estimate("\n".join(f"{each.name} {each.type}" for each in table.columns)) for table in tables)
+    fixed = estimate(context.prompt(), context.family) + context.prompt_tokens
+    fixed -= estimate(context.schema.text, context.family) if context.schema is not None else 0
+    needed = int((fixed + USUAL_LEAST + _USUAL_REPLY + sum(sizes[-_TABLES:])) * context.factor / (1 - SAFETY))
+    if needed <= context.tokens:
+        return ""
+    enough = max(_COMMON, 1 << (needed - 1).bit_length())
+    advice = [f"set MEMORY_CONTEXT_WINDOW={enough}"] if context.settings.memory_context_window else []
+    server = context.windows.server_of(context.run.model)
+    advice.append(f"raise {window_setting(server)}" if server else "use a model that has them (Ollama: `num_ctx`)")
+    return (
+        f"The context window of {context.run.model}, {context.tokens:,} tokens, is small for this source: columns and "
+        f"rows may be left out. Give it {enough:,}: {', and '.join(advice)}."
+    )
+
+
+def _make_room(context: RunContext) -> None:
+    context.system_prompt = context.prompt()
+    if _room(context) < least_of(context.tokens) and not context.in_short:
+        context.in_short = True
+        context.tools = {name: _in_short(tool) for name, tool in context.tools.items()}
+        context.choose_offered()
+    if _room(context) < LEAST:
+        context.cut = True
+        context.choose_offered()
+        room = _room(context)
+        most = max(_LEAST_PROMPT, estimate(context.system_prompt) + room - LEAST - _ROUNDED)
+        context.system_prompt = context.prompt(most=most)
+    if (room := _room(context)) < LEAST:
+        fixed = int(context.fixed_tokens * context.factor)
+        raise too_small(context.run.model, context.tokens, output=context.output, fixed=fixed)
+
+
+def _room(context: RunContext) -> int:
+    fixed = int(context.fixed_tokens * context.factor)
+    return int((free_tokens(context.tokens) - fixed - reply_tokens(context)) / context.factor)
+
+
+def reply_tokens(context: RunContext) -> int:
+    """Return the tokens that the reply may have, as the provider counts them."""
+    fixed, least = int(context.fixed_tokens * context.factor), ceil(least_of(context.tokens) * context.factor)
+    return reply_reserve(context.tokens, output=context.output, fixed=fixed, least=least)
+
+
+def _in_short(tool: Tool) -> Tool:
+    """Return the tool with the beginning of its description; parameters keep only their names and types."""
+    about = tool.description if len(tool.description) <= _SHORT else f"{tool.description[: _SHORT - 1]}…"
+    return replace(tool, description=about, parameters=_undescribed(tool.parameters))
+
+
+def _undescribed(schema: Any) -> Any:
+    if isinstance(schema, list):
+        return [_undescribed(each) for each in schema]
+    if not isinstance(schema, dict):
+        return schema
+    is_text = isinstance(schema.get("description"), str)  # else it is a parameter of that name
+    return {key: _undescribed(value) for key, value in schema.items() if key != "description" or not is_text}

@@ -8,7 +8,7 @@ from longthread.errors import ThreadNotFound
 from longthread.model.memory import ANALYST
 from longthread.model.run import Run
 from longthread.model.thread import Thread
-from longthread.runs.process import may_be_alive
+from longthread.runs.workers.liveness import may_be_alive
 from longthread.server.answers import AgentName, AgentVersion, DelegatedRun, Lineage
 from longthread.store import approvals, catalog, log, runs
 from longthread.store.driver import Transaction

@@ -28,22 +28,20 @@ from longthread.model.language import is_chinese
 from longthread.model.run import Protocol, Run
 from longthread.model.semantics import SemanticLayer
 from longthread.model.thread import Thread
-from longthread.runs.assignment import Assignment, role_for
+from longthread.runs.assignment import Assignment, DelegationScope, role_for, scope_of
 from longthread.runs.delegation import SubAgents
-from longthread.runs.delegation_scope import DelegationScope, scope_of
 from longthread.runs.execute import execute
 from longthread.runs.handle import RunHandle, report
-from longthread.runs.queue import URGENT, RunLimits, begin_or_queue
 from longthread.runs.run_context import RunContext
 from longthread.runs.run_setup import run_context
+from longthread.runs.services.queue import URGENT, RunLimits, begin_or_queue
 from longthread.runs.services.shared import RunServices
 from longthread.runs.services.sources import Sources
 from longthread.runs.services.threads import Threads
 from longthread.runs.services.titles import Titles
 from longthread.runs.start import RunRequest, StartedRun, begin, take_over
-from longthread.runs.workers.slots import Slots
 from longthread.runs.workers.stop import stop_run
-from longthread.runs.workers.worker import Hold
+from longthread.runs.workers.worker import Hold, Slots
 from longthread.store import log, runs
 from longthread.store.completion import to_the_end
 from longthread.store.index.recall import Scope

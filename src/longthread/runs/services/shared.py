@@ -10,8 +10,8 @@ from longthread.llm.context_windows import ContextWindows
 from longthread.memory.memories import Memories
 from longthread.memory.pruner import Pruner
 from longthread.memory.search.recall import Recaller
+from longthread.runs.streams.events import Teller
 from longthread.runs.streams.hub import Hub
-from longthread.runs.streams.teller import Teller
 from longthread.runs.workers.worker import RunWorker
 from longthread.settings import Settings
 from longthread.store import runs

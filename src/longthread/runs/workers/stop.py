@@ -1,24 +1,33 @@
-"""End a run that this process does not execute: somebody stopped it, or nobody can go on with it."""
+"""End a run that this process does not execute: somebody stopped it, or nobody can go on with it.
+
+No call stays without a result, and what the run was writing becomes an entry, marked as interrupted.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import json
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from longthread.context.window import spots_of
 from longthread.context.window_cache import WindowCache
 from longthread.errors import NothingToStop
-from longthread.model.entry import Entry
-from longthread.model.run import Run, start_of
+from longthread.messages.entries import draft_of
+from longthread.messages.message import Message
+from longthread.model.entry import INTERRUPTED, NOTE, Draft, Entry, ToolCall
+from longthread.model.ids import new_id
+from longthread.model.run import Run, start_of, unfinished_reply
 from longthread.model.thread import Thread
-from longthread.runs.approvals import called_off
-from longthread.runs.close_calls import closing_of
-from longthread.runs.interrupted import interrupted_of
-from longthread.runs.process import may_be_alive
-from longthread.runs.progress import stopped_outcome
-from longthread.store import log, runs
+from longthread.runs.outcome import stopped_outcome
+from longthread.runs.tool_calls import called_off, rejected
+from longthread.runs.workers.liveness import may_be_alive
+from longthread.store import approvals, log, runs
 from longthread.store.driver import Driver, Transaction
 from longthread.store.runs import Lease
+from longthread.tools.tool import Observation
+
+_ENDLESS = 2**62
 
 
 async def stop_run(
@@ -80,3 +89,71 @@ async def fail_run(store: Driver, lease: Lease, outcome: Mapping[str, Any]) -> N
             [said] = await log.append(tx, lease.thread_id, [left], tip=held.tip, size=held.size, goes_on=True)
             outcome = {**outcome, "unfinished": left.text, "message_id": left.id}
         await runs.end(tx, lease, "failed", outcome, said=said, event=last + 1, held=held)
+
+
+def _open_calls(window: Sequence[Entry]) -> dict[str, ToolCall]:
+    calls: dict[str, ToolCall] = {}
+    for entry in window:
+        calls |= {call.id: call for call in entry.tool_calls}
+        calls.pop(entry.tool_call_id or "", None)
+    return calls
+
+
+async def closing_of(
+    tx: Transaction, window: Sequence[Entry], before: Run | None, run_id: str, *, by: str, why: Observation
+) -> list[Draft]:
+    """Return results for the calls that an unfinished run left open: from its steps, from a decision, or `why`.
+
+    Args:
+        run_id: the run that the results belong to.
+        by: who ends a run that waits; its calls are never made, for `why`.
+    """
+    calls = _open_calls(window)
+    if not calls and (before is None or before.status != "waiting"):
+        return []
+    steps = {step.call_id: step for step in (await runs.steps_of(tx, before) if before else [])}
+    asked = await _never_made(tx, before, calls, by=by, why=why) if before else {}
+    drafts: list[Draft] = []
+    for call in calls.values():
+        step = steps.get(call.id)
+        observation = step.observation if step and step.status == "done" else asked.get(call.id)
+        text = json.dumps(observation or _INTERRUPTED, ensure_ascii=False, separators=(",", ":"))
+        drafts.append(Draft(id=new_id(), role="tool", text=text, tool_call_id=call.id, name=call.name, run_id=run_id))
+    return drafts
+
+
+async def _never_made(
+    tx: Transaction, run: Run, calls: Collection[str], *, by: str, why: Observation
+) -> dict[str, Observation]:
+    """Return the results of calls that a person was asked about. Those of a waiting run that were not rejected are
+    superseded by whoever ends it."""
+    said: dict[str, Observation] = {}
+    for call in await approvals.of_run(tx, run.thread_id, run.id):
+        if call.decision == "reject" and call.call_id in calls:
+            said[call.call_id] = rejected(call)
+        elif run.status == "waiting" and (call.decision is None or call.call_id in calls):
+            said[call.call_id] = why
+            await approvals.decide(tx, replace(call, edited=None, message=None, by=by), "superseded")
+    return said
+
+
+_INTERRUPTED = {
+    "ok": False,
+    "error": {"type": "interrupted", "message": "The run was stopped before this call was finished."},
+}
+
+
+def interrupted_draft(text: str, run_id: str, message_id: str = "") -> Draft | None:
+    """Return the entry of what the user was shown of a reply that did not come: its text alone, as thinking and
+    signatures without their end are no use to a provider. None for an empty text."""
+    if not text.strip():
+        return None
+    note = {NOTE: {"kind": INTERRUPTED}}
+    return draft_of(Message("assistant", text, id=message_id or new_id(), additional_kwargs=note), run_id=run_id)
+
+
+async def interrupted_of(tx: Transaction, run: Run) -> Draft | None:
+    """Return the same for a run whose process died, of what that had stored."""
+    events = await runs.events_after(tx, run.thread_id, run.id, 0, limit=_ENDLESS)
+    text, message_id = unfinished_reply(events)
+    return interrupted_draft(text, run.id, message_id)

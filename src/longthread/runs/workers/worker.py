@@ -1,7 +1,8 @@
 """This process as a worker: it renews its row, and loses its runs if it cannot.
 
-Others take a worker for dead when they have seen no renewal of it for ten seconds (`watch.py`), and claim its runs. A
-worker that could not renew for `LOST_SECONDS` breaks off its executions before that. All of these are monotonic clocks.
+Others take a worker for dead when they have seen no renewal of it for ten seconds (`liveness.py`), and claim its runs.
+A worker that could not renew for `LOST_SECONDS` breaks off its executions before that. All of these are monotonic
+clocks.
 """
 
 from __future__ import annotations
@@ -15,8 +16,7 @@ from dataclasses import dataclass, field
 from typing import TypeVar
 
 from longthread.errors import LeaseLost, RunInProgress, StoreError, ThreadNotFound
-from longthread.runs.process import new_worker
-from longthread.runs.workers.watch import WorkerWatch
+from longthread.runs.workers.liveness import WorkerWatch, new_worker
 from longthread.store import leases, runs
 from longthread.store.driver import Driver, Transaction
 from longthread.store.leases import HeldRun
@@ -29,7 +29,6 @@ LOST_SECONDS = 7.0
 _AGAIN_SECONDS = 0.5
 _STOOD_STILL_SECONDS = 1.0
 """Whoever notices so much later that time was up stood still: the process, or its whole machine."""
-
 T = TypeVar("T")
 _logger = logging.getLogger(__name__)
 
@@ -293,3 +292,33 @@ class RunWorker:
         self.break_off()
         for lost in self._losses:
             lost()
+
+
+@dataclass(slots=True)
+class Slots:
+    """Counts the runs that this process executes or is about to, against the `most` that it may.
+
+    Only new questions wait for a slot. What goes on (resumed, claimed, decided about, or another agent's question)
+    takes one anyhow: if it waited, a run could wait for itself. `queued` says whether questions wait in the store, and
+    `wanted` whether more of them are due than there are slots: then a new question waits behind them.
+    """
+
+    most: int
+    queued: bool = False
+    wanted: bool = False
+    _taken: int = 0
+
+    @property
+    def free(self) -> int:
+        return max(0, self.most - self._taken)
+
+    @property
+    def has_room(self) -> bool:
+        """Whether a new question may begin at once."""
+        return self.free > 0 and not self.wanted
+
+    def take(self) -> None:
+        self._taken += 1
+
+    def give(self) -> None:
+        self._taken -= 1

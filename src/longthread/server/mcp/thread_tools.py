@@ -11,8 +11,8 @@ from longthread.memory.index.question_words import telling
 from longthread.memory.search.excerpt import excerpt
 from longthread.model.entry import Entry
 from longthread.model.thread import Thread
-from longthread.runs.process import may_be_alive
 from longthread.runs.services.approvals import pending_of
+from longthread.runs.workers.liveness import may_be_alive
 from longthread.server.cursor import thread_page
 from longthread.server.mcp.offer import (
     TEXT,

@@ -18,7 +18,7 @@ from longthread.errors import (
     ThreadNotFound,
 )
 from longthread.model.entry import Role, ToolCall
-from longthread.runs.services.written import MOST_CALLS
+from longthread.runs.services.threads import MOST_CALLS
 from longthread.server.answers import JsonObject, MessageMetadata, MessageView
 from longthread.server.fields import Name, PlainText
 from longthread.server.history import message_json

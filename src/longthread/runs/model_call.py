@@ -1,27 +1,37 @@
-"""The request of a model call, and a smaller one if the provider says that it does not fit."""
+"""Make one model call of a run: compose its request, ask, retry, shrink the view, and store the reply.
+
+A call is a step: durable when it is over, and published as it happens. Its reply becomes an entry of the log in the
+transaction that ends the step.
+"""
 
 from __future__ import annotations
 
+import asyncio
+import random
+import time
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from dataclasses import replace
+from datetime import UTC, datetime
+from itertools import count
 
 from longthread.errors import SourceError, WindowTooSmall
 from longthread.llm.chat import ChatModel
 from longthread.llm.failures import ProviderError
-from longthread.llm.models import DEMO
+from longthread.llm.models import DEMO, RunModels, retryable
 from longthread.llm.overflow import Overflow, overflow_of
 from longthread.llm.providers import is_near, window_setting
 from longthread.llm.sql_protocol import is_answering
 from longthread.messages.message import Message
-from longthread.model.run import Protocol
-from longthread.runs.attempts import retried
-from longthread.runs.budget import malformed_in_a_row
-from longthread.runs.request import ChatRequest
-from longthread.runs.run_context import RunContext
-from longthread.runs.view_budget import reply_tokens
-from longthread.runs.views import view_of
-from longthread.view.budget import CEILING
+from longthread.model.run import Mark, Protocol, Step
+from longthread.runs.protocol import ChatRequest, attempt
+from longthread.runs.run_context import RunContext, elapsed_ms
+from longthread.runs.run_messages import malformed_in_a_row, note_of, noted
+from longthread.runs.views import Prompt, reply_tokens, view_of
+from longthread.store import runs
+from longthread.store.event_view import events_of_step
+from longthread.tools.tool import Observation
+from longthread.view.budget import CEILING, corrected
 from longthread.view.tokens import estimate
 
 _MALFORMED = 2
@@ -29,6 +39,107 @@ _COUNTED, _PART = 1_500, 0.5
 """Tokens that a server counts at least, and at most which part of those sent, if it has cut the prompt in silence."""
 _RAISED = 1.5
 """The factor for estimates when a provider counts more than fits, and does not say how much."""
+_LONGEST = 60.0
+"""Seconds between two attempts, at most."""
+
+
+async def call_model(context: RunContext, models: RunModels) -> None:
+    """Compose the view, ask a model, and store what it saw, said and used. All attempts are one step. Raises
+    whatever the last model raised."""
+    request = await compose_request(context, models.model)
+    started, clock = datetime.now(UTC), time.monotonic()
+    try:
+        message, by_fallback = await _answered(context, models, request)
+    except BaseException as error:  # also when it is cancelled: the step is stored as failed
+        problem = {"ok": False, "error": {"type": type(error).__name__, "message": str(error)}}
+        await _note_failure(context, started, clock, problem)
+        raise
+    reply = _reply(message, context.message_id, clock)
+    await _note_reply(context, reply, started, clock, by_fallback=by_fallback)
+
+
+async def _answered(context: RunContext, models: RunModels, request: ChatRequest) -> tuple[Message, bool]:
+    """Return the reply, and whether it is the fallback's."""
+    context.model = models.name
+    window = context.tokens, context.factor
+    try:
+        return await reply_in_window(context, request, models.retries), False
+    except (ProviderError, WindowTooSmall):
+        if models.fallback is None:
+            raise
+        context.model = models.fallback_name
+        if (context.tokens, context.factor) == window:
+            request = replace(request, model=models.fallback)
+        else:  # the first model was asked again with a smaller view, which is the one that is stored
+            context.tokens, context.factor = window
+            context.schema, context.system_prompt = None, ""
+            request = await compose_request(context, models.fallback)
+        return await reply_in_window(context, request, models.retries), True
+
+
+async def _note_reply(
+    context: RunContext,
+    message: Message,
+    started: datetime,
+    clock: float,
+    *,
+    by_fallback: bool,
+) -> None:
+    prompt = Prompt.of(context)
+    says_why = bool(message.tool_calls) and str(message.text).strip() and note_of(message).get("kind") != "malformed"
+    async with context.stream.writing() as (tx, held):
+        [entry] = await context.write(tx, held, [message])
+        marks = await context.stream.reply(tx, entry, started)
+        if says_why:
+            marks.append(Mark.at(context.stream.number(), "thought", datetime.now(UTC), since=started))
+        await prompt.save(tx, context)
+        action = message.tool_calls[0]["name"] if message.tool_calls else "finish"
+        usage = _usage(context, message) | ({"fallback": 1} if by_fallback else {})
+        step = replace(_model_step(context, started, clock), action=action, usage=usage)
+        step = replace(step, entry_seq=entry.seq, prompt=prompt.id)
+        await runs.add_step(tx, context.lease, step, marks=marks, held=held)
+        context.stream.add(events_of_step(replace(step, thought=entry.text, entry_id=entry.id), marks))
+    context.prompts |= prompt.parts.keys()
+    context.factor = corrected(context.factor, usage["estimated_tokens"], usage.get("input_tokens", 0))
+    context.counted = max(context.counted, usage.get("input_tokens", 0))
+    context.note([entry], [message])
+
+
+async def _note_failure(context: RunContext, started: datetime, clock: float, problem: Observation) -> None:
+    prompt = Prompt.of(context)
+    async with context.stream.writing() as (tx, held):
+        await prompt.save(tx, context)
+        step = _model_step(context, started, clock)
+        step = replace(step, status="failed", observation=problem, prompt=prompt.id)
+        await runs.add_step(tx, context.lease, step, held=held)
+
+
+def _model_step(context: RunContext, started: datetime, clock: float) -> Step:
+    assert context.viewed is not None  # the view of this very call
+    return Step(
+        thread_id=context.lease.thread_id,
+        index=0,
+        run_id=context.run.id,
+        kind="model",
+        status="done",
+        started_at=started,
+        manifest=[segment.to_json() for segment in context.viewed.segments],
+        elapsed_ms=elapsed_ms(clock),
+    )
+
+
+def _reply(message: Message, message_id: str, clock: float) -> Message:
+    message = noted(replace(message, id=message_id), latency_ms=elapsed_ms(clock))
+    return message if message.tool_calls else noted(message, kind="answer")
+
+
+def _usage(context: RunContext, message: Message) -> dict[str, int]:
+    """Return the provider's counts, and our estimate of the prompt and the budget of its messages."""
+    usage = message.usage_metadata
+    told = {"input_tokens": usage["input_tokens"], "output_tokens": usage["output_tokens"]} if usage else {}
+    if cached := ((usage or {}).get("input_token_details") or {}).get("cache_read"):
+        told["cached_tokens"] = cached
+    return {**told, "estimated_tokens": context.viewed.estimated if context.viewed else 0, "budget": context.budget}
 
 
 async def compose_request(context: RunContext, model: ChatModel) -> ChatRequest:
@@ -159,3 +270,28 @@ def _bounded(context: RunContext, request: ChatRequest) -> ChatRequest:
     if reserve >= context.output or request.model.max_tokens is None:
         return request
     return replace(request, options=replace(request.options, max_tokens=reserve))
+
+
+async def retried(context: RunContext, request: ChatRequest, retries: int) -> Message:
+    """Return the reply, after up to `retries` retries. Waits 1 s, 2 s, 4 s, …, or what the provider asks for, at
+    most a minute. Raises ProviderError: the last attempt's, or the first that a retry cannot help."""
+    for failed in count():
+        try:
+            return await attempt(context, request)
+        except ProviderError as error:
+            if failed >= retries or not _may_pass(error):
+                raise
+            asked = error.retry_after
+        await asyncio.sleep(_wait(failed, asked))
+    raise AssertionError
+
+
+def _may_pass(error: ProviderError) -> bool:
+    return retryable(error) and overflow_of(error) is None
+
+
+def _wait(failed: int, asked: float | None = None) -> float:
+    """Return the seconds until the next attempt: random, to spread many runs, and no fewer than the provider asks
+    for, at most a minute."""
+    ours = min(_LONGEST, 2.0**failed) * random.uniform(0.75, 1.25)
+    return max(ours, min(_LONGEST, asked or 0.0))

@@ -1,6 +1,8 @@
-"""Every model call and tool call of a run is a step: durable when it is over, and published as it happens.
+"""Make the tool calls of a reply: each is a step, and its result an entry of the log.
 
-A reply and a result become entries of the log in the transaction that ends their step.
+A call that needs a person's decision waits for it. The vocabulary is that of LangChain's human-in-the-loop middleware.
+But a run continues from the log, and decisions are in the store, for whichever process takes it over
+(docs/decisions/0015).
 """
 
 from __future__ import annotations
@@ -9,63 +11,25 @@ import asyncio
 import json
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any
 
 from longthread.builtin.chart import with_query
-from longthread.errors import LongthreadError, WindowTooSmall
-from longthread.llm.failures import ProviderError
-from longthread.llm.models import RunModels
+from longthread.errors import LongthreadError
 from longthread.messages.message import Message
+from longthread.messages.sanitize import storable
+from longthread.model.approval import Approval
 from longthread.model.builtin import CHART, QUERIES
 from longthread.model.fold import PARSE_ERROR, observation_of
 from longthread.model.ids import new_id
 from longthread.model.run import Mark, Step
-from longthread.runs.approvals import ask_for, decided, gone, rejected, with_edit_note
-from longthread.runs.request import ChatRequest
-from longthread.runs.result_order import CallResult, Order
-from longthread.runs.run_context import RunContext, is_malformed, note_of, noted
-from longthread.runs.view_overflow import compose_request, reply_in_window
-from longthread.runs.views import Prompt
-from longthread.store import log, runs
+from longthread.runs.run_context import RunContext, elapsed_ms
+from longthread.runs.run_messages import is_malformed, note_of
+from longthread.store import catalog, log, runs
 from longthread.store.event_view import events_of_step
+from longthread.tools.arguments import Arguments
 from longthread.tools.tool import Observation, Tool, failed
-from longthread.view.budget import corrected
-
-
-async def call_model(context: RunContext, models: RunModels) -> None:
-    """Compose the view, ask a model, and store what it saw, said and used. All attempts are one step. Raises
-    whatever the last model raised."""
-    request = await compose_request(context, models.model)
-    started, clock = datetime.now(UTC), time.monotonic()
-    try:
-        message, by_fallback = await _answered(context, models, request)
-    except BaseException as error:  # also when it is cancelled: the step is stored as failed
-        problem = {"ok": False, "error": {"type": type(error).__name__, "message": str(error)}}
-        await _note_failure(context, started, clock, problem)
-        raise
-    reply = _reply(message, context.message_id, clock)
-    await _note_reply(context, reply, started, clock, by_fallback=by_fallback)
-
-
-async def _answered(context: RunContext, models: RunModels, request: ChatRequest) -> tuple[Message, bool]:
-    """Return the reply, and whether it is the fallback's."""
-    context.model = models.name
-    window = context.tokens, context.factor
-    try:
-        return await reply_in_window(context, request, models.retries), False
-    except (ProviderError, WindowTooSmall):
-        if models.fallback is None:
-            raise
-        context.model = models.fallback_name
-        if (context.tokens, context.factor) == window:
-            request = replace(request, model=models.fallback)
-        else:  # the first model was asked again with a smaller view, which is the one that is stored
-            context.tokens, context.factor = window
-            context.schema, context.system_prompt = None, ""
-            request = await compose_request(context, models.fallback)
-        return await reply_in_window(context, request, models.retries), True
 
 
 async def call_tools(context: RunContext, calls: Sequence[Mapping[str, Any]]) -> None:
@@ -98,57 +62,6 @@ async def _call_tool(context: RunContext, call: Mapping[str, Any], maker: Messag
         order.end(call["id"])
 
 
-async def _note_reply(
-    context: RunContext,
-    message: Message,
-    started: datetime,
-    clock: float,
-    *,
-    by_fallback: bool,
-) -> None:
-    prompt = Prompt.of(context)
-    says_why = bool(message.tool_calls) and str(message.text).strip() and note_of(message).get("kind") != "malformed"
-    async with context.stream.writing() as (tx, held):
-        [entry] = await context.write(tx, held, [message])
-        marks = await context.stream.reply(tx, entry, started)
-        if says_why:
-            marks.append(Mark.at(context.stream.number(), "thought", datetime.now(UTC), since=started))
-        await prompt.save(tx, context)
-        action = message.tool_calls[0]["name"] if message.tool_calls else "finish"
-        usage = _usage(context, message) | ({"fallback": 1} if by_fallback else {})
-        step = replace(_model_step(context, started, clock), action=action, usage=usage)
-        step = replace(step, entry_seq=entry.seq, prompt=prompt.id)
-        await runs.add_step(tx, context.lease, step, marks=marks, held=held)
-        context.stream.add(events_of_step(replace(step, thought=entry.text, entry_id=entry.id), marks))
-    context.prompts |= prompt.parts.keys()
-    context.factor = corrected(context.factor, usage["estimated_tokens"], usage.get("input_tokens", 0))
-    context.counted = max(context.counted, usage.get("input_tokens", 0))
-    context.note([entry], [message])
-
-
-async def _note_failure(context: RunContext, started: datetime, clock: float, problem: Observation) -> None:
-    prompt = Prompt.of(context)
-    async with context.stream.writing() as (tx, held):
-        await prompt.save(tx, context)
-        step = _model_step(context, started, clock)
-        step = replace(step, status="failed", observation=problem, prompt=prompt.id)
-        await runs.add_step(tx, context.lease, step, held=held)
-
-
-def _model_step(context: RunContext, started: datetime, clock: float) -> Step:
-    assert context.viewed is not None  # the view of this very call
-    return Step(
-        thread_id=context.lease.thread_id,
-        index=0,
-        run_id=context.run.id,
-        kind="model",
-        status="done",
-        started_at=started,
-        manifest=[segment.to_json() for segment in context.viewed.segments],
-        elapsed_ms=_elapsed(clock),
-    )
-
-
 async def _run_call(
     context: RunContext, call: Mapping[str, Any], maker: Message, order: Order, *, interrupted: bool
 ) -> None:
@@ -179,7 +92,7 @@ async def _run_call(
         observation = {**observation, "data": {"query": label, **observation["data"]}}
     category = tool.category if tool is not None and refused is None else ""
     result = CallResult(index, _result(call, observation))
-    step = replace(step, observation=observation_of(str(result.message.text)), elapsed_ms=_elapsed(clock))
+    step = replace(step, observation=observation_of(str(result.message.text)), elapsed_ms=elapsed_ms(clock))
     await _note_result(context, order, result, step=step, category=category, marks=marks)
 
 
@@ -252,24 +165,6 @@ def _next_label(context: RunContext, action: str) -> str | None:
     return f"q{context.queries}"
 
 
-def _reply(message: Message, message_id: str, clock: float) -> Message:
-    message = noted(replace(message, id=message_id), latency_ms=_elapsed(clock))
-    return message if message.tool_calls else noted(message, kind="answer")
-
-
-def _usage(context: RunContext, message: Message) -> dict[str, int]:
-    """Return the provider's counts, and our estimate of the prompt and the budget of its messages."""
-    usage = message.usage_metadata
-    told = {"input_tokens": usage["input_tokens"], "output_tokens": usage["output_tokens"]} if usage else {}
-    if cached := ((usage or {}).get("input_token_details") or {}).get("cache_read"):
-        told["cached_tokens"] = cached
-    return {**told, "estimated_tokens": context.viewed.estimated if context.viewed else 0, "budget": context.budget}
-
-
-def _elapsed(clock: float) -> int:
-    return round((time.monotonic() - clock) * 1000)
-
-
 def _result(call: Mapping[str, Any], observation: Mapping[str, Any]) -> Message:
     text = json.dumps(observation, ensure_ascii=False, separators=(",", ":"), default=str)
     return Message("tool", text, tool_call_id=call["id"], name=call["name"], id=new_id())
@@ -285,3 +180,118 @@ def _interrupted(tool: Tool) -> Observation:
         f"The process died while {tool.name} was running; it may or may not have taken effect, and is not "
         "repeated. Find out what it did before you call it again.",
     )
+
+
+def decided(context: RunContext, call: Mapping[str, Any], maker: Message) -> Approval | None:
+    """Return the decision about this very call: a call of another reply is another call, whatever its id."""
+    found = context.approvals.get(call["id"] or "")
+    return found if found is not None and found.message_id == maker.id else None
+
+
+def ask_for(context: RunContext, tool: Tool, call: Mapping[str, Any], maker: Message) -> Observation | None:
+    """Ask a person about a call; the execution ends after the calls beside it. Arguments that the tool does not take
+    are returned as an error for the model instead."""
+    try:
+        args = Arguments(tool.parameters, tool=tool.name).checked(call["args"])
+    except LongthreadError as error:
+        return failed(error)
+    asked = Approval(
+        thread_id=context.lease.thread_id,
+        run_id=context.run.id,
+        message_id=str(maker.id),
+        call_id=str(call["id"]),
+        place=next(n for n, each in enumerate(maker.tool_calls) if each["id"] == call["id"]),
+        tool=tool.name,
+        description=storable(tool.description),
+        args=args,
+        parameters=storable(dict(tool.parameters)),
+        asked_at=datetime.now(UTC),
+    )
+    context.asked[asked.call_id] = asked
+    return None
+
+
+async def gone(context: RunContext, tool: Tool) -> Observation | None:
+    """Return what the model reads if the call's tool was deleted or disabled since the run began; else None. Nobody
+    is asked about such a call."""
+    if tool.definition is None:
+        return None
+    async with context.store.reading() as tx:
+        found = await catalog.some(tx, "tool", ids=[tool.definition])
+    if any(each.definition.is_active for each in found):
+        return None
+    why = "was switched off" if found else "was deleted"
+    said = f"The tool {tool.name} is no longer there: it {why} after this call was begun. The call was not made. Do "
+    return {"ok": False, "error": {"type": "tool_gone", "message": f"{said}without it, or tell the user."}}
+
+
+def rejected(call: Approval) -> Observation:
+    why = f" They say: “{call.message}”" if call.message else ""
+    return {
+        "ok": False,
+        "error": {
+            "type": "rejected",
+            "message": f"The user was asked, and rejected this call of {call.tool}: it was not made.{why} Do not make "
+            "it again unless the user asks for it.",
+        },
+    }
+
+
+def superseded() -> Observation:
+    """Return the result of a call that nobody decided about before the next question."""
+    said = "The user was asked about this call, and said something else instead: it was not made."
+    return {"ok": False, "error": {"type": "superseded", "message": said}}
+
+
+def called_off() -> Observation:
+    """Return the result of a call that nobody decided about before the run was stopped."""
+    said = "This call needed the user's decision. They stopped the run instead: it was not made."
+    return {"ok": False, "error": {"type": "called_off", "message": said}}
+
+
+def with_edit_note(call: Approval, observation: Observation) -> Observation:
+    """Return the result of a call with what the user changed in it."""
+    if call.edited is None:
+        return observation
+    note = (
+        "The user changed the arguments before the call was made. This is its result; do not make your own call again."
+    )
+    return {**observation, "edited": {"args": dict(call.edited), "note": note}}
+
+
+@dataclass(frozen=True, slots=True)
+class CallResult:
+    """A call's result, and the index of the step that made it."""
+
+    step: int
+    message: Message
+
+
+class Order:
+    """The order of one reply's calls, and their results that are no entries yet. Hold the lock from `take` to the
+    end of the write."""
+
+    def __init__(self, calls: Sequence[str]) -> None:
+        self.lock = asyncio.Lock()
+        self._left = list(calls)
+        self._ready: dict[str, CallResult] = {}
+        self._over = {call: asyncio.Event() for call in calls}
+
+    def end(self, call: str) -> None:
+        """Note that a call is over: its result is stored, or it has none."""
+        self._over[call].set()
+
+    async def before(self, call: str) -> None:
+        """Wait until the calls before this one in its reply are over: their results are entries then."""
+        for each, over in self._over.items():
+            if each == call:
+                return
+            await over.wait()
+
+    def take(self, result: CallResult) -> list[CallResult]:
+        """Take a result; return those that can become entries now, in order. The others wait."""
+        self._ready[str(result.message.tool_call_id)] = result
+        due: list[CallResult] = []
+        while self._left and self._left[0] in self._ready:
+            due.append(self._ready.pop(self._left.pop(0)))
+        return due
