@@ -6,12 +6,13 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from longthread.demo.doubts import reads_all_rows, sum_rows, texts_named, texts_used
+from longthread.demo.doubts import reads_all_rows, texts_named, texts_used
 from longthread.demo.examples import examples_for
 from longthread.demo.findings import STATED, FoundRows, FoundSentence
 from longthread.demo.phrases import PHRASES, REFUSALS
 from longthread.demo.query.audit import Audit
 from longthread.demo.query.plan import QueryPlan
+from longthread.demo.query.sums import sum_rows
 from longthread.demo.query.wording import plan_in_words
 from longthread.demo.question.parse import Understanding
 from longthread.demo.schema import DemoSchema, DemoTable

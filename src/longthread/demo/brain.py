@@ -9,13 +9,14 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from longthread.demo.answer import AnswerTexts
-from longthread.demo.doubts import reads_all_rows, sum_rows
+from longthread.demo.doubts import reads_all_rows
 from longthread.demo.near import near
 from longthread.demo.probe import found_in, is_probe, probe_sql, probed_words, variants
 from longthread.demo.query.audit import Audit, audit_sql, is_audit
 from longthread.demo.query.joins import path
 from longthread.demo.query.plan import QueryPlan
 from longthread.demo.query.render import Unreachable, sql_of
+from longthread.demo.query.sums import sum_rows
 from longthread.demo.question.parse import LONGEST, Understanding, understand
 from longthread.demo.schema import DemoSchema, pointed_at, schema_of
 from longthread.demo.schematalk import SchemaQuestion, schema_question

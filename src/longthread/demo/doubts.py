@@ -1,16 +1,14 @@
-"""What makes the numbers of an answer doubtful: a row of sums among the others, numbers and dates kept as text."""
+"""What makes the numbers of an answer doubtful: rows that are all read, numbers and dates kept as text."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 
-from longthread.demo.query.audit import SumRow
 from longthread.demo.query.plan import QueryPlan
 from longthread.demo.schema import DemoColumn, DemoSchema, DemoTable
 from longthread.tools.analysis.schema_linking import atoms
 
-_SUM_ROW = re.compile(r'Its last row begins with "(.*)": it may be a sum of the others\.')
 _AS_TEXT = re.compile(r'kept as text(?!: (?:"[^"]*" may be a code|values such as "[^"]*" begin with zeros))')
 
 
@@ -20,12 +18,6 @@ def texts_used(plan: QueryPlan, schema: DemoSchema) -> list[str]:
     return [
         f"{ref.table}.{ref.column}" for ref in used if _is_kept_as_text(schema.tables[ref.table], schema.column(ref))
     ]
-
-
-def sum_rows(plan: QueryPlan, schema: DemoSchema) -> list[SumRow]:
-    """The rows that may be sums of the others, in the tables of a plan, unless a condition wants other labels."""
-    found = ((table, _sum_label(table)) for table in (schema.tables[name] for name in plan.tables()))
-    return [SumRow(table.name, label) for table, label in found if label and _may_be_wanted(plan, table, label)]
 
 
 def reads_all_rows(plan: QueryPlan) -> bool:
@@ -43,22 +35,6 @@ def texts_named(said: str, tables: Iterable[str], schema: DemoSchema) -> list[st
         for table, column in named
         if column.words and words.issuperset(column.words) and _is_kept_as_text(table, column)
     ]
-
-
-def _sum_label(table: DemoTable) -> str:
-    return next((found[1] for note in table.notes if (found := _SUM_ROW.search(note))), "")
-
-
-def _may_be_wanted(plan: QueryPlan, table: DemoTable, label: str) -> bool:
-    return all(label in values for values in _wanted_labels(plan, table))
-
-
-def _wanted_labels(plan: QueryPlan, table: DemoTable) -> Iterator[tuple[object, ...]]:
-    """The values that conditions want of the first column, which has the label of a sum."""
-    for condition in plan.conditions:
-        ref = condition.field.ref
-        if condition.operator in ("=", "in") and ref.table == table.name and ref.column == table.columns[0].name:
-            yield condition.values
 
 
 def _is_kept_as_text(table: DemoTable, column: DemoColumn) -> bool:

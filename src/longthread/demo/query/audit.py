@@ -8,6 +8,7 @@ from typing import Any
 
 from longthread.demo.query.plan import PlannedMeasure, QueryPlan, field_of
 from longthread.demo.query.render import PlanSql, label_of
+from longthread.demo.query.sums import SumRow
 from longthread.demo.schema import DemoSchema, key_of
 from longthread.demo.talk import DemoCall, Exchange
 
@@ -42,14 +43,6 @@ class Audit:
         tied = max(0, int(found.pop(_TIED, 0) or 0))
         total = next(iter(found.values()), None)
         return Audit(str(exchange.data.get("query") or ""), rows_in_all, left_out, total, several, sums, tied)
-
-
-@dataclass(frozen=True)
-class SumRow:
-    """A row that may be a sum of the others, by the label in its table's first column."""
-
-    table: str
-    label: str
 
 
 def is_audit(call: DemoCall) -> bool:
