@@ -14,10 +14,13 @@ import tempfile
 import time
 from collections.abc import AsyncIterator, Iterator, Sequence
 from dataclasses import dataclass, field
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
+import duckdb
 from databases import DATABASES, build
+from files import FILES, write_file, write_truth
 from rich.console import Console
 from rich.table import Table as Grid
 from verdicts import (
@@ -35,12 +38,17 @@ from verdicts import (
 from longthread.errors import LongthreadError, SourceNotFound
 from longthread.runs.analyst import Analyst
 from longthread.settings import Settings
+from longthread.tools.analysis.engines.files import FilesEngine
+from longthread.tools.analysis.limits import Limits
 from longthread.tools.analysis.spaceflight import spaceflight_database
+from longthread.tools.uploads import Uploads
 
 HERE = Path(__file__).resolve().parent
 DATA = HERE.parents[1] / "shared" / "data"
-SETS = ("chinook", "spaceflight", "unseen")
+SETS = ("chinook", "spaceflight", "unseen", "files")
 DEMO = "demo"
+AND = " + "
+"""Between the names of files that are asked together."""
 SQL_SECONDS = 20.0
 MOST_ROWS = 100_000
 
@@ -58,7 +66,7 @@ class Outcome:
     def to_json(self) -> dict[str, Any]:
         """One line of `--json`."""
         asked = {"id": self.question.id, "set": self.set, "kind": self.question.kind, "lang": self.question.lang}
-        verdict = {"right": self.verdict.right, "reason": self.verdict.reason}
+        verdict = {"right": self.verdict.right, "refused": self.verdict.refused, "reason": self.verdict.reason}
         return asked | {"question": self.question.question, "answer": self.answer, "sql": self.sql} | verdict
 
 
@@ -74,28 +82,42 @@ async def ask(analyst: Analyst, question: str, *, source: str, thread: str | Non
 
 
 class Bench:
-    """The databases of the questions, in a folder of their own."""
+    """The databases and files of the questions, in a folder of their own."""
 
     def __init__(self, folder: Path, shared: Path) -> None:
         self.folder = folder
         self.shared = shared
         self._paths: dict[str, Path] = {}
+        self._uploaded: dict[str, Path] = {}
 
     def path(self, db: str) -> Path:
-        """The SQLite file of the database `db`, built where it is ours to build. Raises SourceNotFound."""
+        """The SQLite file of `db`, built where it is ours to build; of files that with what they mean. Raises
+        SourceNotFound."""
         if db not in self._paths:
             self._paths[db] = self._make(db)
         return self._paths[db]
 
     def source(self, db: str) -> str:
         """What `--source` is given for `db`."""
-        return DEMO if db == DEMO else str(self.path(db))
+        return DEMO if db == DEMO else str(self._uploaded.get(db) or self.path(db))
+
+    async def upload(self, db: str, settings: Settings) -> None:
+        """Make the files of `db` one source, as the page does with files that are dropped together."""
+        if db in self._uploaded or not _is_of_files(db):
+            return
+        uploads = Uploads.of(settings)
+        received = [await uploads.receive(name, _pieces(write_file(self.folder, name))) for name in db.split(AND)]
+        kept = await uploads.keep(received)
+        await uploads.settle(kept.upload)
+        self._uploaded[db] = kept.upload.path
 
     def _make(self, db: str) -> Path:
         if db == DEMO:
             return spaceflight_database(self.folder)
         if db in DATABASES:
             return build(self.folder, db)
+        if _is_of_files(db):
+            return write_truth(self.folder)
         path = self.shared / db / f"{db}.sqlite"
         if not path.is_file():
             raise SourceNotFound(source=path)
@@ -113,10 +135,33 @@ class Bench:
         finally:
             connection.close()
 
+    def cited_rows(self, db: str, sql: str) -> ResultTable:
+        """What a query of an answer returns when it is run again. Raises sqlite3.Error, duckdb.Error,
+        LongthreadError."""
+        if db not in self._uploaded:
+            return self.rows(db, sql)
+        path = self._uploaded[db]
+        engine = FilesEngine(path, str(path), Limits())
+        try:
+            found = engine.connect().query(sql)
+            rows = (tuple(float(cell) if isinstance(cell, Decimal) else cell for cell in row) for row in found)
+            return ResultTable(tuple(found.columns), tuple(rows))
+        finally:
+            engine.close()
+
     def column_names(self, db: str) -> list[str]:
         """The names of all columns of `db`."""
         sql = "SELECT DISTINCT c.name FROM sqlite_master t, pragma_table_info(t.name) c WHERE t.type = 'table'"
         return [str(row[0]) for row in self.rows(db, sql).rows]
+
+
+def _is_of_files(db: str) -> bool:
+    """Whether `db` is files of ours, which are asked together."""
+    return all(name in FILES for name in db.split(AND))
+
+
+async def _pieces(path: Path) -> AsyncIterator[bytes]:
+    yield await asyncio.to_thread(path.read_bytes)
 
 
 def examine(bench: Bench, name: str, question: GoldQuestion, event: dict[str, Any], queries: dict[str, str]) -> Outcome:
@@ -138,8 +183,8 @@ def examine(bench: Bench, name: str, question: GoldQuestion, event: dict[str, An
 def _cited(bench: Bench, db: str, statements: Sequence[str]) -> Iterator[Cited]:
     for sql in statements:
         try:
-            yield Cited(sql, bench.rows(db, sql))
-        except sqlite3.Error:
+            yield Cited(sql, bench.cited_rows(db, sql))
+        except (sqlite3.Error, duckdb.Error, LongthreadError):
             continue  # a query that does not run is no evidence
 
 
@@ -151,6 +196,7 @@ async def run(
     queries: dict[str, dict[str, str]] = {}
     for question in questions:
         before = question.follows or ""
+        await bench.upload(question.db, analyst.settings)
         source, thread = bench.source(question.db), threads.get(before)
         event = await ask(analyst, question.question, source=source, thread=thread, model=model)
         threads[question.id] = event.get("thread_id")
@@ -162,14 +208,16 @@ async def run(
 def report(console: Console, total: dict[str, Any], failed: Sequence[Outcome]) -> None:
     """Print the counts as tables, and each failed question."""
     for title in ("set", "kind", "lang"):
-        grid = Grid(title, "right", "of")
+        grid = Grid(title, "right", "refused", "wrong", "of")
         for key, count in total[f"by_{title}"].items():
-            grid.add_row(key, str(count["right"]), str(count["questions"]))
+            right, refused, asked = (count[name] for name in ("right", "refused", "questions"))
+            grid.add_row(key, *map(str, (right, refused, asked - right - refused, asked)))
         console.print(grid)
     for outcome in failed:
-        asked = f"{outcome.question.id}  {outcome.question.question}\n  {outcome.verdict.reason}"
+        grade = "refused" if outcome.verdict.refused else "wrong"
+        asked = f"{outcome.question.id}  {outcome.question.question}\n  {grade}: {outcome.verdict.reason}"
         console.print(asked, markup=False, highlight=False)
-        console.print(f"  sql: {outcome.sql}\n  gold: {outcome.question.sql[0]}", markup=False, highlight=False)
+        console.print(f"  sql: {outcome.sql}\n  gold: {[*outcome.question.sql[:1]]}", markup=False, highlight=False)
         console.print(f"  answer: {outcome.answer[:600]}\n", markup=False, highlight=False)
 
 

@@ -21,7 +21,10 @@ AnswerCell = str | None
 
 @dataclass(frozen=True, slots=True)
 class GoldQuestion:
-    """A question and its gold SQL, any of which is right. `follows` is the id of the one before it on its thread."""
+    """A question and its gold SQL, any of which is right; without any, the data have no answer to it.
+
+    `follows` is the id of the question before it on its thread.
+    """
 
     id: str
     db: str
@@ -51,10 +54,11 @@ class Cited:
 
 @dataclass(frozen=True, slots=True)
 class AnswerVerdict:
-    """Whether an answer is right, and if not, why."""
+    """Whether an answer is right, and if not, why. One that is not, and `refused`, states nothing instead."""
 
     right: bool
     reason: str = ""
+    refused: bool = False
 
 
 def read_questions(text: str) -> list[GoldQuestion]:
@@ -90,9 +94,13 @@ def judge(question: GoldQuestion, gold: Sequence[ResultTable], answer: str, cite
     A result of one row must be stated in words. Every number in the words must come from a cited query, its SQL, its
     count of rows, or the question.
     """
+    if not gold:
+        return _judge_refusal(question, answer, cited)
     right = [table for table in gold if any(_same_rows(table, query.table, question.match) for query in cited)]
+    if not right and not cited:
+        return AnswerVerdict(False, "the answer cites no query", _says_nothing(question, answer))
     if not right:
-        return AnswerVerdict(False, "no cited query returns the gold rows" if cited else "the answer cites no query")
+        return AnswerVerdict(False, "no cited query returns the gold rows")
     words = _words(answer)
     if len(right[0].rows) == 1 and not any(_states(words, table) for table in right):
         return AnswerVerdict(False, "the answer does not state the result")
@@ -103,18 +111,38 @@ def judge(question: GoldQuestion, gold: Sequence[ResultTable], answer: str, cite
     return AnswerVerdict(True)
 
 
+def _judge_refusal(question: GoldQuestion, answer: str, cited: Sequence[Cited]) -> AnswerVerdict:
+    """Whether an answer to what the data do not tell says nothing, and suggests what may be asked instead."""
+    if cited or not _says_nothing(question, answer):
+        return AnswerVerdict(False, "the data have no answer, and one is given")
+    if not _ITEM.search(answer):
+        return AnswerVerdict(False, "the refusal suggests no question", refused=True)
+    return AnswerVerdict(True)
+
+
+def _says_nothing(question: GoldQuestion, answer: str) -> bool:
+    """Whether no number is stated that was not asked, but in the suggestions."""
+    asked = {number.value for number in _numbers(question.question)}
+    own_lines = "\n".join(line for line in _words(answer).splitlines() if not _ITEM.match(line))
+    return answer != "" and all(number.value in asked for number in _numbers(own_lines))
+
+
 # Rows.
+
+_BEFORE_TIME = re.compile(r"(?<=\d{4}-\d\d-\d\d)T(?=\d\d:\d\d)")
+"""The T of an ISO timestamp, which people write as a blank."""
 
 
 def normal(value: Any) -> AnswerCell:
-    """A cell's normal form: numbers to 6 significant digits, text trimmed, midnight dropped from a timestamp."""
+    """A cell's normal form: numbers to 6 significant digits, text trimmed, a timestamp with a blank before its time, or
+    without a time at midnight."""
     if value is None:
         return None
     text = str(int(value) if isinstance(value, bool) else value).strip()
     try:
         return f"{float(text):.6g}"
     except ValueError:
-        return re.sub(r"^(\d{4}-\d\d-\d\d)[ T]00:00(:00(\.0+)?)?$", r"\1", text)
+        return re.sub(r"^(\d{4}-\d\d-\d\d) 00:00(:00(\.0+)?)?$", r"\1", _BEFORE_TIME.sub(" ", text))
 
 
 def _same_rows(gold: ResultTable, table: ResultTable, match: Match) -> bool:
@@ -185,7 +213,7 @@ def _words(answer: str) -> str:
 
 def _numbers(text: str) -> list[_Number]:
     numbers = []
-    for found in _NUMBER.finditer(_ORDINAL.sub(" ", text)):
+    for found in _NUMBER.finditer(_ORDINAL.sub(" ", _BEFORE_TIME.sub(" ", text))):
         scale = _SCALES.get((found[3] or "").strip(), 1.0)
         decimals = len(found[2] or ".") - 1
         numbers.append(_Number(found[0], float(found[1].replace(",", "")) * scale, 0.5 * 10**-decimals * scale))
@@ -241,11 +269,12 @@ def _named(name: str, answer: str) -> bool:
 
 def tally(results: Iterable[tuple[str, GoldQuestion, AnswerVerdict]]) -> dict[str, Any]:
     """Counts over (set's name, question, verdict): in all, and by set, kind and language."""
-    total: dict[str, Any] = {"questions": 0, "right": 0, "by_set": {}, "by_kind": {}, "by_lang": {}}
+    total: dict[str, Any] = {"questions": 0, "right": 0, "refused": 0, "by_set": {}, "by_kind": {}, "by_lang": {}}
     for name, question, verdict in results:
         groups = (("by_set", name), ("by_kind", question.kind), ("by_lang", question.lang))
-        parts = [total[group].setdefault(key, {"questions": 0, "right": 0}) for group, key in groups]
+        parts = [total[group].setdefault(key, {"questions": 0, "right": 0, "refused": 0}) for group, key in groups]
         for count in (total, *parts):
             count["questions"] += 1
             count["right"] += verdict.right
+            count["refused"] += verdict.refused
     return total

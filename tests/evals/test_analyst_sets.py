@@ -57,7 +57,7 @@ async def query(source: Source, run: str) -> Sequence[Cells]:
 
 
 def test_each_file_belongs_to_one_eval() -> None:
-    other = {"chinook", "spaceflight", "unseen"}
+    other = {"chinook", "spaceflight", "unseen", "files"}
     assert {path.stem for path in QUESTIONS.glob("*.jsonl")} == other | set(SETS) | {TWENTY}
 
 

@@ -94,6 +94,8 @@ def test_any_gold_and_any_cited_query_may_agree() -> None:
         (117386255350, "约 1173.86 亿字节 [q1]"),
         ("2021-01-01 00:00:00", "最早是2021年1月1日 [q1]"),
         ("2021-01-01", "2021-01-01 [q1]"),
+        ("2021-01-08T13:45:00", "2021-01-08 13:45:00 [q1]"),
+        ("2021-01-08 13:45:00", "2021-01-08T13:45:00 [q1]"),
         (0.256, "25.6% [q1]"),
         (0, "There are 0 [q1]."),
     ],
@@ -111,6 +113,7 @@ def test_a_single_value_may_be_written_as_people_do(value: Any, answer: str) -> 
         (0, "There are 0.4 [q1]."),
         ("Iron Maiden", "It is Led Zeppelin [q1]."),
         ("2021-01-08", "2021年1月9日 [q1]"),
+        ("2021-01-08T13:45:00", "2021-01-08 13:46:00 [q1]"),
     ],
 )
 def test_a_right_query_under_a_wrong_word_is_wrong(value: Any, answer: str) -> None:
@@ -139,10 +142,46 @@ def test_values_have_one_form() -> None:
     assert normal(5) == normal(5.0) == normal("5") == normal(" 5.0000001 ")
     assert normal(5.65) != normal(5.66)
     assert normal("2021-01-01T00:00:00") == "2021-01-01"
-    assert normal("2021-01-01 10:30:00") == "2021-01-01 10:30:00"
+    assert normal("2021-01-01 10:30:00") == normal("2021-01-01T10:30:00") == "2021-01-01 10:30:00"
     assert normal(None) is None
     assert normal(None) != normal("None ")
     assert normal(True) == normal(1)
+
+
+REFUSAL = "I have no column for that in 2023.\n\nTry:\n- What are the top 5?"
+
+
+@pytest.mark.parametrize(
+    ("answer", "refused"),
+    [
+        (REFUSAL, True),
+        ("That cannot be told, for it is not in `42 columns` of ```17 tables```.", True),
+        ("There are about 40.", False),
+        ("", False),
+    ],
+)
+def test_who_says_nothing_refuses_and_who_guesses_is_wrong(answer: str, refused: bool) -> None:
+    found = judge(ask(text="How many in 2023?"), [table((59,))], answer, [])
+    assert found == AnswerVerdict(False, "the answer cites no query", refused)
+
+
+@pytest.mark.parametrize(
+    ("answer", "cited", "verdict"),
+    [
+        (REFUSAL, [], AnswerVerdict(True)),
+        ("That is not in the data.", [], AnswerVerdict(False, "the refusal suggests no question", refused=True)),
+        ("About 12 %.\n- What are the top 5?", [], AnswerVerdict(False, "the data have no answer, and one is given")),
+        (
+            f"{REFUSAL} [q1]",
+            [Cited("SELECT x", table((1,)))],
+            AnswerVerdict(False, "the data have no answer, and one is given"),
+        ),
+    ],
+)
+def test_what_the_data_do_not_tell_is_refused_with_suggestions(
+    answer: str, cited: list[Cited], verdict: AnswerVerdict
+) -> None:
+    assert judge(ask(text="What is the margin in 2023?"), [], answer, cited) == verdict
 
 
 def test_labels_are_those_in_brackets() -> None:
@@ -186,13 +225,24 @@ def test_a_bad_line_is_named(line: str) -> None:
 def test_counts_add_up_by_set_kind_and_language() -> None:
     results = [
         ("one", ask(), AnswerVerdict(True)),
-        ("one", ask(kind="list", lang="zh"), AnswerVerdict(False, "no")),
+        ("one", ask(kind="list", lang="zh"), AnswerVerdict(False, "no", refused=True)),
         ("two", ask(kind="list"), AnswerVerdict(True)),
+        ("two", ask(), AnswerVerdict(False, "no")),
     ]
     assert tally(results) == {
-        "questions": 3,
+        "questions": 4,
         "right": 2,
-        "by_set": {"one": {"questions": 2, "right": 1}, "two": {"questions": 1, "right": 1}},
-        "by_kind": {"count": {"questions": 1, "right": 1}, "list": {"questions": 2, "right": 1}},
-        "by_lang": {"en": {"questions": 2, "right": 2}, "zh": {"questions": 1, "right": 0}},
+        "refused": 1,
+        "by_set": {
+            "one": {"questions": 2, "right": 1, "refused": 1},
+            "two": {"questions": 2, "right": 1, "refused": 0},
+        },
+        "by_kind": {
+            "count": {"questions": 2, "right": 1, "refused": 0},
+            "list": {"questions": 2, "right": 1, "refused": 1},
+        },
+        "by_lang": {
+            "en": {"questions": 3, "right": 2, "refused": 0},
+            "zh": {"questions": 1, "right": 0, "refused": 1},
+        },
     }

@@ -35,7 +35,7 @@ def evals() -> Iterator[ModuleType]:
         yield importlib.import_module("questions")
     finally:
         sys.path.remove(str(EVALS))
-        for name in ("questions", "databases", "verdicts"):
+        for name in ("questions", "databases", "files", "old_workbook", "verdicts"):
             sys.modules.pop(name, None)
 
 
@@ -100,6 +100,62 @@ def _dump(path: Path) -> str:
         return hashlib.sha256("\n".join(connection.iterdump()).encode()).hexdigest()
     finally:
         connection.close()
+
+
+FILES = "files"
+FILE_KINDS = "count list filter sum average top-n share per-month latest date-range distinct compare join superlative"
+
+
+def test_the_questions_on_files_are_of_all_kinds_and_files(evals: ModuleType) -> None:
+    asked = questions(FILES)
+    assert Counter(question.lang for question in asked) == {"zh": 17, "en": 16}
+    assert {question.kind for question in asked} == {*FILE_KINDS.split(), "follow-up", "unanswerable"}
+    assert {name for question in asked for name in question.db.split(evals.AND)} == set(evals.FILES)
+    assert all((question.kind == "follow-up") == (question.follows is not None) for question in asked)
+
+
+def test_gold_sql_on_files_returns_rows_and_there_is_none_for_what_they_do_not_tell(bench: Any) -> None:
+    for question in questions(FILES):
+        assert bool(question.sql) is (question.kind != "unanswerable"), question.id
+        for sql in question.sql:
+            rows = bench.rows(question.db, sql).rows
+            assert rows and all(cell is not None for row in rows for cell in row), question.id
+            assert question.match != "scalar" or (len(rows), len(rows[0])) == (1, 1), question.id
+
+
+def test_files_mean_the_same_each_time(evals: ModuleType, tmp_path: Path) -> None:
+    files = sys.modules["files"]
+    for name, seed in (("one", 7), ("two", 7), ("three", 8)):
+        (tmp_path / name).mkdir()
+        files.write_truth(tmp_path / name, seed)
+        files.write_file(tmp_path / name, "销售订单.csv", seed)
+    one, two, three = (tmp_path / name for name in ("one", "two", "three"))
+    assert _dump(one / "truth.sqlite") == _dump(two / "truth.sqlite") != _dump(three / "truth.sqlite")
+    assert (one / "销售订单.csv").read_bytes() == (two / "销售订单.csv").read_bytes()
+
+
+async def test_uploaded_files_are_asked_together_and_judged_by_what_they_mean(
+    evals: ModuleType, bench: Any, tmp_path: Path
+) -> None:
+    joined = next(question for question in questions(FILES) if question.id == "files-07")
+    targets = next(question for question in questions(FILES) if question.id == "files-22")
+    sql = 'SELECT m."所在城市", SUM(d."订单金额") FROM "销售订单" d JOIN "门店信息" m USING ("门店编号") GROUP BY 1'
+    all_rows = 'SELECT SUM("Target") AS n FROM "Regions_2024"'
+    [truth] = bench.rows(targets.db, targets.sql[0]).rows[0]
+    model = script(
+        ("See [q1].", sql),
+        (f"{2 * truth} [q1].", all_rows),
+        (f"{truth} [q1].", f"{all_rows} WHERE \"Region\" <> 'Total'"),
+    )
+    settings = Settings.load(env_file=None, data_dir=tmp_path, database=tmp_path / "conversations.db")
+    async with Analyst.open(settings, models=lambda name, settings: model) as analyst:
+        asked = [joined, targets, targets]
+        outcomes = [outcome async for outcome in evals.run(analyst, bench, FILES, asked, "scripted")]
+    assert [(outcome.verdict.right, outcome.verdict.refused) for outcome in outcomes] == [
+        (True, False),
+        (False, False),
+        (True, False),
+    ], outcomes
 
 
 def count_of(text: str, sql: str, follows: str | None = None) -> GoldQuestion:
@@ -192,5 +248,5 @@ def test_the_last_line_is_json(
     evals.main()
     last = json.loads(capsys.readouterr().out.splitlines()[-1])
     assert (last["questions"], last["right"]) == (1, 1)
-    assert last["by_set"] == {"own": {"questions": 1, "right": 1}}
+    assert last["by_set"] == {"own": {"questions": 1, "right": 1, "refused": 0}}
     assert list(last["skipped"]) == ["absent"]
