@@ -8,6 +8,9 @@ from typing import Any
 
 import pytest
 
+from longthread.demo.query.plan import Condition, QueryPlan, field_of
+from longthread.demo.query.sums import unwanted_label
+from longthread.demo.schema import DemoColumn, DemoTable
 from longthread.tools.analysis.open import open_source
 from longthread.tools.analysis.source import Source
 from longthread.tools.analysis.toolbox import analysis_tools
@@ -19,6 +22,7 @@ FILES = {
     "french": "produit,montant\nThé,10\nCafé,20\nTotal général,30\n",
     "销售": "商品,金额\n茶,10\n咖啡,20\n合计,30\n",
     "mixed": 'product,amount,day,zip\nTea,"1,234",01/02/2024,01067\nMilk,"2,345",03/04/2024,04109\n',
+    "blanks": "region,rep,amount\nNorth,Ann,10\nNorth,Ben,20\nSouth,Cem,30\n Total :,,60\n",
     "plain": "product,amount\nTea,10\nCoffee,20\n",
 }
 SCHEMAS = {
@@ -89,3 +93,54 @@ async def test_it_is_told_in_a_later_turn_too(ask_file: Talk) -> None:
 
 async def test_numbers_in_a_text_column_of_a_database_are_told(ask: Talk) -> None:
     assert "`sales.amount` is kept as text" in await (await ask("texts")).ask("list product and amount")
+
+
+@pytest.mark.parametrize(
+    ("name", "question", "rows"),
+    [
+        ("sales", "total amount", [[30]]),
+        ("sales", "What is the average amount?", [[15]]),
+        ("sales", "How many sales are there?", [[2]]),
+        ("sales", "amount per product", [["Coffee", 20], ["Tea", 10]]),
+        ("sales", "sales with an amount over 15", [["Coffee", 20]]),
+        ("sales", "Which product has the highest amount?", [["Coffee", 20]]),
+        ("blanks", "What percentage of blanks are in North?", [[200 / 3]]),
+        ("blanks", "total amount by region", [["North", 30], ["South", 30]]),
+        ("french", "total montant", [[30]]),
+        ("销售", "金额总和是多少？", [[30]]),
+        ("销售", "哪个商品的金额最高？", [["咖啡", 20]]),
+    ],
+)
+async def test_a_row_of_sums_is_in_no_number(ask_file: Talk, name: str, question: str, rows: list[Any]) -> None:
+    conversation = await ask_file(name)
+    answer = await conversation.ask(question)
+    assert conversation.rows == rows, answer
+    assert SUM in answer or "其他各行的合计" in answer
+
+
+def test_a_row_of_sums_that_is_asked_for_by_its_name_stays() -> None:
+    note = 'Its last row begins with "Total": it may be a sum of the others.'
+    table = DemoTable(
+        "sales", columns=(DemoColumn("product", "VARCHAR"), DemoColumn("amount", "BIGINT")), notes=(note,)
+    )
+    named = Condition(field_of("sales", "product"), "=", ("Total",))
+    assert unwanted_label(QueryPlan("sales"), table) == "Total"
+    assert unwanted_label(QueryPlan("sales", conditions=(named,)), table) == ""
+
+
+async def test_a_row_of_sums_in_a_joined_file_is_no_group(tmp_path: Path, converse: Any) -> None:
+    (tmp_path / "shops.csv").write_text("shop_id,city,area\nA1,York,10\nA2,Hull,20\nTotal,,30\n", encoding="utf-8")
+    (tmp_path / "orders.csv").write_text("order_id,shop_id,amount\n1,A1,5\n2,A1,6\nTotal,,11\n", encoding="utf-8")
+    source = await open_source(str(tmp_path))
+    try:
+        conversation = converse({tool.name: tool for tool in analysis_tools(source)})
+        answer = await conversation.ask("total amount by city")
+        assert conversation.rows == [["York", 11]], answer
+        assert "Not in this result" not in answer
+        answer = await conversation.ask("Which shop has the fewest orders?")
+        [[*_, orders]] = conversation.rows
+        assert orders == 0 and "Total" not in str(conversation.rows), answer
+        answer = await conversation.ask("How many shops and orders are there?")
+        assert conversation.rows == [[2, 2]], answer
+    finally:
+        await source.close()

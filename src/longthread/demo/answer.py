@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from longthread.demo.doubts import reads_all_rows, texts_named, texts_used
+from longthread.demo.doubts import texts_named, texts_used
 from longthread.demo.examples import examples_for
 from longthread.demo.findings import STATED, FoundRows, FoundSentence
 from longthread.demo.phrases import PHRASES, REFUSALS
@@ -125,7 +125,7 @@ class AnswerTexts:
         notes = [self._note(name, text) for name, text in read.notes if f"note_{name}" in PHRASES]
         notes += [self._note("as_text", name) for name in texts_used(read.plan, self.schema)]
         sums = sum_rows(read.plan, self.schema)
-        notes += [self._note("sum_row", item.table) for at, item in enumerate(sums) if _is_read(read.plan, audit, at)]
+        notes += [self._note("sum_row", item.table) for at, item in enumerate(sums) if _may_be_read(audit, at)]
         notes += [str(note) for note in data.get("notes") or ()]
         counted = self._counts(read.plan, audit) if audit is not None else []
         counted += [self.say("not_counted", "")] if audited and audit is None else []
@@ -199,9 +199,9 @@ def _says_all(plan: QueryPlan, data: Mapping[str, Any]) -> bool:
     return rows > 1 if not plan.measures else rows == 1 and [each.function for each in plan.measures] == ["count"]
 
 
-def _is_read(plan: QueryPlan, audit: Audit | None, at: int) -> bool:
-    """Whether the query reads a row that may be a sum: all rows, or it was counted."""
-    return reads_all_rows(plan) or (audit is not None and at < len(audit.sums) and audit.sums[at])
+def _may_be_read(audit: Audit | None, at: int) -> bool:
+    """Whether a query would read a row that it leaves out for being a sum: it was counted, or nobody knows."""
+    return audit is None or at >= len(audit.sums) or audit.sums[at]
 
 
 def unsourced(text: str, *, source: str = "") -> str:

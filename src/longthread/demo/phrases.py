@@ -79,8 +79,8 @@ PHRASES: dict[str, dict[str, str]] = {
     },
     "note_also": {"en": "{text}", "zh": "{text}"},
     "note_sum_row": {
-        "en": "The last row of `{text}` may be a sum of the others, and this query reads it too.",
-        "zh": "`{text}` 的最后一行可能是其他各行的合计，这次查询也读取了它。",
+        "en": "The last row of `{text}` may be a sum of the others, so this query leaves it out.",
+        "zh": "`{text}` 的最后一行可能是其他各行的合计，所以这次查询没有计入它。",
     },
     "left_out": {
         "en": "Not in this result: {number} of {all} rows of {base}, which have no {missing}{total} {cite}.",

@@ -26,7 +26,7 @@ class Audit:
     total: Any = None
     several: int = 0
     sums: tuple[bool, ...] = ()
-    """For each row of sums whether the query reads it."""
+    """For each row of sums whether the query would read it, did it not leave it out."""
     tied: int = 0
     """Groups behind the limit that are equal to the last one before it."""
 
@@ -107,8 +107,9 @@ class _Audit(PlanSql):
             value = self._value(summed)
             counts.append((label_of(summed, self.schema), f"SUM(CASE WHEN {lost} THEN {value} END)"))
         for at, item in enumerate(sums):
-            kept = f" AND NOT ({lost})" if lost else ""
-            counts.append((f"{_SUMS}_{at}", f"SUM(CASE WHEN {self._is_sum(item)}{kept} THEN 1 ELSE 0 END)"))
+            tests = [self._is_sum(item), *([f"NOT ({lost})"] if lost else [])]
+            read = f"SELECT COUNT(*)\n{self._from()}{self._where(tests, with_sums=True)}".replace("\n", "\n    ")
+            counts.append((f"{_SUMS}_{at}", f"({read})"))
         listed = ", ".join(f"{text} AS {self._alias(name)}" for name, text in counts)
         listed += self._ties()
         return f"SELECT COUNT(*) AS {_ALL}, {listed}\n{self._from()}{self._where()}"

@@ -19,7 +19,8 @@ from longthread.demo.query.plan import (
     QueryPlan,
     field_of,
 )
-from longthread.demo.schema import DemoColumn, DemoSchema, key_of, yes_no
+from longthread.demo.query.sums import unwanted_label
+from longthread.demo.schema import DemoColumn, DemoSchema, DemoTable, Ref, key_of, yes_no
 from longthread.tools.analysis.quoting import quoted
 
 _SPELLED = {"!=": "<>", "not >": "<="}
@@ -271,8 +272,7 @@ class PlanSql:
     def text(self) -> str:
         plan = self.plan
         if plan.together:
-            names = (quote_table(self.schema.tables[m.table], self.dialect) for m in plan.measures)
-            counts = (f"(SELECT COUNT(*) FROM {name}) AS " for name in names)
+            counts = (f"({self._count_all(self.schema.tables[m.table])}) AS " for m in plan.measures)
             return "SELECT " + ",\n  ".join(
                 count + self._alias(label) for count, label in zip(counts, self._labels(), strict=True)
             )
@@ -285,16 +285,34 @@ class PlanSql:
             return self._deduplicated()
         return self._grouped()
 
+    def _count_all(self, table: DemoTable) -> str:
+        label = unwanted_label(self.plan, table)
+        test = f" WHERE {self._differs(self._column(table.columns[0].name), label)}" if label else ""
+        return f"SELECT COUNT(*) FROM {quote_table(table, self.dialect)}{test}"
+
     def _multiplied(self) -> bool:
         """Whether a join repeats rows of the table that is summed."""
         alias = self.joined.aliases[self.base, None]
         return bool(self.joined.many - {alias}) and self.joined.base == self.base
 
-    def _where(self, extra: Iterable[str] = ()) -> str:
+    def _where(self, extra: Iterable[str] = (), *, with_sums: bool = False) -> str:
         apart = [condition for condition in self.apart if condition in self.plan.conditions]
         tests = [self._condition(condition) for condition in (*self.plain, *apart)]
+        tests += [] if with_sums else self._no_sums()
         tests = list(dict.fromkeys([*tests, *extra]))
         return "\nWHERE " + "\n  AND ".join(tests) if tests else ""
+
+    def _no_sums(self) -> list[str]:
+        """The tests that a row is no sum of the others; one that a join did not find is none."""
+        tests = []
+        for name, via in self.joined.aliases:
+            if label := unwanted_label(self.plan, self.schema.tables[name]):
+                first = self.schema.tables[name].columns[0].name
+                tests.append(self._differs(self._field(Field(Ref(name, first), via)), label))
+        return tests
+
+    def _differs(self, text: str, label: str) -> str:
+        return f"({text} IS NULL OR {text} <> {self._literal(label)})"
 
     def _list(self) -> str:
         plan = self.plan

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 from longthread.demo.query.plan import QueryPlan
-from longthread.demo.schema import DemoSchema, DemoTable
+from longthread.demo.schema import DemoSchema, DemoTable, Ref
 
 _SUM_ROW = re.compile(r'Its last row begins with "(.*)": it may be a sum of the others\.')
 
@@ -21,22 +20,17 @@ class SumRow:
 
 
 def sum_rows(plan: QueryPlan, schema: DemoSchema) -> list[SumRow]:
-    """The rows that may be sums of the others, in the tables of a plan, unless a condition wants other labels."""
-    found = ((table, _sum_label(table)) for table in (schema.tables[name] for name in plan.tables()))
-    return [SumRow(table.name, label) for table, label in found if label and _may_be_wanted(plan, table, label)]
+    """The rows that may be sums of the others, in the tables of a plan, which its query leaves out."""
+    found = ((name, unwanted_label(plan, schema.tables[name])) for name in plan.tables())
+    return [SumRow(name, label) for name, label in found if label]
 
 
-def _sum_label(table: DemoTable) -> str:
-    return next((found[1] for note in table.notes if (found := _SUM_ROW.search(note))), "")
-
-
-def _may_be_wanted(plan: QueryPlan, table: DemoTable, label: str) -> bool:
-    return all(label in values for values in _wanted_labels(plan, table))
-
-
-def _wanted_labels(plan: QueryPlan, table: DemoTable) -> Iterator[tuple[object, ...]]:
-    """The values that conditions want of the first column, which has the label of a sum."""
-    for condition in plan.conditions:
-        ref = condition.field.ref
-        if condition.operator in ("=", "in") and ref.table == table.name and ref.column == table.columns[0].name:
-            yield condition.values
+def unwanted_label(plan: QueryPlan, table: DemoTable) -> str:
+    """The label of a table's row of sums; empty without such a row, and where a condition names the rows it wants."""
+    first = table.columns[0].name if table.columns else ""
+    wants = any(
+        condition.operator in ("=", "in") and condition.field.ref == Ref(table.name, first)
+        for condition in plan.conditions
+    )
+    found = (found[1] for note in table.notes if (found := _SUM_ROW.search(note)))
+    return "" if wants else next(found, "")

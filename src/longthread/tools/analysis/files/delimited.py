@@ -174,10 +174,10 @@ def _as_typed(
 
 
 def _sum_row(root: duckdb.DuckDBPyConnection, relation: str) -> str | None:
-    """The label of the last row, if it looks like a sum of the others."""
+    """The label of the last row as it stands there, if it looks like a sum of the others."""
     row = root.execute(f"SELECT c0 FROM {relation} WHERE c0 IS NOT NULL ORDER BY rowid DESC LIMIT 1").fetchone()
-    label = "" if row is None else normalize("NFC", str(row[0])).strip()
-    return label if _SUM.fullmatch(label) else None
+    label = "" if row is None else str(row[0])
+    return label if _SUM.fullmatch(normalize("NFC", label).strip()) else None
 
 
 def _is_empty(root: duckdb.DuckDBPyConnection, relation: str, column: str) -> bool:
