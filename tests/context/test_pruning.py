@@ -17,7 +17,7 @@ from tests.langgraph.counting import Counting
 from tests.script import COUNT, call, finish
 from tests.store.conftest import Plain, plain
 
-from longthread.llm.summarizer import ModelSummarizer, summarizer_of
+from longthread.llm.models import ModelSummarizer, summarizer_of
 from longthread.memory.pruner import Pruner
 from longthread.memory.summary.digest import tokens_of
 from longthread.memory.summary.pruning import PruningPolicy, prune_thread

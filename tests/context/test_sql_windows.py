@@ -12,9 +12,8 @@ import pytest
 from tests.analysts import OpenAnalyst
 from tests.script import call, events_of, finish
 
-from longthread.llm.context_windows import ContextWindows
 from longthread.llm.failures import ProviderError
-from longthread.llm.probe import probe_protocol
+from longthread.llm.model_facts import ContextWindows, probe_protocol
 from longthread.llm.server_facts import ServerWindow
 from longthread.messages.message import Message
 from longthread.model.run import Event

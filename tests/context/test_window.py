@@ -22,7 +22,7 @@ from longthread.memory.summary.digest import Digest, digest_entries, json_of
 from longthread.messages.entries import draft_of
 from longthread.messages.langchain import all_to_langchain
 from longthread.messages.message import Message
-from longthread.messages.reasoning import is_thinking
+from longthread.messages.reply import is_thinking
 from longthread.model.entry import NOTE, Entry
 from longthread.model.manifest import Segment
 from longthread.testing.view_watch import orphans

@@ -22,7 +22,7 @@ from longthread.errors import StoreDamaged, ThreadNotFound, ThreadTaken
 from longthread.langgraph.message_codec import message_of
 from longthread.langgraph.saver import thread_cache
 from longthread.langgraph.saver.async_saver import AsyncLongthreadSaver
-from longthread.messages.compression import pack_body, unpack_body
+from longthread.messages.fields import pack_body, unpack_body
 from longthread.store import log
 from longthread.store.driver import Driver
 from longthread.store.open import open_store

@@ -14,9 +14,9 @@ from starlette.requests import Request
 from longthread.llm.anthropic import PATH as ANTHROPIC_PATH
 from longthread.llm.anthropic import AnthropicModel
 from longthread.llm.chat import ChatModel, reply_of
+from longthread.llm.connections import ModelCache
 from longthread.llm.failures import ConnectionBroken, RateLimited
 from longthread.llm.http import Endpoint
-from longthread.llm.model_cache import ModelCache
 from longthread.llm.openai import PATH, OpenAIModel
 from longthread.messages.message import Message
 from longthread.runs.analyst import Analyst

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from longthread.llm.live_text import LiveText, ends_unopened
+from longthread.llm.reply_text import LiveText, ends_unopened
 from longthread.model.thinking import without_thinking
 
 SIZES = [1, 3, 1000]

@@ -17,10 +17,10 @@ from longthread.errors import ModelUnavailable
 from longthread.llm import providers
 from longthread.llm.anthropic import AnthropicModel
 from longthread.llm.chat import CallOptions, ChatModel, reply_of
+from longthread.llm.connections import ModelCache
 from longthread.llm.failures import AuthenticationFailed, ConnectionBroken, ProviderError, RateLimited, TimedOut
 from longthread.llm.json_protocol import Malformed, check_calls
 from longthread.llm.langchain import LangChainModel, translated
-from longthread.llm.model_cache import ModelCache
 from longthread.llm.models import (
     DEFAULT_WINDOW,
     context_window,

@@ -7,8 +7,7 @@ import openai
 import pytest
 from langchain_core.exceptions import ContextOverflowError
 
-from longthread.llm.failures import status_of
-from longthread.llm.overflow import overflow_of
+from longthread.llm.failures import overflow_of, status_of
 
 
 def refused(status: int, message: str, **more: object) -> openai.APIStatusError:

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from longthread.llm.failures import ProviderError
-from longthread.llm.probe import probe_protocol
+from longthread.llm.model_facts import probe_protocol
 from longthread.testing import ScriptedModel
 
 CALL = {"action": "run_sql", "args": {"sql": "SELECT COUNT(*) FROM orders"}}

@@ -26,11 +26,11 @@ from longthread.llm.failures import (
     ServerFailed,
     StreamTruncated,
     TimedOut,
+    overflow_of,
 )
 from longthread.llm.http import Endpoint
 from longthread.llm.langchain import LangChainModel
 from longthread.llm.openai import PATH, OpenAIModel
-from longthread.llm.overflow import overflow_of
 from longthread.messages.message import Message
 from longthread.testing import Dropped, ProviderEmulator, Refused, Slow, StreamError, broken_call
 from longthread.tools.tool import Tool

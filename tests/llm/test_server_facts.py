@@ -13,7 +13,7 @@ from tests.llm.servers import FakeServer, completion, serving
 from tests.script import events_of
 
 from longthread.llm.chat import ChatModel
-from longthread.llm.context_windows import ContextWindows
+from longthread.llm.model_facts import ContextWindows
 from longthread.llm.models import resolve_model
 from longthread.llm.server_facts import LARGEST, ServerWindow, ask_server
 from longthread.runs.analyst import Analyst

@@ -8,7 +8,7 @@ import pytest
 from tests.llm.test_json_protocol import LIST_TABLES, RUN_SQL
 
 from longthread.llm.json_protocol import ActionCall, Finish, Malformed, parse_reply
-from longthread.llm.sql_reply import was_tried
+from longthread.llm.reply_text import was_tried
 from longthread.model.statements import statement_form
 from longthread.tools.tool import Tool
 

@@ -14,7 +14,7 @@ import psycopg
 
 from longthread.memory.index.postings import hash_of
 from longthread.memory.index.terms import terms
-from longthread.messages.compression import _expanded
+from longthread.messages.fields import _expanded
 from longthread.store import run_blob
 
 CANARY = "kanarienvogel4711"

@@ -34,8 +34,8 @@ from longthread.langgraph import LongthreadSaver, MemoryMiddleware
 from longthread.langgraph.memory.message_view import StateMessages
 from longthread.langgraph.message_codec import draft_of, message_of
 from longthread.memory.search.recall import Recaller
+from longthread.messages.fields import as_json
 from longthread.messages.langchain import from_langchain
-from longthread.messages.tool_calls import as_json
 from longthread.store import log
 from longthread.store.driver import Driver
 from longthread.store.encoding import dump

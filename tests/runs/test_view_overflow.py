@@ -17,7 +17,7 @@ from tests.analysts import OpenAnalyst
 from tests.script import call, events_of, finish
 
 from longthread.llm.langchain import LangChainModel
-from longthread.llm.summarizer import ModelSummarizer
+from longthread.llm.models import ModelSummarizer
 from longthread.model.run import Event, Step
 from longthread.runs.analyst import Analyst
 from longthread.runs.inspect import sent

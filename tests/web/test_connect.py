@@ -11,8 +11,8 @@ from tests.llm.servers import ollama, serving
 from tests.web.conftest import looked_at
 from tests.web.looking import answered, ask
 
-from longthread.llm import model_list
 from longthread.llm import models as named
+from longthread.llm import server_facts
 from longthread.testing import ProviderEmulator, Refused
 
 KEY = "sk-right-4711"
@@ -70,7 +70,7 @@ def nobody_listens(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def find_at(monkeypatch: pytest.MonkeyPatch, ports: dict[str, int]) -> None:
     """Servers on this machine are looked for at these ports."""
-    local_servers = model_list.local_servers
+    local_servers = server_facts.local_servers
 
     async def found() -> Any:
         return await local_servers(ports)

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from longthread.errors import NotAQuestion, RunRepeated
-from longthread.messages.sanitize import storable
+from longthread.messages.fields import storable
 from longthread.model.entry import INTERRUPTED, Draft, Entry
 from longthread.model.fold import CONTINUES
 from longthread.model.run import Run

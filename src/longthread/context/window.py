@@ -12,11 +12,19 @@ from typing import Any
 from longthread.context.citations import CitedQuery
 from longthread.context.system_prompt import facts_note, summary_with_digest, terms_note
 from longthread.messages.entries import message_of
-from longthread.messages.invalid_calls import answered, has_unread, readable
+from longthread.messages.fields import calls_of, storable
 from longthread.messages.message import Message
-from longthread.messages.reasoning import CALLS, beside_content, has_items, hosted, is_thinking, without_thinking
-from longthread.messages.sanitize import storable
-from longthread.messages.tool_calls import calls_of
+from longthread.messages.reply import (
+    CALLS,
+    answered,
+    beside_content,
+    has_items,
+    has_unread,
+    hosted,
+    is_thinking,
+    readable,
+    without_thinking,
+)
 from longthread.model.content import attachment_of
 from longthread.model.entry import INTERRUPTED, Draft, Entry, ToolCall, with_mark
 from longthread.model.fold import Facts, observation_of

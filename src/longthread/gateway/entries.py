@@ -8,8 +8,7 @@ from itertools import accumulate, groupby, islice
 from typing import Any
 
 from longthread.gateway.parts import Part
-from longthread.messages.sanitize import storable
-from longthread.messages.tool_calls import as_json
+from longthread.messages.fields import as_json, storable
 from longthread.model.entry import Draft, Role, ToolCall
 from longthread.model.ids import local_id
 from longthread.model.wire import pack

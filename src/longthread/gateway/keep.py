@@ -27,7 +27,7 @@ from longthread.gateway.tree import (
     is_reminder,
     own_name,
 )
-from longthread.messages.sanitize import storable
+from longthread.messages.fields import storable
 from longthread.model.entry import Draft
 from longthread.store import gateway as calls
 from longthread.store import log

@@ -32,15 +32,17 @@ from longthread.messages.fields import (
     PACKED,
     PACKED_JSON,
     SEALED,
+    Calls,
     Fields,
+    as_json,
+    calls_of,
     exact_json,
     fields_of_row,
     is_packed,
     payload_of,
     rest_of,
+    storable,
 )
-from longthread.messages.sanitize import storable
-from longthread.messages.tool_calls import Calls, as_json, calls_of
 from longthread.model.entry import Draft, Entry, Role, note_in
 from longthread.model.ids import new_id
 from longthread.store.decoding import UNREADABLE, damaged

@@ -16,7 +16,7 @@ from longthread.langgraph.items.item_validation import expect_minutes
 from longthread.langgraph.saver.retention import CheckpointKeeper
 from longthread.memory.index.question_words import telling
 from longthread.memory.search.excerpt import excerpt
-from longthread.messages.sanitize import storable
+from longthread.messages.fields import storable
 from longthread.model.entry import Entry
 from longthread.model.thread import Thread
 from longthread.store import attributes, listing, log

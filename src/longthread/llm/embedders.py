@@ -13,9 +13,8 @@ import numpy as np
 
 from longthread.errors import EmbedderUnavailable
 from longthread.extras import install_command
-from longthread.llm.credentials import embedding_key, provider_embedding_key
 from longthread.llm.failures import AuthenticationFailed, BadRequest, ProviderError, constructor_errors, first_line
-from longthread.llm.providers import ADDRESSES
+from longthread.llm.providers import ADDRESSES, embedding_key, provider_embedding_key
 from longthread.memory.embedders.embedder import Embedder, Vectors
 from longthread.settings import Settings
 

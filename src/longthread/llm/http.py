@@ -26,9 +26,9 @@ from longthread.llm.failures import (
     error_of,
     hidden,
     names_secret,
+    overflow_of,
     without_secrets,
 )
-from longthread.llm.overflow import overflow_of
 
 DONE = "[DONE]"
 """The data of the event that OpenAI's streams end with."""

@@ -12,10 +12,10 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from longthread.llm.sql_reply import sql_of
+from longthread.llm.reply_text import sql_of
 from longthread.llm.text_calls import as_calls, final_answer, is_marked, label_free, sign_of_call, written_calls
-from longthread.messages.json_objects import decode, scan
 from longthread.messages.message import Message
+from longthread.messages.reply import decode, scan
 from longthread.model.fold import PARSE_ERROR
 from longthread.model.statements import statement_form
 from longthread.model.thinking import split_thinking

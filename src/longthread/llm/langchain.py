@@ -18,7 +18,6 @@ from langchain_core.messages import AIMessageChunk
 from pydantic import SecretStr
 
 from longthread.llm.chat import PLAIN, CallOptions, Chunk, ToolSpec
-from longthread.llm.credentials import keys_for_others
 from longthread.llm.failures import (
     AuthenticationFailed,
     BadRequest,
@@ -34,12 +33,12 @@ from longthread.llm.failures import (
     without_secrets,
 )
 from longthread.llm.http import Endpoint, typed
-from longthread.llm.providers import address_of
+from longthread.llm.providers import address_of, keys_for_others
 from longthread.messages.chat_completions import tool_specs
+from longthread.messages.fields import as_json
 from longthread.messages.langchain import all_to_langchain, from_langchain
 from longthread.messages.message import Message
 from longthread.messages.reply import CallPieces, read_calls
-from longthread.messages.tool_calls import as_json
 from longthread.settings import Settings
 
 LIMITS = ("max_tokens", "max_completion_tokens", "max_output_tokens", "num_predict")

@@ -1,4 +1,7 @@
-"""Which chat model a name means, and what that model can do."""
+"""Which chat model a name means, what that model can do, and how it writes summaries.
+
+Facts by name are here too: context windows, and what the core's wires cannot ask a model.
+"""
 
 from __future__ import annotations
 
@@ -7,19 +10,67 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit, urlunsplit
 
 from pydantic import SecretStr
 
 from longthread.errors import ModelUnavailable
 from longthread.extras import install_command
-from longthread.llm.chat import ChatModel
-from longthread.llm.credentials import key_for
-from longthread.llm.failures import BadRequest, ConnectionBroken, TimedOut, constructor_errors, first_line, status_of
-from longthread.llm.known import needs_responses, window_of
-from longthread.llm.providers import ADDRESSES, LOCAL_SERVERS, OWN, ROWS, address_of, is_near, split_name
+from longthread.llm.chat import CallOptions, ChatModel, reply_of
+from longthread.llm.failures import (
+    BadRequest,
+    ConnectionBroken,
+    TimedOut,
+    asked_in_room,
+    constructor_errors,
+    first_line,
+    status_of,
+)
+from longthread.llm.providers import ADDRESSES, LOCAL_SERVERS, OWN, ROWS, address_of, is_near, key_for, split_name
+from longthread.messages.message import Message
+from longthread.model.run import Protocol
 from longthread.settings import Settings
+
+if TYPE_CHECKING:
+    from longthread.memory.summary.summaries import Summarizer
+
+_CLAUDE = 200_000
+_WINDOWS = (
+    ("gpt-3.5", 16_385),
+    ("gpt-4-turbo", 128_000),
+    ("gpt-4.1", 1_047_576),
+    ("gpt-4o", 128_000),
+    ("gpt-4", 8_192),
+    ("gpt-5.3-codex-spark", 128_000),
+    ("gpt-5.3", 400_000),
+    ("gpt-5.4-mini", 400_000),
+    ("gpt-5.4-nano", 400_000),
+    ("gpt-5.4", 1_050_000),
+    ("gpt-5.5", 1_050_000),
+    ("gpt-5.6", 1_050_000),
+    ("gpt-5", 272_000),
+    ("gpt-6", 1_050_000),
+    ("o1-mini", 128_000),
+    ("o1", 200_000),
+    ("o3", 200_000),
+    ("o4", 200_000),
+    ("claude", _CLAUDE),
+    ("gemini-", 1_048_576),
+)
+"""Tokens of context of models whose names begin so; the first that fits is it. LangChain's profiles say the same."""
+_RESPONSES_ONLY = re.compile(r"codex|^(?:gpt-5(?:\.\d+)?-pro|o[13]-pro|computer-use|gpt-5\.6-sol|o\d.*-deep-research)")
+
+
+def window_of(model: str) -> int | None:
+    """Return the context window of a model of OpenAI, Anthropic or Google, in tokens; None if its name is unknown."""
+    return next((tokens for name, tokens in _WINDOWS if model.startswith(name)), None)
+
+
+def needs_responses(model: str) -> bool:
+    """Return whether OpenAI offers a model only through Responses, which the core does not speak."""
+    return bool(_RESPONSES_ONLY.search(model))
+
 
 DEMO = "demo"
 """The name of the model that needs no key and no network."""
@@ -260,3 +311,32 @@ def _key(name: str, provider: str, settings: Settings) -> SecretStr | None:
             reason += " LLM_API_KEY only goes to LLM_BASE_URL, or else to the provider of LONGTHREAD_MODEL."
         raise ModelUnavailable(model=name, reason=reason)
     return key
+
+
+class ModelSummarizer:
+    """Writes with a chat model. A reply has at most `max_tokens` if given, else the model's own limit."""
+
+    def __init__(
+        self, name: str, model: ChatModel, *, topics_only: bool = False, max_tokens: int | None = None
+    ) -> None:
+        self.name = name
+        self.topics_only = topics_only
+        self._model = model
+        self._options = CallOptions(max_tokens=max_tokens)
+
+    async def write(self, instructions: str, text: str) -> str:
+        """Return the model's reply to the text, cut if it is too long for it. Raises whatever the provider raises."""
+
+        async def ask(shown: str) -> str:
+            messages = [Message("system", instructions), Message("user", shown)]
+            return (await reply_of(self._model, messages, options=self._options)).text
+
+        return await asked_in_room(ask, text)
+
+
+def summarizer_of(name: str, model: ChatModel, protocol: Protocol) -> Summarizer | None:
+    """Return the model as a summarizer; None for the demo model, which only answers questions.
+
+    A small model, which speaks *sql*, only names topics: it wrote of a count of all customers that they are in Germany.
+    The digest has each query with its rows."""
+    return None if name == DEMO else ModelSummarizer(name, model, topics_only=protocol == "sql")

@@ -17,7 +17,7 @@ from typing import Any
 from longthread.context.system_prompt import continued_note
 from longthread.errors import SqlRepeated
 from longthread.llm.json_protocol import ActionCall, Finish, Malformed, ParsedReply, parse_reply
-from longthread.llm.sql_reply import WORDS_BESIDE, argument_of, sql_of
+from longthread.llm.reply_text import WORDS_BESIDE, argument_of, sql_of
 from longthread.messages.message import Message
 from longthread.model.builtin import QUERIES, RUN_SQL
 from longthread.model.fold import PARSE_ERROR, observation_of

@@ -6,8 +6,7 @@ import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from longthread.messages.message import Message
-from longthread.messages.pictures import inline
+from longthread.messages.message import Message, inline
 from longthread.messages.reply import CallPieces, read_calls, usage_of
 from longthread.model.content import CALLS, THINKING
 

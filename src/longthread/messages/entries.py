@@ -1,4 +1,4 @@
-"""Messages as entries of the log, and back without loss."""
+"""Messages as entries of the log, and back without loss; a gateway's entries as messages too."""
 
 from __future__ import annotations
 
@@ -6,28 +6,44 @@ import json
 from typing import Any
 
 from longthread.errors import MessageNotStorable
-from longthread.messages.compression import dumped
 from longthread.messages.fields import (
     BLANK,
     PACKED,
     PACKED_JSON,
     Fields,
     alike,
+    as_json,
+    calls_of,
+    dumped,
     exact_json,
     fields_of_row,
     is_packed,
     payload_of,
     rest_of,
+    storable,
 )
-from longthread.messages.message import Message, tool_call
-from longthread.messages.sanitize import storable
-from longthread.messages.tool_calls import as_json, calls_of
-from longthread.messages.wire import content_of
+from longthread.messages.message import Content, Message, tool_call
 from longthread.model.entry import Draft, Entry, Role, note_in
 from longthread.model.ids import new_id
 from longthread.model.wire import is_wire, unpack
 from longthread.store.decoding import UNREADABLE, damaged
 from longthread.store.log import MESSAGE_ID
+
+_TEXTS = frozenset({"text", "input_text", "output_text"})
+
+
+def content_of(raw: str) -> Content:
+    """Return raw blocks as a message's content: a text, or parts in the form of their provider. Fields of the message
+    are no part of it."""
+    blocks: list[Any] = [block for block in json.loads(raw) if isinstance(block, str) or "field" not in block]
+    if all(isinstance(block, str) or _is_text(block) for block in blocks):
+        return "".join(block if isinstance(block, str) else block["text"] for block in blocks)
+    return [{**block, "type": "text"} if _is_text(block) else block for block in blocks]
+
+
+def _is_text(block: Any) -> bool:
+    return isinstance(block, dict) and block.get("type") in _TEXTS and isinstance(block.get("text"), str)
+
 
 NOT_NOTED = frozenset({"latency_ms", MESSAGE_ID})
 """Keys of a note that are not stored as metadata: one has a column, one is the log's own."""

@@ -10,11 +10,10 @@ from functools import partial
 
 from longthread.context.window_cache import WindowCache
 from longthread.errors import LongthreadError, SourceMissing
-from longthread.llm.context_windows import ContextWindows
+from longthread.llm.connections import ModelFactory, ProviderKeys
 from longthread.llm.embedders import embedder_of
-from longthread.llm.model_cache import ModelFactory
+from longthread.llm.model_facts import ContextWindows
 from longthread.llm.models import resolve_model
-from longthread.llm.provider_keys import ProviderKeys
 from longthread.memory.memories import Memories
 from longthread.memory.pruner import Pruner
 from longthread.memory.search.recall import Recaller

@@ -12,10 +12,10 @@ from datetime import UTC, datetime
 from typing import Literal
 
 from longthread.llm.chat import ChatModel
+from longthread.llm.failures import asked_in_room
 from longthread.llm.models import DEMO, RunModels, failure_reason
-from longthread.llm.overflow import asked_in_room
+from longthread.messages.fields import storable
 from longthread.messages.message import Message
-from longthread.messages.sanitize import storable
 from longthread.model.fold import PARSE_ERROR, observation_of
 from longthread.model.ids import new_id
 from longthread.model.run import Step

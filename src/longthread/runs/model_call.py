@@ -17,9 +17,8 @@ from itertools import count
 
 from longthread.errors import SourceError, WindowTooSmall
 from longthread.llm.chat import ChatModel
-from longthread.llm.failures import ProviderError
+from longthread.llm.failures import Overflow, ProviderError, overflow_of
 from longthread.llm.models import DEMO, RunModels, retryable
-from longthread.llm.overflow import Overflow, overflow_of
 from longthread.llm.providers import is_near, window_setting
 from longthread.llm.sql_protocol import is_answering
 from longthread.messages.message import Message

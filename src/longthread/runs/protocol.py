@@ -17,7 +17,7 @@ from typing import Any
 from longthread.builtin.memories import FORGET, REMEMBER
 from longthread.context.citations import as_digits, citations, holds, numbers_in
 from longthread.llm.chat import PLAIN, CallOptions, ChatModel, ReplyBounds, ToolSpec, find_loop, reply_of
-from longthread.llm.failures import ProviderError
+from longthread.llm.failures import ProviderError, overflow_of
 from longthread.llm.json_protocol import (
     OBSERVATION,
     STOPS,
@@ -33,7 +33,7 @@ from longthread.llm.json_protocol import (
     render,
 )
 from longthread.llm.models import DEMO, failure_reason, refuses_tools, reply_limit, setting_name, supports_tools
-from longthread.llm.overflow import overflow_of
+from longthread.llm.reply_text import was_tried
 from longthread.llm.sql_protocol import (
     is_stuck,
     label_answer,
@@ -42,10 +42,8 @@ from longthread.llm.sql_protocol import (
     render_answering,
     render_writing,
 )
-from longthread.llm.sql_reply import was_tried
+from longthread.messages.fields import as_json, storable
 from longthread.messages.message import Message, tool_call
-from longthread.messages.sanitize import storable
-from longthread.messages.tool_calls import as_json
 from longthread.metrics import MODEL_CALLS, MODEL_SECONDS, TOKENS
 from longthread.model.builtin import CHART, QUERIES, RUN_SQL
 from longthread.model.fold import PARSE_ERROR, observation_of

@@ -11,13 +11,13 @@ from typing import Any, Literal
 
 from longthread.context.window import PreviousCall, Window
 from longthread.errors import LeaseLost
-from longthread.llm.context_windows import ContextWindows
 from longthread.llm.json_protocol import instructions
-from longthread.llm.live_text import LiveText, ends_unopened
+from longthread.llm.model_facts import ContextWindows
+from longthread.llm.reply_text import LiveText, ends_unopened
 from longthread.memory.relevant_memories import as_line, listed
 from longthread.messages.entries import draft_of
+from longthread.messages.fields import storable
 from longthread.messages.message import Message
-from longthread.messages.sanitize import storable
 from longthread.model.approval import Approval
 from longthread.model.entry import Entry
 from longthread.model.fold import Facts

@@ -17,8 +17,8 @@ from typing import Any
 
 from longthread.builtin.chart import with_query
 from longthread.errors import LongthreadError
+from longthread.messages.fields import storable
 from longthread.messages.message import Message
-from longthread.messages.sanitize import storable
 from longthread.model.approval import Approval
 from longthread.model.builtin import CHART, QUERIES
 from longthread.model.fold import PARSE_ERROR, observation_of

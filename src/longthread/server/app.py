@@ -10,7 +10,7 @@ from fastapi import FastAPI
 
 from longthread import __version__
 from longthread.gateway.rebuild import rebuild_in_background
-from longthread.llm.model_cache import ModelFactory
+from longthread.llm.connections import ModelFactory
 from longthread.llm.models import resolve_model
 from longthread.runs.analyst import Analyst
 from longthread.server import openapi, page, problems

@@ -6,7 +6,7 @@ from typing import Literal
 
 from typing_extensions import TypedDict
 
-from longthread.llm.context_windows import WindowOrigin
+from longthread.llm.model_facts import WindowOrigin
 from longthread.model.run import Protocol
 from longthread.server.answers import Timestamp
 

@@ -14,7 +14,7 @@ from starlette.applications import Starlette
 from uvicorn.loops.auto import auto_loop_factory
 
 from longthread.allocator import give_back_freed_memory
-from longthread.llm.model_cache import ModelFactory
+from longthread.llm.connections import ModelFactory
 from longthread.llm.models import resolve_model
 from longthread.runs.analyst import Analyst
 from longthread.server.app import create_app

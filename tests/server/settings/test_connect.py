@@ -12,12 +12,12 @@ from pydantic import SecretStr
 from tests.llm.servers import completion, ollama, serving
 
 from longthread.errors import InvalidInput, ModelUnavailable
-from longthread.llm import provider_keys
-from longthread.llm.model_list import read_address
+from longthread.llm import connections as provider_keys
+from longthread.llm.connections import Connection, ProviderKeys, apply_connection
 from longthread.llm.models import resolve_model
 from longthread.llm.openai import OpenAIModel
-from longthread.llm.provider_keys import Connection, ProviderKeys, apply_connection
 from longthread.llm.providers import ROWS, ProviderRow, bare_name, provider_of
+from longthread.llm.server_facts import read_address
 from longthread.settings import Settings
 from longthread.store.driver import Driver
 from longthread.testing import ProviderEmulator

@@ -18,12 +18,12 @@ import pytest
 from pydantic import SecretStr
 
 from longthread.errors import ProviderUnreachable
-from longthread.llm import model_list
 from longthread.llm import models as named
+from longthread.llm import server_facts
+from longthread.llm.connections import PROVIDERS, environment_key
 from longthread.llm.failures import ProviderError
 from longthread.llm.http import Endpoint
 from longthread.llm.openai import bearer
-from longthread.llm.provider_keys import PROVIDERS, environment_key
 from longthread.llm.providers import address_of
 from longthread.settings import Settings
 from longthread.store import windows
@@ -205,7 +205,7 @@ async def test_providers_are_listed_with_the_keys_that_are_theirs(
     for provider in PROVIDERS:
         if (key := environment_key(provider, settings)) is not None:
             with pytest.raises(ProviderUnreachable):
-                await model_list.models_of(provider, key, address_of(provider, settings))
+                await server_facts.models_of(provider, key, address_of(provider, settings))
     assert sorted(asked) == sorted(sent)
 
 
@@ -222,12 +222,12 @@ async def test_a_list_that_never_ends_is_given_up(monkeypatch: pytest.MonkeyPatc
         given_up.set()
 
     given_up = asyncio.Event()
-    monkeypatch.setattr(model_list, "WHOLE_SECONDS", 0.2)
+    monkeypatch.setattr(server_facts, "WHOLE_SECONDS", 0.2)
     async with await asyncio.start_server(drip, "127.0.0.1", 0) as dripping:
         url = f"http://127.0.0.1:{dripping.sockets[0].getsockname()[1]}/v1"
         async with asyncio.timeout(60):
             with pytest.raises(ProviderUnreachable, match="does not answer"):
-                await model_list.models_of("openai", SecretStr(KEY), url)
+                await server_facts.models_of("openai", SecretStr(KEY), url)
             await given_up.wait()
 
 
@@ -236,7 +236,7 @@ async def test_a_redirect_takes_no_key_to_another_server() -> None:
         for status in (301, 302, 307, 308):
             with answers(b"", status, {"Location": f"{other.anthropic_url}/v1/models"}) as url:
                 with pytest.raises(ProviderUnreachable):
-                    await model_list.models_of("anthropic", SecretStr(KEY), url)
+                    await server_facts.models_of("anthropic", SecretStr(KEY), url)
                 for endpoint in (Endpoint(f"{url}/v1", {"x-api-key": KEY}), Endpoint(url, bearer("m", KEY))):
                     with pytest.raises(ProviderError):
                         await endpoint.answer({})
@@ -286,7 +286,7 @@ def test_servers_on_this_machine_are_found_and_asked(
         ports = {"lmstudio": int(emulator.anthropic_url.rsplit(":", 1)[1]), "vllm": 1}
 
         async def found() -> Any:
-            return await model_list.local_servers(ports)
+            return await server_facts.local_servers(ports)
 
         monkeypatch.setattr("longthread.server.routes.models.local_servers", found)
         monkeypatch.setattr(named, "LOCAL_SERVERS", ports)

@@ -131,8 +131,8 @@ async def _model(settings: Settings) -> Finding:
 async def _protocol(settings: Settings, *, probe: bool) -> Finding | None:
     """Say how the model speaks, as a probe found; with `probe` it is asked now, and the store keeps it."""
     from longthread.llm.failures import ProviderError
+    from longthread.llm.model_facts import probe_protocol
     from longthread.llm.models import DEMO, failure_reason, model_name, resolve_model
-    from longthread.llm.probe import probe_protocol
 
     name = model_name(None, settings)
     if name == DEMO:

@@ -17,10 +17,9 @@ from typing import Any, cast
 from langchain_core.messages import AnyMessage, BaseMessage
 
 from longthread.context.window import PreviousCall, WindowMessage
-from longthread.messages.fields import BLANK
+from longthread.messages.fields import BLANK, as_json, calls_of
 from longthread.messages.langchain import from_langchain, to_langchain
 from longthread.messages.message import Message
-from longthread.messages.tool_calls import as_json, calls_of
 from longthread.model.entry import Entry
 from longthread.model.lru import LRU
 from longthread.model.manifest import TEXTS, Segment

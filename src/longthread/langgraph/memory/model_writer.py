@@ -8,7 +8,7 @@ from collections.abc import Callable
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import BaseMessage, HumanMessage, SystemMessage
 
-from longthread.llm.overflow import asked_in_room
+from longthread.llm.failures import asked_in_room
 
 _LOOP_SECONDS = 0.5
 """How often it is looked whether the loop on which the model was asked is still there."""

@@ -12,7 +12,7 @@ from langgraph.checkpoint.serde.base import SerializerProtocol
 
 from longthread.langgraph.message_codec import is_own, read_through
 from longthread.langgraph.saver.channel_values import ChannelValue, InlineMessage, SeqFinder, cell_of
-from longthread.messages.compression import dumped, loaded, pack_body, unpack_body
+from longthread.messages.fields import dumped, loaded, pack_body, unpack_body
 from longthread.store.checkpoints import CheckpointRow, WriteRow
 from longthread.store.decoding import Decoding
 

@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from longthread.errors import InvalidInput, LongthreadError, ModelUnavailable, NotPending, SourceError, ThreadNotFound
-from longthread.messages.sanitize import storable
+from longthread.messages.fields import storable
 from longthread.model.approval import Approval, Decision, Outcome
 from longthread.model.run import Event, Run
 from longthread.model.thread import Thread

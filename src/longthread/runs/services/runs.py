@@ -18,10 +18,8 @@ from longthread.errors import (
     QuestionTooLong,
     RunWaiting,
 )
-from longthread.llm.model_cache import ModelCache, ModelFactory
-from longthread.llm.models import DEMO, RunModels
-from longthread.llm.provider_keys import ProviderKeys
-from longthread.llm.summarizer import summarizer_of
+from longthread.llm.connections import ModelCache, ModelFactory, ProviderKeys
+from longthread.llm.models import DEMO, RunModels, summarizer_of
 from longthread.memory.summary.summaries import Summarizer
 from longthread.model.ids import new_id
 from longthread.model.language import is_chinese

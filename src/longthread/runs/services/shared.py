@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from longthread.context.window_cache import WindowCache
 from longthread.errors import RunInProgress, RunWaiting
-from longthread.llm.context_windows import ContextWindows
+from longthread.llm.model_facts import ContextWindows
 from longthread.memory.memories import Memories
 from longthread.memory.pruner import Pruner
 from longthread.memory.search.recall import Recaller

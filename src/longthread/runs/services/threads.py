@@ -13,8 +13,7 @@ from typing import Any, Literal
 from longthread.errors import CallNotOpen, InvalidInput, MessageTaken, MessageTooLong, ThreadNotFound
 from longthread.memory.background import Background
 from longthread.memory.forget import Forgotten, delete_thread, end_deletion
-from longthread.messages.sanitize import storable
-from longthread.messages.tool_calls import calls_of
+from longthread.messages.fields import calls_of, storable
 from longthread.model.entry import Draft, Entry, Role, ToolCall
 from longthread.model.fold import state_of
 from longthread.model.ids import new_id

@@ -8,8 +8,7 @@ from contextlib import suppress
 
 from longthread.errors import ThreadNotFound
 from longthread.llm.chat import ChatModel
-from longthread.llm.models import DEMO
-from longthread.llm.summarizer import ModelSummarizer
+from longthread.llm.models import DEMO, ModelSummarizer
 from longthread.memory.background import Background
 from longthread.model.entry import Entry
 from longthread.model.run import Run

@@ -16,7 +16,7 @@ from starlette.middleware import Middleware
 from starlette.routing import Route
 
 from longthread.errors import ServerError
-from longthread.llm.model_cache import ModelFactory
+from longthread.llm.connections import ModelFactory
 from longthread.llm.models import resolve_model
 from longthread.runs.analyst import Analyst
 from longthread.server.http.limits import HttpLimits

@@ -21,12 +21,11 @@ from longthread.errors import (
     SettingsNotAllowed,
     StoreReadOnly,
 )
-from longthread.llm.credentials import Credential, key_for
-from longthread.llm.model_check import check_model
-from longthread.llm.model_list import expect_key, find_models, local_servers, models_of, read_address
+from longthread.llm.connections import CONNECTION, Connection, StoredConnection, environment_key
+from longthread.llm.model_facts import check_model
 from longthread.llm.models import DEMO, model_name
-from longthread.llm.provider_keys import CONNECTION, Connection, StoredConnection, environment_key
-from longthread.llm.providers import OWN, ROWS, ProviderRow, address_of, bare_name
+from longthread.llm.providers import OWN, ROWS, Credential, ProviderRow, address_of, bare_name, key_for
+from longthread.llm.server_facts import expect_key, find_models, local_servers, models_of, read_address
 from longthread.server.fields import Flag, Name
 from longthread.server.model_answers import KeyChecked, ModelChecked, ModelInfo, ModelList, ModelOrigin, ModelProvider
 from longthread.server.openapi import problems

@@ -1,19 +1,28 @@
-"""The context windows of models: from settings, their servers and profiles, or as their endpoints report them; and the
-protocols that probes found."""
+"""What is known of a model: whether it answers, its context window, and the protocol that it speaks best.
+
+A window comes from settings, servers and profiles, or as an endpoint reports it. A probe asks at most four tiny
+questions to choose between a model's own tool calls, SQL, and JSON.
+"""
 
 from __future__ import annotations
 
 import logging
 import time
+from collections.abc import Mapping, Sequence
+from contextlib import aclosing
+from dataclasses import dataclass, field
 from math import inf
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 from urllib.parse import urlsplit
 
-from longthread.errors import StoreError
-from longthread.llm.chat import ChatModel
-from longthread.llm.failures import ProviderError
-from longthread.llm.models import context_window
+from longthread.errors import ModelNotUsable, StoreError
+from longthread.llm.chat import CallOptions, ChatModel, ToolSpec, reply_of
+from longthread.llm.failures import ProviderError, overflow_of
+from longthread.llm.json_protocol import cut_off
+from longthread.llm.models import RunModels, context_window, failure_reason, refuses_tools, supports_tools
 from longthread.llm.providers import bare_name, is_near
+from longthread.llm.sql_protocol import WRITING, find_statement
+from longthread.messages.message import Message
 from longthread.model.run import Protocol
 from longthread.settings import Settings
 from longthread.store import windows
@@ -81,7 +90,6 @@ class ContextWindows:
             return None
         if await self.protocol_of(model) is not None:
             return None
-        from longthread.llm.probe import probe_protocol
 
         try:
             protocol = await probe_protocol(model)
@@ -119,7 +127,6 @@ class ContextWindows:
         is_learned = self._learned.get(assumed, (None, -inf))[0] is not None
         if not is_learned and (self._settings.memory_context_window or model.window is not None):
             return tokens, "setting" if self._settings.memory_context_window else "known"
-        from longthread.llm.model_check import measure_window
 
         # Also if it was learned: the server may have been started again with another window.
         measured = await measure_window(model)
@@ -178,3 +185,81 @@ class ContextWindows:
             told = facts.window if facts is not None else None
             self._told[key] = told, time.monotonic()
         return told
+
+
+_QUESTION = Message("user", "Reply with the word: ready")
+_TOKENS = 64
+"""Of the reply: also a model that thinks has begun by then."""
+_TOO_MANY = 100_000_000
+"""More tokens than a window has."""
+
+
+async def check_model(models: RunModels, windows: ContextWindows) -> tuple[int, WindowOrigin]:
+    """Ask a model a tiny question; return its window in tokens, and how that is known. Raises StoreError, and
+    ModelNotUsable with what its provider says."""
+    try:
+        await reply_of(models.model, [_QUESTION], options=CallOptions(max_tokens=_TOKENS))
+    except ProviderError as error:
+        raise ModelNotUsable(model=models.name, reason=failure_reason(error, models.settings)) from error
+    return await windows.find_out(models.model)
+
+
+async def measure_window(model: ChatModel) -> int | None:
+    """Return the window in tokens that a server names when it refuses a call, for a reply that no window holds; None:
+    it names none. A server that answers instead is stopped at its first word."""
+    try:
+        async with aclosing(model.stream([_QUESTION], options=CallOptions(max_tokens=_TOO_MANY))) as chunks:
+            async for _ in chunks:
+                break
+    except ProviderError as error:
+        overflow = overflow_of(error)
+        return overflow.limit if overflow is not None else None
+    return None
+
+
+_SCHEMA = "CREATE TABLE orders (id INTEGER PRIMARY KEY, city TEXT, amount REAL);"
+_QUESTIONS = ("How many orders are there?", "What is the total amount of each city?")
+_TOOLS = f"You answer questions about a SQLite database with its tools.\n\nSchema:\n{_SCHEMA}"
+_SQL = f"{WRITING.format(dialect='SQLite')}\n\nSchema:\n{_SCHEMA}"
+_SQL_ARGUMENT = {"type": "object", "properties": {"sql": {"type": "string"}}, "required": ["sql"]}
+
+
+@dataclass(frozen=True, slots=True)
+class _RunSql:
+    name: str = "run_sql"
+    description: str = "Runs one read-only SELECT and returns its rows."
+    parameters: Mapping[str, Any] = field(default_factory=lambda: _SQL_ARGUMENT)
+
+
+_OPTIONS = CallOptions(max_tokens=200)
+
+
+async def probe_protocol(model: ChatModel) -> Protocol | None:
+    """Return the protocol in which a model answers two questions: the first of native, sql and json that works. None: a
+    reply reached the limit of the probe, as of a model that thinks for long. Raises ProviderError: the model cannot be
+    asked."""
+    if supports_tools(model) and (calls := await _calls_tools(model)) is not False:
+        return "native" if calls else None
+    replies = [await _ask(model, _SQL, question) for question in _QUESTIONS]
+    if all(find_statement(str(reply.text)) for reply in replies):
+        return "sql"
+    return None if any(map(cut_off, replies)) else "json"
+
+
+async def _calls_tools(model: ChatModel) -> bool | None:
+    """Return whether a model calls a tool for each question; None: a reply was cut off before it was clear."""
+    for question in _QUESTIONS:
+        try:
+            reply = await _ask(model, _TOOLS, question, [_RunSql()])
+        except ProviderError as error:
+            if refuses_tools(error):
+                return False
+            raise
+        written = [str(call["args"].get("sql")) for call in reply.tool_calls if call["name"] == "run_sql"]
+        if not any(map(find_statement, written)):
+            return None if cut_off(reply) else False
+    return True
+
+
+async def _ask(model: ChatModel, system: str, question: str, tools: Sequence[ToolSpec] = ()) -> Message:
+    return await reply_of(model, [Message("system", system), Message("user", question)], tools, _OPTIONS)
