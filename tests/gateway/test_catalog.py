@@ -11,13 +11,12 @@ import pytest
 from tests.store.conftest import plain as plain
 
 from longthread.errors import CatalogInvalid, DefinitionInUse
-from longthread.gateway import catalog_routes
-from longthread.gateway.catalog_routes import CatalogRoutes, merged
+from longthread.gateway import upstream as catalog_routes
 from longthread.gateway.dialects.anthropic import Anthropic
 from longthread.gateway.dialects.dialect import Dialect
 from longthread.gateway.http import Incoming
 from longthread.gateway.service import ANTHROPIC, RESPONSES, Gateway, GatewayOptions
-from longthread.gateway.upstream import NoUpstream, Routes, Upstream
+from longthread.gateway.upstream import CatalogRoutes, NoUpstream, Routes, Upstream, merged
 from longthread.model.catalog import RouteDefinition, UpstreamDefinition
 from longthread.store.driver import Driver
 from longthread.testing import ProviderEmulator

@@ -11,10 +11,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from longthread.gateway.asked import Asked
 from longthread.gateway.dialects.completions import Completions
 from longthread.gateway.parts import Part, chain
 from longthread.gateway.raw_json import members
+from longthread.gateway.request import Asked
 from longthread.gateway.restore import edited, restored
 from longthread.gateway.tree import hidden_part
 

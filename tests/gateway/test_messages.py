@@ -11,7 +11,7 @@ import httpx
 import pytest
 from tests.gateway.conftest import OPENED, USER, Start
 
-from longthread.gateway.asked import Asked
+from longthread.gateway.request import Asked
 from longthread.gateway.service import ANTHROPIC
 from longthread.store import gateway as calls
 from longthread.store import log

@@ -16,12 +16,12 @@ from hypothesis import strategies as st
 from tests.examples import examples
 from tests.gateway.shapes import SHAPES, turn
 
-from longthread.gateway.asked import Asked
 from longthread.gateway.clients import Client
 from longthread.gateway.dialects.dialect import Dialect
 from longthread.gateway.dialects.known import DIALECTS
 from longthread.gateway.keep import Answered, SentRequest, keep
 from longthread.gateway.rebuild import rebuild_missing
+from longthread.gateway.request import Asked
 from longthread.gateway.state import messages_until
 from longthread.gateway.tree import Place, find_place, hidden_until
 from longthread.langgraph.saver.retention import CheckpointKeeper

@@ -18,13 +18,11 @@ from tests.examples import examples
 from tests.gateway.conftest import USER
 
 from longthread.gateway import service
-from longthread.gateway.asked import Asked
 from longthread.gateway.dialects.anthropic import Anthropic
 from longthread.gateway.dialects.dialect import Dialect
 from longthread.gateway.http import Incoming
-from longthread.gateway.indexed import IndexedParts
-from longthread.gateway.parts import Anchored, Part, anchored, chain, digests, node_of, visible_parts
-from longthread.gateway.recent import Recent
+from longthread.gateway.parts import Anchored, IndexedParts, Part, anchored, chain, digests, node_of, visible_parts
+from longthread.gateway.request import Asked, Recent
 from longthread.gateway.service import ANTHROPIC, COMPLETIONS, RESPONSES, Gateway, GatewayOptions
 from longthread.gateway.upstream import Connections, Routes, Upstream, UpstreamResponse
 from longthread.store.driver import Driver

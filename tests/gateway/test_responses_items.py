@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from longthread.gateway.asked import Asked
 from longthread.gateway.dialects.responses import Responses
-from longthread.gateway.entries import drafts, grouped
+from longthread.gateway.keep import drafts, grouped
 from longthread.gateway.raw_json import element_texts
+from longthread.gateway.request import Asked
 from longthread.model.wire import unpack
 
 RESPONSES = Responses()

@@ -14,19 +14,15 @@ from hashlib import blake2b
 import aiohttp
 
 from longthread.errors import LongthreadError
-from longthread.gateway.asked import Asked
-from longthread.gateway.binding import binding_of
-from longthread.gateway.by_call import ReplyMaker, restored_by_call
-from longthread.gateway.clients import client_of, named_thread
+from longthread.gateway.clients import Owners, client_of, named_thread, threads_named
 from longthread.gateway.dialects.dialect import Dialect, HiddenMissing, HiddenRefused, Reply
-from longthread.gateway.expand import expanded, names_state
 from longthread.gateway.http import Decoder, Incoming, Outgoing, ReplyTooLarge, for_client
 from longthread.gateway.keep import Answered, SentRequest, keep
-from longthread.gateway.owners import Owners, threads_named
 from longthread.gateway.parts import Anchored
-from longthread.gateway.restore import edited, restored, with_stand_ins
+from longthread.gateway.request import Asked
+from longthread.gateway.restore import ReplyMaker, binding_of, edited, restored, restored_by_call, with_stand_ins
 from longthread.gateway.sse import FinalEvent, whole_events
-from longthread.gateway.state import Expanded, StateUnknown, without_state
+from longthread.gateway.state import Expanded, StateUnknown, expanded, names_state, without_state
 from longthread.gateway.tree import NamedThread, Place, find_place, hidden_until
 from longthread.gateway.upstream import Connections, Upstream, UpstreamResponse, family_of
 from longthread.store import gateway as calls

@@ -13,10 +13,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from longthread.errors import RowDamaged, StoreError, ThreadNotFound
-from longthread.gateway.by_call import ALONE, alone_nodes
 from longthread.gateway.dialects.dialect import Dialect
 from longthread.gateway.dialects.known import DIALECTS
 from longthread.gateway.parts import Part, digests, name_node, node_of, root_of, visible_parts
+from longthread.gateway.restore import ALONE, alone_nodes
 from longthread.gateway.tree import UNANSWERED
 from longthread.model.entry import Entry
 from longthread.model.wire import is_wire, unpack

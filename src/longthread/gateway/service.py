@@ -11,20 +11,18 @@ from urllib.parse import quote
 import aiohttp
 
 from longthread.errors import StoreError
-from longthread.gateway.asked import Asked
-from longthread.gateway.catalog_routes import CatalogRoutes
+from longthread.gateway.clients import Owners
 from longthread.gateway.dialects.anthropic import Anthropic
 from longthread.gateway.dialects.completions import Completions
 from longthread.gateway.dialects.dialect import Dialect
 from longthread.gateway.dialects.responses import Responses
 from longthread.gateway.http import REPLY_LIMIT, Incoming, Outgoing, ReplyTooLarge, for_client
 from longthread.gateway.model_request import Counts, GatewayRequest, Resources, StoreFailed
-from longthread.gateway.owners import Owners
 from longthread.gateway.raw_json import spelled
-from longthread.gateway.recent import Recent
+from longthread.gateway.request import Asked, Recent
 from longthread.gateway.state import StateUnknown
 from longthread.gateway.stored_responses import InvalidQuery, StoredResponses, is_about_response, response_path
-from longthread.gateway.upstream import Connections, NoUpstream, Routes, Upstream
+from longthread.gateway.upstream import CatalogRoutes, Connections, NoUpstream, Routes, Upstream
 from longthread.store import log
 from longthread.store.driver import Driver
 from longthread.store.maintenance.write_check import WriteCheck

@@ -6,10 +6,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import count, takewhile
 
-from longthread.gateway.asked import Asked
 from longthread.gateway.dialects.dialect import Dialect
 from longthread.gateway.parts import Anchored, Part, anchored
 from longthread.gateway.raw_json import element_texts
+from longthread.gateway.request import Asked
 from longthread.model.entry import Entry
 from longthread.model.ids import short_id
 from longthread.model.wire import unpack

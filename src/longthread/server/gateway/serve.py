@@ -11,7 +11,7 @@ from uvicorn.loops.auto import auto_loop_factory
 from longthread.gateway.model_request import Counts
 from longthread.gateway.rebuild import rebuild_in_background
 from longthread.gateway.service import Gateway, GatewayOptions
-from longthread.gateway.upstream import ANTHROPIC, OPENAI, Routes, Upstream
+from longthread.gateway.upstream import ANTHROPIC_URL, OPENAI_URL, Routes, Upstream
 from longthread.server.gateway.door import Door
 from longthread.server.gateway.router import GatewayRouter
 from longthread.server.gateway.tokens import require_token
@@ -73,7 +73,7 @@ def own_routes(anthropic_url: str = "", openai_url: str = "") -> Routes:
     """Return the vendors' own endpoints, which hold state, or others in their place. They come behind those of the
     catalog."""
     own = [
-        Upstream("anthropic", anthropic_url or ANTHROPIC, ["anthropic"], holds_state=not anthropic_url),
-        Upstream("openai", openai_url or OPENAI, ["responses", "completions"], holds_state=not openai_url),
+        Upstream("anthropic", anthropic_url or ANTHROPIC_URL, ["anthropic"], holds_state=not anthropic_url),
+        Upstream("openai", openai_url or OPENAI_URL, ["responses", "completions"], holds_state=not openai_url),
     ]
     return Routes({upstream.name: upstream for upstream in own})
