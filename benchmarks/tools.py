@@ -25,9 +25,9 @@ from longthread.tools import api, code, query
 from longthread.tools.analysis.open import open_source
 from longthread.tools.analysis.source import Source
 from longthread.tools.code.confinement import lacking
-from longthread.tools.definition import DefinedTool
-from longthread.tools.query.template import compiled
+from longthread.tools.query import compiled
 from longthread.tools.secrets import Secrets
+from longthread.tools.tool import DefinedTool
 
 PROPERTIES = {"query": {"type": "string"}, "limit": {"type": "integer", "default": 10}}
 PARAMETERS = {"type": "object", "properties": PROPERTIES, "required": ["query"]}

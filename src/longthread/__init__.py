@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from longthread.store.index.recall import Scope
     from longthread.store.memories import Owner
     from longthread.store.open import open_store
-    from longthread.tools.catalog.catalog import Catalog
+    from longthread.tools.catalog.definitions import Catalog
 
 __version__ = "0.1.0"
 
@@ -49,7 +49,7 @@ __all__ = [
 
 _MODULES = {
     "Analyst": "longthread.runs.analyst",
-    "Catalog": "longthread.tools.catalog.catalog",
+    "Catalog": "longthread.tools.catalog.definitions",
     "LongthreadError": "longthread.errors",
     "LongthreadSaver": "longthread.langgraph",
     "LongthreadStore": "longthread.langgraph",

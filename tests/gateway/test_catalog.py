@@ -20,7 +20,7 @@ from longthread.gateway.upstream import CatalogRoutes, NoUpstream, Routes, Upstr
 from longthread.model.catalog import RouteDefinition, UpstreamDefinition
 from longthread.store.driver import Driver
 from longthread.testing import ProviderEmulator
-from longthread.tools.catalog.catalog import Catalog
+from longthread.tools.catalog.definitions import Catalog
 
 pytestmark = pytest.mark.one_backend
 

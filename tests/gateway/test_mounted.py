@@ -18,7 +18,7 @@ from longthread.settings import Settings
 from longthread.store import log
 from longthread.store.driver import Driver
 from longthread.testing import ProviderEmulator
-from longthread.tools.catalog.catalog import Catalog
+from longthread.tools.catalog.definitions import Catalog
 
 pytestmark = pytest.mark.one_backend
 

@@ -10,8 +10,7 @@ import pytest
 from longthread import Catalog
 from longthread.store.driver import Driver
 from longthread.tools import registry
-from longthread.tools.definition import DefinedTool
-from longthread.tools.tool import Observation, Tool, succeeded
+from longthread.tools.tool import DefinedTool, Observation, Tool, succeeded
 
 Sent = list[tuple[str, dict[str, Any]]]
 _PARAMETERS = {

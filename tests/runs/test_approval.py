@@ -40,9 +40,8 @@ from longthread.store import approvals, log, runs
 from longthread.store.listing import latest_runs
 from longthread.testing import ScriptedChatModel
 from longthread.tools import registry
-from longthread.tools.definition import DefinedTool
 from longthread.tools.secrets import read_secrets
-from longthread.tools.tool import Observation, Tool, succeeded
+from longthread.tools.tool import DefinedTool, Observation, Tool, succeeded
 
 pytestmark = pytest.mark.one_backend
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from longthread.tools.spelling import spelled
+from longthread.tools.tool import spelled
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from tests.web.conftest import ROOT, looked_at
 from tests.web.looking import answered, ask
 
 from longthread.server.routes.sources import Encoding
-from longthread.tools.upload_names import SUFFIXES
+from longthread.tools.upload_files import SUFFIXES
 from longthread.tools.uploads import TEXT_SUFFIXES
 
 pytestmark = pytest.mark.browser

@@ -25,8 +25,7 @@ from longthread.store import log, runs
 from longthread.store.completion import to_the_end
 from longthread.store.runs import Lease
 from longthread.tools.arguments import Arguments
-from longthread.tools.spelling import spelled
-from longthread.tools.tool import Observation, Tool, failed, succeeded
+from longthread.tools.tool import Observation, Tool, failed, spelled, succeeded
 
 if TYPE_CHECKING:
     from longthread.runs.services.runs import Runs  # which makes the sub-agents of a run

@@ -8,7 +8,7 @@ from typing_extensions import TypedDict
 
 from longthread.model.catalog import Kind
 from longthread.server.answers import JsonObject, Timestamp
-from longthread.tools.catalog.over_http import Power
+from longthread.tools.catalog.definitions import Power
 
 
 class CatalogName(TypedDict):

@@ -11,9 +11,8 @@ from longthread.errors import ToolInvalid
 from longthread.model.catalog import ToolDefinition
 from longthread.tools.analysis.source import Source
 from longthread.tools.code import Interpreters
-from longthread.tools.definition import DefinedTool
 from longthread.tools.mcp import Servers
-from longthread.tools.tool import Observation, Tool
+from longthread.tools.tool import DefinedTool, Observation, Tool
 
 SourcesByName = Callable[[str], Awaitable[Source]]
 """Opens a source of the catalog by its name; the one who provides it closes the source."""
@@ -90,13 +89,13 @@ async def _api(definition: DefinedTool, _: ToolParts) -> list[Tool]:
 
 
 async def _code(definition: DefinedTool, parts: ToolParts) -> list[Tool]:
-    from longthread.tools.code.tool import build
+    from longthread.tools.code.interpreters import build
 
     return [build(definition, parts.interpreters)]
 
 
 async def _query(definition: DefinedTool, parts: ToolParts) -> list[Tool]:
-    from longthread.tools.query.tool import build
+    from longthread.tools.query import build
 
     return [build(definition, parts.sources)]
 

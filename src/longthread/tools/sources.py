@@ -1,20 +1,23 @@
-"""Opens sources for users, with limits and policies."""
+"""Opens sources for users, with limits and policies, and previews what a source holds."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from longthread.errors import SourceError
+from longthread.errors import SourceError, SqlTimeout
 from longthread.settings import Settings
 from longthread.store.completion import to_the_end
 from longthread.tools.analysis.files.encoding import known
 from longthread.tools.analysis.isolation.idle import IdleWorkers
 from longthread.tools.analysis.limits import Limits
 from longthread.tools.analysis.open import open_source
+from longthread.tools.analysis.schema import Column, Table
 from longthread.tools.analysis.source import Source, told
+from longthread.tools.analysis.toolbox import sample
 from longthread.tools.own_files import OwnFiles
 from longthread.tools.uploads import Uploads
 
@@ -94,3 +97,38 @@ class RunSources:
     async def _close(self) -> None:
         for source in (*([self.own] if self.own is not None else []), *self._opened.values()):
             await source.close()
+
+
+TABLES, ROWS = 20, 5
+"""How many tables are shown with rows, and how many rows of each."""
+
+
+@dataclass(frozen=True, slots=True)
+class TablePreview:
+    """A table. `rows` are its first ones; `problem` says why they cannot be read."""
+
+    table: Table
+    rows: Sequence[Sequence[Any]] = ()
+    problem: str | None = None
+
+    @property
+    def columns(self) -> Sequence[Column]:
+        return self.table.columns
+
+
+async def preview(source: Source) -> list[TablePreview]:
+    """Return the first tables of a source. Once one of them takes too long, no rows of others are read. Raises
+    SourceError: it cannot be read at all."""
+    made: list[TablePreview] = []
+    slow: str | None = None
+    for table in list((await source.schema()).tables.values())[:TABLES]:
+        if slow is not None:
+            made.append(TablePreview(table, problem=slow))
+            continue
+        observed = await sample(source, table.label, ROWS)
+        if observed["ok"]:
+            made.append(TablePreview(table, observed["data"]["rows"]))
+            continue
+        made.append(TablePreview(table, problem=observed["error"]["message"]))
+        slow = made[-1].problem if observed["error"]["type"] == SqlTimeout.code else None
+    return made

@@ -13,8 +13,8 @@ from longthread.store.driver import Driver
 from longthread.tools.analysis.isolation.forkserver import FORK_SERVER
 from longthread.tools.analysis.source import Source
 from longthread.tools.analysis.toolbox import analysis_tools
-from longthread.tools.catalog.catalog import Catalog
-from longthread.tools.catalog.source_address import named_address
+from longthread.tools.catalog.definitions import Catalog
+from longthread.tools.catalog.names import named_address
 from longthread.tools.code import Interpreters
 from longthread.tools.mcp import Servers
 from longthread.tools.registry import ToolParts, build

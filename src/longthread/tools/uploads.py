@@ -29,8 +29,18 @@ from longthread.tools.analysis.address import is_url, parsed
 from longthread.tools.analysis.files.encoding import called, recoded
 from longthread.tools.analysis.files.listing import reader_of
 from longthread.tools.analysis.open import database_kind
-from longthread.tools.upload_names import are_equal, copy_name, joint_name, plain, safe_name
-from longthread.tools.upload_places import UNFINISHED, copy_all, into_folder, out_of_folder, take_place
+from longthread.tools.upload_files import (
+    UNFINISHED,
+    are_equal,
+    copy_all,
+    copy_name,
+    into_folder,
+    joint_name,
+    out_of_folder,
+    plain,
+    safe_name,
+    take_place,
+)
 
 TEXT_SUFFIXES = (".csv", ".tsv", ".json", ".jsonl", ".ndjson")
 """Of those that have an encoding."""

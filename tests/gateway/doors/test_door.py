@@ -25,7 +25,7 @@ from longthread.server.serve import Server
 from longthread.settings import Settings
 from longthread.store.driver import Driver
 from longthread.testing import ProviderEmulator
-from longthread.tools.catalog.catalog import Catalog
+from longthread.tools.catalog.definitions import Catalog
 
 pytestmark = pytest.mark.one_backend
 

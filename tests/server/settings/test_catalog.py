@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from tests.server.apps import define, define_clerk
 
-from longthread.tools.catalog.over_http import power_of
+from longthread.tools.catalog.definitions import power_of
 
 pytestmark = pytest.mark.one_backend
 

@@ -18,7 +18,7 @@ from tests.server.apps import define
 
 from longthread.errors import UploadNotFound
 from longthread.store.backends.marks import APPLICATION_ID
-from longthread.tools import preview as previews
+from longthread.tools import sources as previews
 from longthread.tools.analysis.limits import Limits
 from longthread.tools.analysis.open import open_source
 from longthread.tools.analysis.toolbox import sample

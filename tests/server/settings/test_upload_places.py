@@ -13,7 +13,7 @@ from tests.server.settings.test_sources import ASKS, SALES, kept, upload
 
 from longthread.errors import SourceTimeout, UploadNotFound, UploadRefused
 from longthread.server.routes import sources
-from longthread.tools import upload_names
+from longthread.tools import upload_files
 from longthread.tools import uploads as uploads_module
 from longthread.tools.uploads import Kept, Upload, Uploads
 
@@ -60,7 +60,7 @@ def meanwhile(monkeypatch: pytest.MonkeyPatch) -> Callable[[Callable[[], object]
         def compare(name: str, other: str) -> bool:
             if acts:
                 acts.pop()()
-            return upload_names.are_equal(name, other)
+            return upload_files.are_equal(name, other)
 
         monkeypatch.setattr(uploads_module, "are_equal", compare)
 

@@ -27,7 +27,7 @@ from longthread.model.catalog import KINDS, Kind
 from longthread.model.memory import ANALYST
 from longthread.store.driver import Driver
 from longthread.store.open import open_store
-from longthread.tools.catalog.changes import Change, lines
+from longthread.tools.catalog.plan import Change, lines
 
 pytestmark = pytest.mark.one_backend
 

@@ -19,7 +19,8 @@ import pytest
 
 from longthread.errors import ToolInvalid
 from longthread.tools.analysis.isolation.forkserver import ForkServer
-from longthread.tools.code import Interpreters, build, check, cpython
+from longthread.tools.code import Interpreters, build, check
+from longthread.tools.code import interpreters as cpython
 from longthread.tools.code.confinement import lacking
 from longthread.tools.tool import Observation
 

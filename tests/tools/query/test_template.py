@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from longthread.errors import ArgumentsInvalid, ToolInvalid
-from longthread.tools.query.template import compiled
+from longthread.tools.query import compiled
 
 PROPERTIES: dict[str, Any] = {
     "query": {"type": "string"},

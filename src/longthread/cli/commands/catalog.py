@@ -23,10 +23,10 @@ from longthread.settings import Settings
 from longthread.store.open import why_none
 
 if TYPE_CHECKING:  # what checks definitions takes time to load, and other commands do not need it
-    from longthread.tools.catalog.catalog import Catalog
-    from longthread.tools.catalog.changes import Change
+    from longthread.tools.catalog.definitions import Catalog
     from longthread.tools.catalog.documents import DefinitionDocument
     from longthread.tools.catalog.names import Names
+    from longthread.tools.catalog.plan import Change
 
 T = TypeVar("T")
 Files = Annotated[
@@ -103,7 +103,7 @@ routes = commands("route")
 
 def with_catalog(database: str | None, work: Callable[[Catalog], Awaitable[T]], *, creates: bool = False) -> T:
     """Do something with the catalog."""
-    from longthread.tools.catalog.catalog import Catalog
+    from longthread.tools.catalog.definitions import Catalog
 
     settings = Settings.load(database=database)
 
@@ -125,8 +125,8 @@ def apply_documents(
     documents: Sequence[DefinitionDocument], *, dry_run: bool, as_json: bool, database: str | None
 ) -> None:
     """Apply definitions that were read, and tell what has changed."""
-    from longthread.tools.catalog.catalog import Catalog
-    from longthread.tools.catalog.changes import lines
+    from longthread.tools.catalog.definitions import Catalog
+    from longthread.tools.catalog.plan import lines
 
     if dry_run and why_none(Settings.load(database=database).database):
         changes = Catalog.check(documents)
@@ -266,7 +266,7 @@ def _history(kind: Kind, name: str, *, as_json: bool, database: str | None) -> N
 def _delete(
     kind: Kind, name: str, *, force: bool, yes: bool, dry_run: bool, as_json: bool, database: str | None
 ) -> None:
-    from longthread.tools.catalog.catalog import described
+    from longthread.tools.catalog.definitions import described
 
     found = with_catalog(database, lambda catalog: catalog.delete(kind, name, force=force, dry_run=True))
     belongings = described(found.belongings)

@@ -213,7 +213,7 @@ async def _embedder(settings: Settings) -> Finding:
 
 async def _source(settings: Settings) -> Finding:
     from longthread.tools.analysis.open import open_source
-    from longthread.tools.catalog.source_address import named_address
+    from longthread.tools.catalog.names import named_address
     from longthread.tools.own_files import OwnFiles
 
     if settings.source is None:

@@ -28,7 +28,7 @@ from longthread.tools.analysis.result import is_whole
 from longthread.tools.analysis.source import Source
 from longthread.tools.analysis.toolbox import run_query
 from longthread.tools.placeholder import names_in
-from longthread.tools.query.template import BoundStatement, compiled
+from longthread.tools.query import BoundStatement, compiled
 
 KEPT_ROWS, KEPT_BYTES = 1_000, 128_000
 """Rows that a card keeps, and bytes of their JSON."""

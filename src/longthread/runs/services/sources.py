@@ -14,8 +14,8 @@ from longthread.store.driver import Driver
 from longthread.tools.analysis.address import same_source
 from longthread.tools.analysis.source import Source
 from longthread.tools.catalog.address import filled
+from longthread.tools.catalog.names import address_again, address_of, named_address
 from longthread.tools.catalog.role import AgentRole
-from longthread.tools.catalog.source_address import address_again, address_of, named_address
 from longthread.tools.sources import Opener, RunSources
 
 

@@ -15,7 +15,7 @@ from longthread.runs.handle import RunHandle
 from longthread.server.mcp.offer import TEXT, THREAD, WHOLE, OfferedTool, ReportProgress, ToolAnswer, each, schema, text
 from longthread.server.wording import for_clients
 from longthread.tools.analysis.address import shown
-from longthread.tools.catalog.catalog import Catalog
+from longthread.tools.catalog.definitions import Catalog
 
 _DEMO = "demo"
 _LONGEST_PROGRESS = 200

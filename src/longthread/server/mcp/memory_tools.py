@@ -22,7 +22,7 @@ from longthread.server.mcp.offer import (
     whole,
 )
 from longthread.store.memories import Owner
-from longthread.tools.catalog.catalog import Catalog
+from longthread.tools.catalog.definitions import Catalog
 
 _MEMORY = {
     "memory": text("Its id."),

@@ -30,7 +30,7 @@ from longthread.server.mcp.offer import (
 )
 from longthread.store import log
 from longthread.store.index.recall import Scope
-from longthread.tools.catalog.catalog import Catalog
+from longthread.tools.catalog.definitions import Catalog
 
 _CHARS = 1_200
 """Characters of a found message that are shown, around what was looked for."""

@@ -31,9 +31,8 @@ from longthread.server.openapi import problems
 from longthread.server.paths import PathSegment
 from longthread.server.state import OWNER_ONLY, Caller, Rights, Served, ServedDep
 from longthread.tools.arguments import Arguments
-from longthread.tools.catalog.catalog import Catalog
+from longthread.tools.catalog.definitions import Catalog, power_of
 from longthread.tools.catalog.names import Names
-from longthread.tools.catalog.over_http import power_of
 from longthread.tools.tool import Tool, failed
 from longthread.tools.trial import tried
 

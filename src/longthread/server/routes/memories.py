@@ -29,7 +29,7 @@ from longthread.store.driver import Transaction
 from longthread.store.index.recall import Scope
 from longthread.store.memories import Owner
 from longthread.store.summaries import TOPICS
-from longthread.tools.catalog.catalog import Catalog
+from longthread.tools.catalog.definitions import Catalog
 
 router = APIRouter(prefix="/api", tags=["memories"])
 

@@ -42,11 +42,11 @@ from longthread.server.state import OWNER_ONLY, Caller, Rights, Served, ServedDe
 from longthread.tools.analysis.files.notes import Note
 from longthread.tools.analysis.source import Source
 from longthread.tools.catalog import address
-from longthread.tools.catalog.catalog import Catalog
-from longthread.tools.catalog.source_address import may_be_name
+from longthread.tools.catalog.definitions import Catalog
+from longthread.tools.catalog.names import may_be_name
 from longthread.tools.catalog.teach import name_of
-from longthread.tools.preview import TablePreview, preview
-from longthread.tools.upload_names import SUFFIXES, are_equal, copy_name, safe_name
+from longthread.tools.sources import TablePreview, preview
+from longthread.tools.upload_files import SUFFIXES, are_equal, copy_name, safe_name
 from longthread.tools.uploads import MOST_FILES, Upload
 
 router = APIRouter(prefix="/api", tags=["sources"])

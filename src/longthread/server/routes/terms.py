@@ -15,7 +15,7 @@ from longthread.server.openapi import problems
 from longthread.server.paths import PathSegment
 from longthread.server.rights import DEMO, CallerRights
 from longthread.server.state import OWNER_ONLY, Caller, Rights, Served, ServedDep
-from longthread.tools.catalog.catalog import Catalog
+from longthread.tools.catalog.definitions import Catalog
 from longthread.tools.catalog.fields import LONGEST_NAME
 from longthread.tools.catalog.teach import LONGEST_MEANING, LONGEST_SQL, MOST
 

@@ -18,7 +18,7 @@ from longthread.store.memories import Owner
 from longthread.testing.contract.base import USER, Contract, OpenStore
 from longthread.testing.contract.memories import contents
 from longthread.testing.contract.memories import kept as remembered
-from longthread.tools.catalog.catalog import Catalog
+from longthread.tools.catalog.definitions import Catalog
 
 PARAMETERS = {"type": "object", "properties": {"q": {"type": "string", "default": "空"}}}
 KEY = "${KEY}"

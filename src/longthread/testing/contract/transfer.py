@@ -29,7 +29,7 @@ from longthread.testing.contract.graphs import at, graph_on, told, turn
 from longthread.testing.contract.history import seen, turns
 from longthread.testing.contract.memories import contents, kept
 from longthread.testing.contract.recall import come_again, silent
-from longthread.tools.catalog.catalog import Catalog
+from longthread.tools.catalog.definitions import Catalog
 
 
 @asynccontextmanager

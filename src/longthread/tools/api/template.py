@@ -12,10 +12,10 @@ from urllib.parse import quote, urlencode
 import httpx
 
 from longthread.errors import ArgumentsInvalid, ToolInvalid
-from longthread.tools.api.host import Hosts, port_of
-from longthread.tools.definition import ImplementationFields
+from longthread.tools.api.address import Hosts, port_of
 from longthread.tools.placeholder import Placeholder, TemplateParts, is_scalar, parts_of, types_of
 from longthread.tools.secrets import Secrets, secret_names
+from longthread.tools.tool import ImplementationFields
 
 METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS")
 IDEMPOTENT = frozenset({"GET", "HEAD", "PUT", "DELETE", "OPTIONS"})

@@ -8,13 +8,11 @@ from collections.abc import Mapping
 from typing import Any
 
 from longthread.errors import ApiFailed, ApiStatus, LongthreadError
-from longthread.tools.api.exchange import BROKEN, NOT_SENT, Network, exchanged
-from longthread.tools.api.response import ApiResponse
+from longthread.tools.api.exchange import BROKEN, NOT_SENT, ApiResponse, Network, exchanged
 from longthread.tools.api.template import FIELDS, IDEMPOTENT, FilledRequest, RequestTemplate
 from longthread.tools.arguments import Arguments, named
-from longthread.tools.definition import DefinedTool, ImplementationFields
 from longthread.tools.secrets import Secrets, read_secrets
-from longthread.tools.tool import Observation, Tool, failed, succeeded
+from longthread.tools.tool import DefinedTool, ImplementationFields, Observation, Tool, failed, succeeded
 
 _ATTEMPTS = 3
 _BUSY = frozenset({429, 502, 503, 504})

@@ -13,13 +13,12 @@ from longthread.model.catalog import Body, Kind
 from longthread.tools.arguments import Arguments
 from longthread.tools.catalog import address
 from longthread.tools.catalog.documents import DefinitionDocument
-from longthread.tools.catalog.fields import LONGEST_NAME, FieldProblem, FieldReader, short
+from longthread.tools.catalog.fields import LONGEST_NAME, FieldProblem, FieldReader, read_route, read_upstream, short
 from longthread.tools.catalog.teach import read_examples, read_terms
-from longthread.tools.catalog.upstreams import read_route, read_upstream
 from longthread.tools.registry import check
 from longthread.tools.semantic.reader import read_semantics
 from longthread.tools.skills.bundle import bundle_problems
-from longthread.tools.skills.page import LONGEST_FRONT, front_problems
+from longthread.tools.skills.folder import LONGEST_FRONT, front_problems
 
 TOOL_TYPES = ("api", "code", "query", "mcp")
 FUNCTION = re.compile(r"[A-Za-z0-9_-]{1,64}")

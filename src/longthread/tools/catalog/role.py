@@ -32,8 +32,8 @@ from longthread.store import catalog as catalog_store
 from longthread.store.catalog import StoredDefinition
 from longthread.store.driver import Driver, Transaction
 from longthread.tools.catalog import address
+from longthread.tools.catalog.fields import without_key
 from longthread.tools.catalog.names import Names
-from longthread.tools.catalog.upstreams import without_key
 from longthread.tools.registry import ToolParts, build, with_defaults
 from longthread.tools.skills import Disclosure, disclose, triggered
 from longthread.tools.tool import Tool

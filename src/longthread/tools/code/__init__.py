@@ -1,6 +1,5 @@
 """Code tools: Python functions in a sandbox."""
 
-from longthread.tools.code.interpreters import Interpreters
-from longthread.tools.code.tool import build, check
+from longthread.tools.code.interpreters import Interpreters, build, check
 
 __all__ = ["Interpreters", "build", "check"]

@@ -12,9 +12,9 @@ from typing import Any
 import httpx
 
 from longthread.errors import SecretUnusable, ToolInvalid
-from longthread.tools.api.host import port_of
-from longthread.tools.definition import ImplementationFields
+from longthread.tools.api.address import port_of
 from longthread.tools.secrets import Secrets, secret_names
+from longthread.tools.tool import ImplementationFields
 
 FIELDS = (
     "server", "transport", "command", "args", "env", "cwd", "url", "headers", "tool_name", "tools", "exclude",

@@ -16,11 +16,9 @@ from pydantic import ValidationError
 
 from longthread import __version__
 from longthread.errors import LongthreadError, McpFailed
-from longthread.tools.api.exchange import Network
-from longthread.tools.log_filter import silenced
+from longthread.tools.api.exchange import Network, silenced
 from longthread.tools.mcp.endpoint import McpEndpoint, Program, ServerTool
-from longthread.tools.mcp.network import Web
-from longthread.tools.mcp.process import Process
+from longthread.tools.mcp.transports import Process, Web
 
 _IDLE = 600.0
 """Seconds without a call after which a session ends. The next call starts another."""

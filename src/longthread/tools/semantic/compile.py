@@ -18,6 +18,8 @@ from longthread.model.semantics import GRAINS, DimensionDefinition, Grain, Metri
 from longthread.tools.analysis.policy.sql_text import written
 from longthread.tools.analysis.schema import Schema, Table
 from longthread.tools.semantic.expressions import (
+    JoinGraph,
+    KeyJoin,
     bind,
     conditions,
     divided_safely,
@@ -27,7 +29,6 @@ from longthread.tools.semantic.expressions import (
     truncated,
     unknown,
 )
-from longthread.tools.semantic.joins import JoinGraph, KeyJoin
 
 T = TypeVar("T", MetricDefinition, DimensionDefinition)
 METRIC_TIME = "metric_time"

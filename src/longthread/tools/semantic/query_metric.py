@@ -16,7 +16,7 @@ from longthread.tools.analysis.source import Source
 from longthread.tools.analysis.toolbox import run_query
 from longthread.tools.catalog import address
 from longthread.tools.semantic.compile import MetricRequest, compile_metrics, unproven_key
-from longthread.tools.semantic.joins import KeyJoin
+from longthread.tools.semantic.expressions import KeyJoin
 from longthread.tools.tool import Tool, as_observation
 from longthread.view.tokens import estimate
 

@@ -1,6 +1,5 @@
 """Skills: disclosure to models, and folders."""
 
-from longthread.tools.skills.disclosure import Disclosure, disclose, triggered
-from longthread.tools.skills.load_skill import load_skill_tool
+from longthread.tools.skills.disclosure import Disclosure, disclose, load_skill_tool, triggered
 
 __all__ = ["Disclosure", "disclose", "load_skill_tool", "triggered"]

@@ -1,13 +1,14 @@
-"""The catalog of a store: reads, applies and deletes definitions."""
+"""The catalog of a store: reads, applies and deletes definitions, and says which may come through the API."""
 
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from longthread.errors import (
     CatalogInvalid,
@@ -15,6 +16,7 @@ from longthread.errors import (
     DefinitionInUse,
     InvalidInput,
     SourceTaken,
+    ToolOnCommandLine,
     VersionNotFound,
 )
 from longthread.model.builtin import BUILTIN
@@ -27,6 +29,7 @@ from longthread.model.catalog import (
     ToolDefinition,
     Version,
     agent_of,
+    same,
     skill_of,
     source_of,
     tool_of,
@@ -39,16 +42,52 @@ from longthread.store.maintenance.scrub import scrub
 from longthread.store.open import open_store
 from longthread.tools.analysis.address import remembered
 from longthread.tools.catalog import address
-from longthread.tools.catalog.changes import Change
 from longthread.tools.catalog.documents import DefinitionDocument, read_data, read_paths
 from longthread.tools.catalog.drafts import DefinitionDraft, draft_of
-from longthread.tools.catalog.names import Names
-from longthread.tools.catalog.over_http import expect_definable
-from longthread.tools.catalog.plan import KnownCatalog, planned
+from longthread.tools.catalog.names import Names, address_of, may_be_name
+from longthread.tools.catalog.plan import Change, KnownCatalog, planned
 from longthread.tools.catalog.role import version_of
-from longthread.tools.catalog.source_address import address_of, may_be_name
 from longthread.tools.catalog.teach import name_of, taught, untaught, with_semantics
 from longthread.tools.skills.folder import exported, write_skill
+
+Power = Literal["code", "program", "secret", "private"]
+"""What a tool can do with the rights of the server's user."""
+_MEANING: Mapping[Power, str] = {
+    "code": "runs code",
+    "program": "starts a program",
+    "secret": "sends a secret to a server",
+    "private": "may ask addresses inside your network",
+}
+
+
+def power_of(body: Mapping[str, Any]) -> Power | None:
+    """What a tool's definition can do that only the command line may define; None: nothing."""
+    implementation = body.get("implementation")
+    given = implementation if isinstance(implementation, Mapping) else {}
+    if body.get("type") not in ("api", "query", "mcp"):
+        return "code"
+    if body["type"] == "mcp" and (given.get("command") or not given.get("url")):
+        return "program"
+    if given.get("secrets") or "${" in json.dumps(given, default=str):
+        return "secret"
+    return "private" if given.get("allow_private") else None
+
+
+def expect_definable(made: Definition, before: Definition | None) -> None:
+    """Check a tool that is defined through the API. What `longthread apply` has defined may change in all but its
+    implementation. Raises ToolOnCommandLine."""
+    power = power_of(made.body)
+    if power is None:
+        return
+    if before is None or not _same_implementation(made, before):
+        raise ToolOnCommandLine(tool=made.name, power=_MEANING[power])
+
+
+def _same_implementation(made: Definition, before: Definition) -> bool:
+    ours, theirs = made.body, before.body
+    # Other programs leave out the type that stands beside it.
+    kinds = ({"type": each.get("type"), **(each.get("implementation") or {})} for each in (ours, theirs))
+    return ours.get("type") == theirs.get("type") and same(*kinds)
 
 
 @dataclass(frozen=True, slots=True)
