@@ -1,4 +1,4 @@
-"""Errors of models and embedders."""
+"""Errors of models and embedders, and of the server."""
 
 from __future__ import annotations
 
@@ -76,3 +76,20 @@ class JsonParseFailed(LongthreadError, code="json_parse_error"):
     the raw replies. Try another model, or --protocol {other}."""
     count: int
     other: str
+
+
+class ServerError(LongthreadError, exit_code=7):
+    message = "The server cannot start: {reason}"
+
+
+class PortInUse(ServerError):
+    message = """Port {port} of {host} is in use by another program. Is Longthread running already? Else give another
+    one with --port or LONGTHREAD_PORT; 0 takes any free port."""
+    port: int
+    host: str
+
+
+class AddressUnavailable(ServerError):
+    message = "The server cannot listen on {host}, port {port}: {reason} Give another with --host and --port."
+    host: str
+    port: int

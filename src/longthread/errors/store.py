@@ -1,10 +1,11 @@
-"""Errors of the conversation store."""
+"""Errors of the conversation store, of imports and copies, and of the saver and the store for LangGraph."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
-from longthread.errors.base import LongthreadError
+from longthread.errors.base import InvalidInput, LongthreadError
 
 
 class StoreError(LongthreadError, exit_code=5):
@@ -112,3 +113,102 @@ class ItemNotStorable(NotStorable):
     message = """Item {key} holds a value that is no JSON: {reason}. Give text, numbers, lists or objects of these, or
     leave it out."""
     key: str
+
+
+class ArchiveInvalid(InvalidInput):
+    message = "{where} cannot be imported: line {line}: {reason} Nothing was written."
+    where: Path | str
+    line: int
+
+
+class NotImported(InvalidInput):
+    message = """Not imported from {where}: {refused}. A thread that is there is never overwritten. Import it under
+    another id with --as NEW_ID, or delete the one that is there and import again."""
+    where: Path | str
+    refused: str
+
+
+class NotCopied(StoreError):
+    message = "Not copied to {where}: {refused}. What is there already was left as it is. {remedy}"
+    where: Path | str
+    refused: str
+    remedy: str
+
+
+class NotACheckpointDatabase(InvalidInput):
+    message = """{where} cannot be imported: {reason} Give the SQLite file of a LangGraph SqliteSaver, or the
+    postgresql:// address of a PostgresSaver."""
+    where: Path | str
+
+
+class NothingToImport(InvalidInput):
+    message = """{where} cannot be imported: {reason} Give an export of Longthread's, or the SQLite file or
+    postgresql:// address of a database that docs/how-to/import.md lists."""
+    where: Path | str
+
+
+class ImportedUnreadable(StoreError):
+    message = """The database to import cannot be read: {reason} Nothing in it was changed, and what came of it before
+    stays. If it is damaged, keep a copy of it and repair it (SQLite: `.recover`); then import again: it goes on with
+    the rest."""
+
+
+class ImportIncomplete(LongthreadError):
+    message = """Not everything of {where} was imported: {reason} The rest is here, and nothing is lost there. When the
+    cause is gone, import again: it goes on with what is missing."""
+    where: Path | str
+    left: Sequence[str] = ()
+    """Everything that was left out, and why."""
+
+
+class NotAnExportTarget(InvalidInput):
+    message = """Nothing was exported to {where}: {reason} Give sqlite:///FILE or the postgresql:// address of a
+    database for LangGraph's own savers, or of a new one."""
+    where: Path | str
+
+
+class ExportFailed(StoreError):
+    message = """The database that is exported to failed: {reason} What was written before is there, and nothing has
+    changed here. When the cause is gone, export again: it goes on with the rest."""
+
+
+class ExportIncomplete(LongthreadError):
+    message = """Not everything was exported to {where}: {reason} The rest is there, and nothing has changed here.
+    Export again: it goes on with what is missing. What is there and differs is replaced with --replace, or in a
+    program with replaces=True."""
+    where: Path | str
+    left: Sequence[str] = ()
+    """Everything that was left out, and why."""
+
+
+class SaverClosed(LongthreadError):
+    message = """The saver or store cannot be used: {reason} Use it inside its block, or open another with
+    LongthreadSaver.from_conn_string(…)."""
+
+
+class CalledOnItsLoop(LongthreadError):
+    message = """`{method}` was called on the event loop of its own saver or store, and would wait for itself for ever.
+    Use `await saver.{twin}(…)`, and ainvoke, astream, aget_state or aupdate_state of the graph. Or open it with a
+    plain `with LongthreadSaver.from_conn_string(…)`: it then runs on a thread of its own."""
+    method: str
+    twin: str
+
+
+class SerializerNotUsable(InvalidInput):
+    message = """LongthreadSaver cannot use {serde}: {reason} Give it a serializer that stores messages too, such as
+    LangGraph's JsonPlusSerializer, or an EncryptedSerializer around it."""
+    serde: str
+
+
+class SerializerNeeded(ValueDamaged):
+    message = """What is stored was written through a serializer of the application's own, of kind {kind}, and cannot be
+    read: {reason} Open the store with that serializer and its key, for example LongthreadSaver.from_conn_string(…,
+    serde=EncryptedSerializer.from_pycryptodome_aes(key=…)). Nothing was changed. If it is the right key, the value is
+    damaged: restore a backup."""
+    kind: str
+
+
+class CheckpointUnreadable(LongthreadError):
+    message = "Checkpoint {checkpoint} of thread {thread} cannot be read: {reason}"
+    checkpoint: str
+    thread: str
