@@ -10,9 +10,8 @@ from typing import Any
 
 import pytest
 
-from longthread.cli import show_run
-from longthread.cli.show_run import finish_summary
-from longthread.cli.terminal import Terminal
+from longthread.cli import terminal
+from longthread.cli.terminal import Terminal, finish_summary
 
 pytestmark = pytest.mark.one_backend
 
@@ -35,7 +34,7 @@ def analyst_with(passes: Passes) -> Any:
 async def test_a_summary_is_finished_and_that_is_said(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(show_run, "_QUIET_SECONDS", 0)
+    monkeypatch.setattr(terminal, "_QUIET_SECONDS", 0)
     passes = Passes()
     work = asyncio.ensure_future(finish_summary(analyst_with(passes), Terminal()))
     for _ in range(20):
@@ -50,7 +49,7 @@ async def test_a_summary_is_finished_and_that_is_said(
 
 
 async def test_a_signal_leaves_it(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    monkeypatch.setattr(show_run, "_QUIET_SECONDS", 0)
+    monkeypatch.setattr(terminal, "_QUIET_SECONDS", 0)
     passes = Passes()
     work = asyncio.ensure_future(finish_summary(analyst_with(passes), Terminal(as_json=True)))
     await asyncio.sleep(0)

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from longthread.cli.commands import approve
+from longthread.cli.commands import ask as approve
 from longthread.cli.terminal import Terminal
 
 pytestmark = pytest.mark.one_backend

@@ -16,7 +16,7 @@ from typing import Any
 import httpx
 import pytest
 
-from longthread.cli.server_checks import server_findings
+from longthread.cli.commands.doctor import server_findings
 
 GUIDE = Path(__file__).parents[2] / "docs/how-to/servers.md"
 SCRIPT = [{"thought": "Look.", "action": "list_tables"}, {"finish": "There are two."}]

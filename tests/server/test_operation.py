@@ -15,7 +15,7 @@ import httpx
 import pytest
 
 from longthread import metrics
-from longthread.cli.server_checks import server_findings
+from longthread.cli.commands.doctor import server_findings
 from longthread.errors import SqlRefused, StoreError, StoreFull
 from longthread.runs.services.runs import Runs
 from longthread.server.json_log import JsonFormatter

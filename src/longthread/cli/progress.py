@@ -1,15 +1,17 @@
-"""How far long work is, on a terminal."""
+"""How far long work is, on a terminal, and what it has not taken along: damaged threads, waiting questions."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 
+import typer
 from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
 
 from longthread.cli.language import is_chinese, say, translate
-from longthread.cli.screen import Console
+from longthread.cli.screen import Console, echo
+from longthread.errors import StoreDamaged
 
 
 class ProgressBar:
@@ -56,3 +58,31 @@ def counted(number: int, noun: str) -> str:
     # Chinese has one form, by which it is found.
     template = f"{{:,}} {noun if number == 1 and not is_chinese() else plural}"
     return say(template, number)
+
+
+def leave_questions(count: int) -> None:
+    """Say how many questions wait in the store, and are not taken along."""
+    if count:
+        echo("Not taken along: {} of the queue. This store asks them.", counted(count, "question"), err=True)
+
+
+_REMEDY = (
+    "Keep a copy of the store; then restore a backup, or take what can still be read with `longthread threads export`, "
+    "and the rows as they are with `longthread db copy`. `longthread threads delete` deletes the thread."
+)
+
+
+def leave_damaged(done: str, damaged: Mapping[str, str], *, quiet: bool = False) -> None:
+    """End a command that has passed over threads: what is damaged of each goes to standard error.
+
+    Args:
+        done: what was done with the others.
+        quiet: it was told already.
+    """
+    if not damaged:
+        return
+    if not quiet:
+        for thread_id, reason in damaged.items():
+            echo("Not {}, for it is damaged: thread {}: {}", say(done), thread_id, translate(reason), err=True)
+        echo(_REMEDY, err=True)
+    raise typer.Exit(StoreDamaged.exit_code)

@@ -15,8 +15,7 @@ from typer import testing
 
 from longthread.cli import language
 from longthread.cli.app import app, main
-from longthread.cli.language import translate
-from longthread.cli.phrasebook import Phrasebook
+from longthread.cli.language import Phrasebook, translate
 from longthread.errors import ArchiveInvalid, InvalidInput, ModelFailed, StoreUnavailable, ThreadNotFound
 from longthread.store.backends.migrate import pending
 from longthread.store.transfer.archive_reader import check_beginning

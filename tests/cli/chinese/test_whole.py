@@ -17,8 +17,7 @@ import longthread
 from longthread.cli import language, terminal
 from longthread.cli.app import app
 from longthread.cli.commands import gateway, view
-from longthread.cli.language import MADE_ELSEWHERE, read_chinese, translate
-from longthread.cli.phrasebook import Phrasebook, fields_of, literals_of
+from longthread.cli.language import MADE_ELSEWHERE, Phrasebook, fields_of, literals_of, read_chinese, translate
 from longthread.errors import LongthreadError
 from longthread.model.approval import Outcome
 from longthread.model.catalog import Kind

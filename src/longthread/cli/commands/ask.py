@@ -1,27 +1,190 @@
-"""`longthread ask` and `longthread resume`: one run in the terminal."""
+"""Runs in the terminal: `longthread ask`, `resume`, `chat`, `approve`, `reject` and `stop`."""
 
 from __future__ import annotations
 
 import asyncio
+import json
+import signal
 import sys
-from collections.abc import Awaitable, Callable
-from typing import TYPE_CHECKING, Annotated
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from contextlib import AsyncExitStack, contextmanager, suppress
+from dataclasses import asdict, dataclass, replace
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.markup import escape
 
 from longthread.cli import options
-from longthread.cli.commands.approve import decided_here, see_through
 from longthread.cli.find_thread import find_thread
-from longthread.cli.language import say
-from longthread.cli.show_run import finish_summary
-from longthread.cli.terminal import Terminal
-from longthread.errors import InvalidInput
+from longthread.cli.language import say, translate
+from longthread.cli.terminal import PAUSED, Terminal, finish_summary, print_line, show_run
+from longthread.errors import InvalidInput, LongthreadError, NotPending, StoreReadOnly, ThreadNotFound
+from longthread.model.approval import Approval, Decision
+from longthread.model.ids import new_id
+from longthread.model.language import asks_to_continue
+from longthread.model.run import Protocol
 from longthread.settings import Settings
+from longthread.store import runs
+from longthread.tools.arguments import Arguments
 
 if TYPE_CHECKING:
     from longthread.runs.analyst import Analyst
     from longthread.runs.handle import RunHandle
+
+ThreadArgument = Annotated[str, typer.Argument(help="The conversation: its id, the beginning of it, or last.")]
+CallOption = Annotated[
+    str | None, typer.Option("--call", help="One of the calls that wait: its id, or the beginning of it.")
+]
+
+_YES, _NO, _EDIT = {"y", "yes", "是", "好"}, {"n", "no", "否", "不"}, {"e", "edit", "改", "编辑"}
+
+
+def approve(
+    thread: ThreadArgument,
+    call: CallOption = None,
+    args: Annotated[str | None, typer.Option("--args", help="Make the call with these arguments, as JSON.")] = None,
+    source: options.SourceOption = None,
+    model: options.Model = None,
+    as_json: options.AsJson = False,
+    database: options.Database = None,
+) -> None:
+    """Let the calls be made that wait for approval, or one of them, and go on with the run."""
+    decision = Decision() if args is None else Decision("edit", arguments_of(args))
+    _decide(thread, call, decision, Terminal(as_json=as_json), source=source, model=model, database=database)
+
+
+def reject(
+    thread: ThreadArgument,
+    call: CallOption = None,
+    reason: Annotated[str | None, typer.Option("--reason", help="Why; the model is told.")] = None,
+    source: options.SourceOption = None,
+    model: options.Model = None,
+    as_json: options.AsJson = False,
+    database: options.Database = None,
+) -> None:
+    """Let the calls not be made that wait for approval, or one of them, and go on with the run."""
+    decision = Decision("reject", message=reason)
+    _decide(thread, call, decision, Terminal(as_json=as_json), source=source, model=model, database=database)
+
+
+def _decide(
+    thread: str, call: str | None, decision: Decision, terminal: Terminal, *, database: str | None, **how: Any
+) -> None:
+    settings = Settings.load(database=database)
+
+    async def work() -> int:
+        # Here and not above: LangChain takes seconds to load, and most commands need none of it.
+        from longthread.runs.analyst import Analyst
+
+        async with Analyst.open(settings, creates=False) as analyst:
+            thread_id = str(await find_thread(analyst.store, thread, user=settings.user))
+            hint = await analyst.approvals.why_none_waits(thread_id, user_id=settings.user)
+            pending = await analyst.approvals.pending(thread_id, user_id=settings.user)
+            chosen = _chosen(pending, thread_id, call, hint)
+            if decision.type == "edit" and len(chosen) > 1:
+                raise InvalidInput(reason="Several calls wait. Say with --call which one has these arguments.")
+            decisions = {each.call_id: decision for each in chosen}
+            handle = await analyst.approvals.decide(thread_id, decisions, user_id=settings.user, **how)
+            if handle is not None:
+                code = await see_through(analyst, handle, terminal)
+                await finish_summary(analyst, terminal)
+                return code
+            left = await analyst.approvals.pending(thread_id, user_id=settings.user)
+            if terminal.as_json:
+                print_line({"type": "waiting", "thread_id": thread_id, "calls": [each.request() for each in left]})
+            else:
+                terminal.show_waiting(thread_id, [each.request() for each in left])
+            return PAUSED
+
+    raise typer.Exit(asyncio.run(work()))
+
+
+def _chosen(waiting: Sequence[Approval], thread_id: str, given: str | None, hint: str) -> list[Approval]:
+    """The calls that are meant. Raises NotPending, and InvalidInput where several begin so."""
+    exact = [each for each in waiting if each.call_id == given]
+    found = exact or [each for each in waiting if each.call_id.startswith(given or "")]
+    if not found:
+        raise NotPending(thread=thread_id, call=given or "", hint=hint)
+    if given and len(found) > 1:
+        raise InvalidInput(reason=f"Several calls begin with {given}. Give more of the id.")
+    return found
+
+
+def arguments_of(text: str) -> dict[str, Any]:
+    """The arguments of a call, from what was typed. Raises InvalidInput."""
+    try:
+        found = json.loads(text)
+    except ValueError as error:
+        raise InvalidInput(reason=f"The arguments are no JSON: {error}.") from error
+    if not isinstance(found, dict):
+        raise InvalidInput(reason='The arguments are no JSON object, such as {"to": "ada"}.')
+    return found
+
+
+async def see_through(analyst: Analyst, handle: RunHandle, terminal: Terminal) -> int:
+    """Show a run to its end, and ask whoever sits at the terminal about the calls that wait; the exit code."""
+    while True:
+        code = await show_run(handle, terminal)
+        went_on = await decided_here(analyst, handle.thread_id, terminal) if code == PAUSED else None
+        if went_on is None:
+            if not terminal.as_json:
+                below = await analyst.approvals.waiting_below(handle.thread_id, user_id=analyst.settings.user)
+                terminal.show_waiting_below(below)
+            return code
+        handle = went_on
+
+
+async def decided_here(analyst: Analyst, thread_id: str, terminal: Terminal) -> RunHandle | None:
+    """Ask whoever sits at the terminal about the calls that wait, and go on. None where nobody is asked, or decides."""
+    if not terminal.asks:
+        return None
+    decisions: dict[str, Decision] = {}
+    for call in await analyst.approvals.pending(thread_id, user_id=analyst.settings.user):
+        terminal.show_call(call.request())
+        decision = asked(call.tool, call.parameters, terminal)
+        if decision is None:
+            return None
+        decisions[call.call_id] = decision
+    return await analyst.approvals.decide(thread_id, decisions, user_id=analyst.settings.user) if decisions else None
+
+
+def asked(tool: str, parameters: Mapping[str, Any], terminal: Terminal) -> Decision | None:
+    """What a person decides about a call that they were shown; None: not now."""
+    while True:
+        answer = _read("Make this call? [y]es, [n]o, [e]dit, or Ctrl-D to decide later: ")
+        if answer is None:
+            return None
+        if answer.lower() in _YES:
+            return Decision()
+        if answer.lower() in _NO:
+            return Decision("reject", message=_read("Why not? The model is told (may be empty): ") or None)
+        if answer.lower() in _EDIT and (text := _read("Arguments as JSON: ")):
+            try:
+                return Decision("edit", Arguments(parameters, tool=tool).checked(arguments_of(text)))
+            except LongthreadError as error:
+                terminal.err.print(translate(str(error)), style="red", markup=False, highlight=False)
+
+
+def _read(prompt: str) -> str | None:
+    sys.stderr.write(say(prompt))
+    sys.stderr.flush()
+    with _interrupted_at_once():
+        try:
+            return input().strip()
+        except (EOFError, KeyboardInterrupt):
+            sys.stderr.write("\n")
+            return None
+
+
+@contextmanager
+def _interrupted_at_once() -> Iterator[None]:
+    """Ctrl-C ends the reading of a line: asyncio would only note it, and wait for the line."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+
 
 _REPLACED = "\ufffd"
 _MOST_WRONG = 0.1
@@ -110,3 +273,116 @@ def _read_input() -> str:
     if b"\0" in data or wrong > len(text) * _MOST_WRONG:
         raise InvalidInput(reason="Standard input is not text in UTF-8. Convert it, for instance with iconv -t utf-8.")
     return text
+
+
+_HELP = "Ask away. Ctrl-C stops an answer; /quit, /exit or Ctrl-D leaves. The conversation is kept."
+
+
+def chat(
+    source: options.SourceOption = None,
+    thread: options.ThreadOption = None,
+    model: options.Model = None,
+    max_steps: options.MaxSteps = None,
+    protocol: options.ProtocolOption = "auto",
+    agent: options.AgentOption = None,
+    database: options.Database = None,
+) -> None:
+    """Hold a conversation with a database, or with another agent."""
+    # Here and not above: LangChain takes seconds to load, and most commands need none of it.
+    from longthread.runs.analyst import Analyst
+
+    settings = Settings.load(database=database)
+    checked = options.read_protocol(protocol)
+    terminal = Terminal()
+    # One loop for the whole conversation, left between questions: so Ctrl-C at the prompt just leaves.
+    with asyncio.Runner() as runner:
+        stack = AsyncExitStack()
+        try:
+            analyst = runner.run(stack.enter_async_context(Analyst.open(settings)))
+            new = {"may_be_new": source is not None or agent is not None, "else_new": settings.source is not None}
+            thread_id = runner.run(find_thread(analyst.store, thread, user=settings.user, **new))
+            asking = ChatOptions(
+                thread_id=thread_id or new_id(),
+                source=source,
+                model=model,
+                protocol=checked,
+                max_steps=max_steps,
+                agent=agent,
+            )
+            terminal.err.print(
+                f"[dim]{escape(say('thread {}', asking.thread_id))}\n{say(_HELP)}[/dim]", highlight=False
+            )
+            while (question := _read_line()) is not None:
+                if question:
+                    asking = runner.run(_answer(analyst, terminal, question, asking))
+            runner.run(finish_summary(analyst, terminal))
+        finally:
+            runner.run(stack.aclose())
+
+
+@dataclass(frozen=True, slots=True)
+class ChatOptions:
+    """How the next question is asked. Once the thread has a source, none need be named."""
+
+    thread_id: str
+    source: str | None
+    model: str | None
+    protocol: Protocol
+    max_steps: int | None
+    agent: str | None
+
+
+async def _answer(analyst: Analyst, terminal: Terminal, question: str, asking: ChatOptions) -> ChatOptions:
+    handle: RunHandle | None
+    try:
+        if terminal.asks and asks_to_continue(question) and await _waits(analyst, asking.thread_id):
+            handle = await decided_here(analyst, asking.thread_id, terminal)
+        else:
+            handle = await analyst.ask(question, user_id=analyst.settings.user, **asdict(asking))
+        if handle is None:  # it is decided later still
+            return asking
+        await see_through(analyst, handle, terminal)
+    except StoreReadOnly:
+        raise  # no other question can be answered either
+    except LongthreadError as error:
+        terminal.err.print(f"[red]{escape(translate(str(error)))}[/red]", highlight=False)
+        return asking
+    return replace(asking, source=None)
+
+
+async def _waits(analyst: Analyst, thread_id: str) -> bool:
+    """Whether a call waits that can be asked about again."""
+    with suppress(ThreadNotFound):  # nothing has been asked yet
+        return bool(await analyst.approvals.pending(thread_id, user_id=analyst.settings.user))
+    return False
+
+
+def _read_line() -> str | None:
+    try:
+        line = input("\n? ").strip()
+    except (EOFError, KeyboardInterrupt):
+        return None
+    return None if line in {"/quit", "/exit"} else line
+
+
+def stop(thread: ThreadArgument, as_json: options.AsJson = False, database: options.Database = None) -> None:
+    """Stop a run that waits for approval: its calls are not made, and what was done is kept."""
+    settings = Settings.load(database=database)
+    terminal = Terminal(as_json=as_json)
+
+    async def work() -> None:
+        # Here and not above: LangChain takes seconds to load, and most commands need none of it.
+        from longthread.runs.analyst import Analyst
+
+        async with Analyst.open(settings, creates=False) as analyst:
+            thread_id = str(await find_thread(analyst.store, thread, user=settings.user))
+            await analyst.runs.stop(thread_id, user_id=settings.user)
+            async with analyst.store.reading() as tx:
+                run = await runs.last_run(tx, thread_id)
+                if run is None:
+                    return  # deleted meanwhile
+                last = await runs.last_event(tx, thread_id, run.id)
+                for event in await runs.events_after(tx, thread_id, run.id, last - 1):
+                    terminal.show(event)
+
+    asyncio.run(work())

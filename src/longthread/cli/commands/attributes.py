@@ -12,7 +12,7 @@ import typer
 
 from longthread.cli import options
 from longthread.cli.find_thread import find_thread
-from longthread.cli.moments import moment
+from longthread.cli.options import moment
 from longthread.cli.screen import echo_data
 from longthread.cli.terminal import print_line
 from longthread.cli.whole_store import existing

@@ -12,8 +12,7 @@ from rich.table import Table
 from longthread.cli import options
 from longthread.cli.commands.prune import prune_
 from longthread.cli.language import say
-from longthread.cli.progress import bytes_text, counted, shown
-from longthread.cli.questions import leave_questions
+from longthread.cli.progress import bytes_text, counted, leave_questions, shown
 from longthread.cli.screen import Console, echo, echo_data, echo_made
 from longthread.cli.terminal import print_line
 from longthread.cli.whole_store import alone, existing, run, some

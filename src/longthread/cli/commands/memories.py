@@ -13,7 +13,7 @@ from rich.table import Table
 
 from longthread.cli import options
 from longthread.cli.language import say, translate
-from longthread.cli.moments import moment
+from longthread.cli.options import moment
 from longthread.cli.screen import Console, confirm, echo, echo_data, echo_made, tabbed
 from longthread.cli.terminal import print_line
 from longthread.errors import InvalidInput, MemoryNotFound

@@ -1,4 +1,4 @@
-"""`longthread db prune`: retention."""
+"""`longthread db prune` and `longthread gateway cleanup`: retention, and expired conversations."""
 
 from __future__ import annotations
 
@@ -12,10 +12,9 @@ from typing import Annotated
 import typer
 
 from longthread.cli import options
-from longthread.cli.damaged import leave_damaged
 from longthread.cli.language import say
-from longthread.cli.moments import age
-from longthread.cli.progress import bytes_text, counted, shown
+from longthread.cli.options import age
+from longthread.cli.progress import bytes_text, counted, leave_damaged, shown
 from longthread.cli.screen import confirm, echo, echo_made
 from longthread.cli.terminal import print_line
 from longthread.cli.whole_store import alone, existing, run
@@ -23,6 +22,7 @@ from longthread.errors import InvalidInput
 from longthread.runs.workers.liveness import may_be_alive
 from longthread.settings import Settings
 from longthread.store.driver import Transaction
+from longthread.store.maintenance.expiry import Expired, expire
 from longthread.store.maintenance.jobs import Job
 from longthread.store.maintenance.prunable import Checkpoints, Staying, Surplus
 from longthread.store.maintenance.prune import Pruned, prune
@@ -180,3 +180,23 @@ def row_of(table: str) -> str:
     """What one row of a table is called."""
     singular = f"{table[:-3]}y" if table.endswith("ies") else table.removesuffix("s")
     return singular.replace("_", " ")
+
+
+def cleanup(as_json: options.AsJson = False, database: options.Database = None) -> None:
+    """Delete the conversations that have expired, and say how many. `longthread gateway` does it by itself.
+
+    `longthread db prune` deletes more, and returns the space.
+    """
+    found = run(_expire(Settings.load(database=database)))
+    if as_json:
+        print_line(asdict(found))
+    else:
+        echo("Deleted {}.", counted(found.threads, "expired conversation"))
+        if found.busy:
+            echo("Left alone: {} with a run under way.", counted(found.busy, "conversation"))
+    leave_damaged("deleted", found.damaged, quiet=as_json)
+
+
+async def _expire(settings: Settings) -> Expired:
+    async with existing(settings) as store:
+        return await expire(store)

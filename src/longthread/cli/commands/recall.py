@@ -15,7 +15,7 @@ from rich.text import Text
 from longthread.cli import options
 from longthread.cli.find_thread import find_thread
 from longthread.cli.language import say
-from longthread.cli.moments import moment
+from longthread.cli.options import moment
 from longthread.cli.screen import Console, echo, echo_data, echo_made, tabbed
 from longthread.cli.terminal import print_line
 from longthread.cli.whole_store import existing, run

@@ -17,11 +17,10 @@ from rich.table import Table
 
 from longthread.builtin.chart import result_labels
 from longthread.cli import options
-from longthread.cli.damaged import leave_damaged
 from longthread.cli.find_thread import find_thread
 from longthread.cli.language import say
 from longthread.cli.lazy import lazy_group
-from longthread.cli.progress import counted
+from longthread.cli.progress import counted, leave_damaged
 from longthread.cli.screen import Console, confirm, echo, echo_data, echo_made, tabbed
 from longthread.cli.terminal import print_line
 from longthread.cli.whole_store import existing
@@ -43,10 +42,10 @@ _Name = Annotated[str, typer.Argument(help="The conversation: its id, the beginn
 threads = typer.Typer(
     cls=lazy_group(
         {
-            "export": "export:export",
+            "export": "export:export_threads",
             "import": "imports:import_",
             "result": "results:result",
-            "chart": "charts:chart",
+            "chart": "results:chart",
             "runs": "runs:runs",
             "tag": "attributes:tag",
             "metadata": "attributes:metadata",

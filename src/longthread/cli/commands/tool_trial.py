@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from longthread.cli import options
-from longthread.cli.commands.approve import arguments_of, asked
+from longthread.cli.commands.ask import arguments_of, asked
 from longthread.cli.commands.catalog import commands
 from longthread.cli.screen import Console
 from longthread.cli.terminal import Terminal, print_line
