@@ -13,7 +13,7 @@ from langgraph.graph import START, MessagesState, StateGraph
 from tests.langgraph.counting import Counting
 
 from longthread.errors import StoreError, ThreadConflict
-from longthread.langgraph.saver import puts
+from longthread.langgraph.saver import inflight
 from longthread.langgraph.saver.async_saver import AsyncLongthreadSaver
 from longthread.store import checkpoints
 from longthread.store.driver import Driver
@@ -38,7 +38,7 @@ QUESTION, ANSWER = HumanMessage("q", id="q"), AIMessage("a", id="a")
 @pytest.fixture
 def unhurried(monkeypatch: pytest.MonkeyPatch) -> None:
     """Writes wait as long as it takes for the checkpoint behind them, on a busy machine too."""
-    monkeypatch.setattr(puts, "NEXT_SECONDS", 600)
+    monkeypatch.setattr(inflight, "NEXT_SECONDS", 600)
 
 
 @pytest.mark.usefixtures("unhurried")

@@ -15,7 +15,7 @@ from langgraph.checkpoint.base import BaseCheckpointSaver
 from langgraph.store.base import BaseStore
 
 from longthread.errors import InvalidInput
-from longthread.langgraph.saver.puts import Puts
+from longthread.langgraph.saver.inflight import Puts
 from longthread.loop_bridge import Portal
 from longthread.store.driver import Driver
 from longthread.store.open import open_store, store_over

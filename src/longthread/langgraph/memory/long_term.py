@@ -13,7 +13,7 @@ from langchain_core.language_models import BaseChatModel
 from longthread.errors import EntryNotFound, LongthreadError, StoreClosed, ThreadNotFound
 from longthread.langgraph.backend import Backend
 from longthread.langgraph.memory.model_writer import ModelWriter
-from longthread.langgraph.saver.puts import NEXT_SECONDS
+from longthread.langgraph.saver.inflight import NEXT_SECONDS
 from longthread.llm.embedders import embedder_of
 from longthread.memory.pruner import Pruner
 from longthread.memory.search.recall import Recaller

@@ -27,10 +27,11 @@ from longthread.errors import LongthreadError, StoreConflict, ThreadConflict, Th
 from longthread.langgraph.internals import given_to_run
 from longthread.langgraph.message_codec import MessageForm, expect_usable
 from longthread.langgraph.saver import prune
-from longthread.langgraph.saver.channel_versions import next_version
+from longthread.langgraph.saver.channel_values import next_version
 from longthread.langgraph.saver.checkpoint_list import Listing
 from longthread.langgraph.saver.delta_history import channel_history
 from longthread.langgraph.saver.forget_message import forget_message
+from longthread.langgraph.saver.inflight import Puts, ThreadLocks
 from longthread.langgraph.saver.load import CheckpointReader, NotCached
 from longthread.langgraph.saver.parent_ids import CheckpointKey, ParentTracker, expect_same, named
 from longthread.langgraph.saver.pending_writes import Pending, PendingWrites
@@ -38,9 +39,7 @@ from longthread.langgraph.saver.placement import LogGrowth
 from longthread.langgraph.saver.put import CheckpointPut
 from longthread.langgraph.saver.put_request import PutRequest, WritesRequest
 from longthread.langgraph.saver.put_writes import WritesPut
-from longthread.langgraph.saver.puts import Puts
 from longthread.langgraph.saver.thread_cache import CachedThread, ThreadCache
-from longthread.langgraph.saver.thread_locks import ThreadLocks
 from longthread.memory.forget import delete_thread
 from longthread.model.lru import LRU
 from longthread.store import checkpoints

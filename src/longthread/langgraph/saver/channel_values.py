@@ -1,8 +1,12 @@
-"""The stored form of a channel's value or a task's write: a message in it is a reference to the log."""
+"""The stored form of a channel's value or a task's write: a message in it is a reference to the log.
+
+And the versions of channels, which count up.
+"""
 
 from __future__ import annotations
 
 import copy
+import random
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
@@ -119,6 +123,17 @@ class ChannelValue:
             if not alike(ours, theirs):
                 return True
         return _differ(self.hole, other.hole, serde)
+
+
+def next_version(current: Any) -> Any:
+    """Return the next version, of the same kind: a number, or a text as LangGraph's own savers write it."""
+    if current is None:
+        return 1
+    if not isinstance(current, str):
+        return current + 1
+    count, point, _ = current.partition(".")
+    counted = f"{int(count) + 1:0{len(count)}}"
+    return f"{counted}.{random.random():016}" if point else counted
 
 
 def cell_of(value: Any, serde: SerializerProtocol, finder: SeqFinder) -> ChannelValue:

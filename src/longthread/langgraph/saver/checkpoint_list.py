@@ -10,9 +10,9 @@ from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.serde.base import SerializerProtocol
 
 from longthread.langgraph.message_codec import is_own
-from longthread.langgraph.saver.metadata import metadata_of
 from longthread.langgraph.saver.metadata_filter import MetadataFilter
 from longthread.langgraph.saver.parent_ids import named
+from longthread.langgraph.saver.record import metadata_of
 from longthread.store import checkpoints
 from longthread.store.checkpoints import LAST, CheckpointFilter, CheckpointRow, FoundMetadata
 from longthread.store.driver import Driver, Transaction

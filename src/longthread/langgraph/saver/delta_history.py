@@ -15,8 +15,7 @@ from longthread.langgraph.internals import DeltaSnapshot
 from longthread.langgraph.saver.channel_values import ChannelValue
 from longthread.langgraph.saver.delta_messages import DeltaWrite, applied, holds_messages
 from longthread.langgraph.saver.load import filled, merged_tasks, source_of
-from longthread.langgraph.saver.metadata import DELTA_COUNTERS
-from longthread.langgraph.saver.record import StoredCheckpoint, in_order
+from longthread.langgraph.saver.record import DELTA_COUNTERS, StoredCheckpoint, in_order
 from longthread.store import checkpoints
 from longthread.store.checkpoints import CheckpointRow, WriteRow
 from longthread.store.decoding import Decoding

@@ -15,9 +15,8 @@ from longthread.langgraph.saver.delta_history import messages_at, place_of
 from longthread.langgraph.saver.delta_messages import DeltaWrite, SnapshotNames, appended, applied, holds_messages
 from longthread.langgraph.saver.load import source_of
 from longthread.langgraph.saver.message_list import MessageList
-from longthread.langgraph.saver.metadata import DELTA_COUNTERS
 from longthread.langgraph.saver.put_request import PutRequest
-from longthread.langgraph.saver.record import TaskWrites, in_order
+from longthread.langgraph.saver.record import DELTA_COUNTERS, TaskWrites, in_order
 from longthread.langgraph.saver.thread_cache import CONVERSATION, CachedThread
 from longthread.store.checkpoints import CheckpointRow
 from longthread.store.decoding import Decoding

@@ -1,4 +1,4 @@
-"""Tracks which run asked for each store in progress, and whether that run may still be at work.
+"""Tracks which run asked for each store in progress, whether that run may still be at work, and who waits for it.
 
 LangGraph stores checkpoints in the background, one after the other. A run that is cancelled or interrupted while it
 waits for them is over, but its checkpoints are stored all the same, and the thread's next run must continue from them.
@@ -10,14 +10,17 @@ from __future__ import annotations
 
 import asyncio
 import threading
+from collections import deque
 from collections.abc import Iterable, Iterator
 from concurrent.futures import Future, InvalidStateError, wait
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
+from dataclasses import dataclass
 from itertools import count
-from weakref import ref
+from weakref import WeakValueDictionary, ref
 
 from longthread.errors import ThreadConflict
+from longthread.langgraph.saver.parent_ids import NamespaceKey
 from longthread.model.lru import LRU
 
 STEPS = 8
@@ -27,6 +30,12 @@ PLACES = 8192
 CALLERS = 16
 """Runs of a thread that are remembered to have stored."""
 _numbers = count(1)
+LAST_PUTS = 1024
+"""Namespaces of threads whose last put is remembered."""
+NEXT_SECONDS = 0.01
+"""So long after a put, the next one is handed in if it waited for nothing else."""
+RECENT_LOCKS = 64
+"""Threads whose locks are kept for the next one: to make and to drop one takes three times as long as to have it."""
 
 
 class StoreCaller:
@@ -248,3 +257,81 @@ def _current_task() -> asyncio.Task[object] | None:
         return asyncio.current_task()
     except RuntimeError:
         return None
+
+
+@dataclass(slots=True)
+class LastPut:
+    """A put: the checkpoint's id, its end, and the loop's time until which the next one is near."""
+
+    id: str
+    ended: asyncio.Future[None]
+    near: float = 0
+
+    def end(self) -> None:
+        self.near = self.ended.get_loop().time() + NEXT_SECONDS
+        self.ended.set_result(None)
+
+    @property
+    def is_near(self) -> bool:
+        """Whether it goes on, or has ended so recently that the next one may not have been handed in yet."""
+        return not self.ended.done() or self.ended.get_loop().time() < self.near
+
+    def is_before(self, checkpoint_id: str | None) -> bool:
+        """Whether the checkpoint, or the one behind it, is handed in when this put has ended."""
+        return not self.ended.done() or (self.id != checkpoint_id and self.is_near)
+
+
+class Puts:
+    """The puts of a saver, on its event loop."""
+
+    def __init__(self) -> None:
+        self._last = LRU[NamespaceKey, LastPut](LAST_PUTS)
+        self._watched: dict[NamespaceKey, set[asyncio.Event]] = {}
+
+    @contextmanager
+    def going_on(self, place: NamespaceKey, checkpoint_id: str) -> Iterator[None]:
+        """Mark a checkpoint as being put for the block."""
+        this = LastPut(checkpoint_id, asyncio.get_running_loop().create_future())
+        self._last.put(place, this)
+        try:
+            yield
+        finally:
+            this.end()
+            for event in self._watched.get(place, ()):
+                event.set()
+
+    def last(self, place: NamespaceKey) -> LastPut | None:
+        return self._last.peek(place)
+
+    @contextmanager
+    def watched(self, place: NamespaceKey) -> Iterator[asyncio.Event]:
+        """Return an event that each end of a put there sets, for the block."""
+        event = asyncio.Event()
+        self._watched.setdefault(place, set()).add(event)
+        try:
+            yield event
+        finally:
+            others = self._watched[place]
+            others.discard(event)
+            if not others:
+                del self._watched[place]
+
+
+class ThreadLocks:
+    """Locks of the threads being written.
+
+    The database would serialize them too. But the next writer of the same process already has the thread's new state:
+    LangGraph stores a task's writes and the next checkpoint side by side.
+    """
+
+    def __init__(self) -> None:
+        self._locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
+        self._recent: deque[asyncio.Lock] = deque(maxlen=RECENT_LOCKS)
+
+    def of(self, thread_id: str) -> asyncio.Lock:
+        """Return a thread's lock. It exists at least as long as somebody holds it."""
+        lock = self._locks.get(thread_id)
+        if lock is None:
+            lock = self._locks[thread_id] = asyncio.Lock()
+            self._recent.append(lock)
+        return lock

@@ -17,8 +17,7 @@ from longthread.errors import ValueDamaged
 from longthread.langgraph.message_codec import damage_of, read_message
 from longthread.langgraph.saver.channel_values import MESSAGES, ChannelValue, MessageGap, merged
 from longthread.langgraph.saver.message_list import CHUNK, CachedMessage, MessageList, SeqRange
-from longthread.langgraph.saver.metadata import metadata_of
-from longthread.langgraph.saver.record import StoredCheckpoint, TaskWrites, cell_of_blob, in_order
+from longthread.langgraph.saver.record import StoredCheckpoint, TaskWrites, cell_of_blob, in_order, metadata_of
 from longthread.langgraph.saver.thread_cache import CachedThread
 from longthread.messages.fields import is_packed, rest_of
 from longthread.store import checkpoints

@@ -6,9 +6,9 @@ import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 
-from longthread.langgraph.saver import puts
+from longthread.langgraph.saver import inflight
+from longthread.langgraph.saver.inflight import LastPut, Puts
 from longthread.langgraph.saver.put_request import WritesRequest
-from longthread.langgraph.saver.puts import LastPut, Puts
 from longthread.loop_bridge import until_done
 from longthread.store.completion import to_the_end
 
@@ -86,7 +86,7 @@ class PendingWrites:
             if put is None or pending.ended.done() or pending.given.task.ends_run:
                 return
             await until_done(put.ended)
-            await until_done(pending.ended, puts.NEXT_SECONDS)
+            await until_done(pending.ended, inflight.NEXT_SECONDS)
             put = self._put_before(key)
 
     def _put_before(self, key: Key) -> LastPut | None:

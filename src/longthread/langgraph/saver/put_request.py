@@ -17,9 +17,8 @@ from langgraph.checkpoint.serde.base import SerializerProtocol
 
 from longthread.langgraph.saver.channel_values import ChannelValue, cell_of
 from longthread.langgraph.saver.inflight import run_at_work
-from longthread.langgraph.saver.metadata import dumped
 from longthread.langgraph.saver.parent_ids import named
-from longthread.langgraph.saver.record import TaskWrites, slim_of
+from longthread.langgraph.saver.record import TaskWrites, dump_metadata, slim_of
 from longthread.langgraph.saver.thread_cache import CachedThread
 
 
@@ -72,7 +71,7 @@ class PutRequest:
             values=values,
             versions=dict(checkpoint["channel_versions"]),
             slim=slim_of(checkpoint, serde),
-            metadata=dumped(config, metadata, serde),
+            metadata=dump_metadata(config, metadata, serde),
             new=dict(new),
             lists=lists,
             cells={name: cell_of(values[name], serde, finder) for name in rest},

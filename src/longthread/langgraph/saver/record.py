@@ -1,13 +1,22 @@
-"""The row form of a checkpoint and of its tasks' writes."""
+"""The row form of a checkpoint, of its metadata and of its tasks' writes."""
 
 from __future__ import annotations
 
+import base64
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence, Set
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
-from langgraph.checkpoint.base import WRITES_IDX_MAP, writes_sort_key
+import orjson
+from langchain_core.runnables import RunnableConfig
+from langgraph.checkpoint.base import (
+    WRITES_IDX_MAP,
+    CheckpointMetadata,
+    get_serializable_checkpoint_metadata,
+    writes_sort_key,
+)
 from langgraph.checkpoint.serde.base import SerializerProtocol
 
 from longthread.langgraph.message_codec import is_own, read_through
@@ -16,6 +25,14 @@ from longthread.messages.fields import dumped, loaded, pack_body, unpack_body
 from longthread.store.checkpoints import CheckpointRow, WriteRow
 from longthread.store.decoding import Decoding
 
+DELTA_COUNTERS = "counters_since_delta_snapshot"
+"""Key of a checkpoint's metadata that names the delta channels that are made of what earlier tasks have written."""
+_PLAIN = frozenset(("source", "step", "parents", "run_id", DELTA_COUNTERS))
+"""What LangGraph writes, and what a store is searched by: ids and numbers."""
+_SEALED = "longthread_sealed"
+"""The rest, as the serializer packed it: its kind, and its bytes in base64."""
+_FLAT = frozenset((str, int, bool, type(None)))
+_ENCODER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), default=str)
 _NAMES = frozenset(("v", "ts", "channel_versions", "versions_seen", "updated_channels"))
 """What of a checkpoint names channels, nodes and versions, and holds nothing of the state."""
 _JSON = ""
@@ -24,6 +41,50 @@ TASK_BYTES = 8192
 """What tasks have written is in the body of their checkpoint as long as that is no larger."""
 INLINE_BYTES = 256
 """A value up to so large is in each checkpoint that has it; a larger one is stored once, apart."""
+
+
+def dump_metadata(config: RunnableConfig, metadata: CheckpointMetadata, serde: SerializerProtocol) -> str:
+    """Return a checkpoint's metadata as JSON. Where an application's own serializer writes everything else, it also
+    writes what the application has put there."""
+    found: dict[str, Any] = {**get_serializable_checkpoint_metadata(config, metadata)}
+    if is_own(serde):
+        found = _sealed(found, serde)
+    if all(map(_is_flat, found.values())):
+        with suppress(TypeError):  # what the other encoder knows: a large number, half of a surrogate pair
+            return orjson.dumps(found).decode()
+    return _encoded(found)
+
+
+def metadata_of(row: CheckpointRow, serde: SerializerProtocol) -> dict[str, Any]:
+    """Raises RowDamaged, or SerializerNeeded."""
+    found = row.about
+    sealed = found.pop(_SEALED, None)
+    if sealed is not None:
+        found |= read_through(serde, sealed[0], base64.b64decode(sealed[1]), is_sealed=True)
+    return found
+
+
+def _sealed(found: Mapping[str, Any], serde: SerializerProtocol) -> dict[str, Any]:
+    plain = {key: value for key, value in found.items() if key in _PLAIN}
+    rest = {key: value for key, value in found.items() if key not in _PLAIN}
+    if rest:
+        kind, body = serde.dumps_typed(json.loads(_encoded(rest)))  # what comes back is JSON, as without a serializer
+        plain[_SEALED] = [kind, base64.b64encode(body).decode()]
+    return plain
+
+
+def _encoded(found: Mapping[str, Any]) -> str:
+    text = _ENCODER.encode(found)
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return json.dumps(found, separators=(",", ":"), default=str)
+    return text
+
+
+def _is_flat(value: Any) -> bool:
+    """Whether every encoder writes the value alike."""
+    return type(value) in _FLAT or (type(value) is dict and _FLAT.issuperset(map(type, value.values())))
 
 
 @dataclass(slots=True)

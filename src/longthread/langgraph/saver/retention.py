@@ -11,8 +11,7 @@ from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
 from longthread.langgraph.saver.channel_values import ChannelValue
 from longthread.langgraph.saver.delta_history import ancestors
 from longthread.langgraph.saver.load import filled, merged_tasks
-from longthread.langgraph.saver.metadata import DELTA_COUNTERS
-from longthread.langgraph.saver.record import StoredCheckpoint, in_order
+from longthread.langgraph.saver.record import DELTA_COUNTERS, StoredCheckpoint, in_order
 from longthread.store import checkpoints
 from longthread.store.checkpoints import CheckpointRow, WriteRow
 from longthread.store.decoding import Decoding
