@@ -13,11 +13,10 @@ from longthread.errors import SqlRefused
 from longthread.store.transfer.threads import TransferProgress
 from longthread.testing.statements import JudgedStatement
 from longthread.tools.analysis.guard import Guard
-from longthread.tools.analysis.limits import Limits
+from longthread.tools.analysis.limits import GRACE, Limits
 from longthread.tools.analysis.open import open_source
 from longthread.tools.analysis.source import Source
 from longthread.tools.analysis.toolbox import analysis_tools
-from longthread.tools.analysis.watch import GRACE
 from longthread.tools.tool import Tool
 
 SqlOutcome = Literal["refused", "allowed", "bounded"]

@@ -20,9 +20,10 @@ from sqlglot.tokenizer_core import Token, TokenType
 
 from longthread.errors import ArgumentsInvalid, LongthreadError, SqlRefused, ToolInvalid
 from longthread.tools.analysis.engine import place
-from longthread.tools.analysis.guard import Guard, sqlglot_name
+from longthread.tools.analysis.guard import Guard
 from longthread.tools.analysis.quoting import literal
 from longthread.tools.analysis.source import Source
+from longthread.tools.analysis.sql_text import sqlglot_name
 from longthread.tools.arguments import Arguments, named
 from longthread.tools.placeholder import Placeholder, TemplateParts, is_scalar, parts_of, types_of
 from longthread.tools.tool import DefinedTool, ImplementationFields, Observation, Tool, failed, succeeded

@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 
 from longthread.errors import SourceError, SqlFailed
+from longthread.tools.analysis.limits import Interrupted
 from longthread.tools.analysis.open import open_source
 from longthread.tools.analysis.source import Source
-from longthread.tools.analysis.watch import Interrupted
 
 Opened = Callable[..., Awaitable[Source]]
 

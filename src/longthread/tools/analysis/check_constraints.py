@@ -8,7 +8,7 @@ import sqlglot
 from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
-from longthread.tools.analysis.guard import sqlglot_name
+from longthread.tools.analysis.sql_text import sqlglot_name
 
 
 def listed(statement: str, dialect: str) -> dict[str, tuple[str, ...]]:

@@ -8,8 +8,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from longthread.tools.analysis.limits import Limits
-from longthread.tools.analysis.result import Result, fetch
-from longthread.tools.analysis.rows import Rows
+from longthread.tools.analysis.result import Result, Rows, fetch
 from longthread.tools.analysis.schema import Schema
 
 if TYPE_CHECKING:  # the process of an engine needs no settings

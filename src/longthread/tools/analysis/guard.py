@@ -28,6 +28,7 @@ from sqlglot.tokenizer_core import Token, TokenType
 from longthread.errors import SqlRefused
 from longthread.tools.analysis.functions import ALLOWED, NEVER, PREFIXES
 from longthread.tools.analysis.lexemes import has_odd_comment
+from longthread.tools.analysis.sql_text import sqlglot_name
 from longthread.tools.analysis.value_size import LARGEST, built_size, name_of
 
 _LONGEST = 20_000
@@ -161,11 +162,6 @@ class Judged:
     text: str
     tree: exp.Expr
     explains: bool = False
-
-
-def sqlglot_name(dialect: str) -> str:
-    """What sqlglot calls a dialect."""
-    return {"postgresql": "postgres", "mariadb": "mysql", "mssql": "tsql"}.get(dialect, dialect)
 
 
 class Guard:

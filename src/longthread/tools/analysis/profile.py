@@ -11,10 +11,9 @@ from typing import Any
 from longthread.errors import SqlFailed, SqlRefused
 from longthread.tools.analysis.cell import as_numbers, json_cell, shown
 from longthread.tools.analysis.engine import SourceConnection
-from longthread.tools.analysis.limits import Limits
+from longthread.tools.analysis.limits import Interrupted, Limits, Watch
 from longthread.tools.analysis.quoting import quoted
 from longthread.tools.analysis.schema import Column, Table
-from longthread.tools.analysis.watch import Interrupted, Watch
 
 _FEW = 100
 """Distinct values up to which a column's frequent values are listed; of integers, `_SHOWN`."""

@@ -1,21 +1,51 @@
-"""A query's rows for an observation: limited, with notes on what is missing."""
+"""The rows of a statement, and a query's rows for an observation: limited, with notes on what is missing."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import accumulate
 from typing import Any
 
-from longthread.tools.analysis.cell import Binary, as_numbers, shown
-from longthread.tools.analysis.limits import Limits
-from longthread.tools.analysis.rows import Rows
-from longthread.tools.analysis.watch import Interrupted, Watch
+from longthread.tools.analysis.cell import Binary, as_numbers, hexadecimal, shown
+from longthread.tools.analysis.limits import Interrupted, Limits, Watch
 
 _CUT = "cut; each says how long it is."
 _BESIDE = 1_000
 """Bytes of an observation that are reserved beside its rows."""
+
+
+class Rows:
+    """Column names and a lazy iterator over rows. `binary` writes a binary value as the database does; `quotients` are
+    the places of computed columns, whose numbers are rounded to a double."""
+
+    def __init__(
+        self,
+        columns: Sequence[str],
+        rows: Iterator[Sequence[Any]],
+        binary: Binary = hexadecimal,
+        quotients: Collection[int] = (),
+    ) -> None:
+        self.columns = list(columns)
+        self.binary = binary
+        self.quotients = quotients
+        self._rows = rows
+
+    def __iter__(self) -> Iterator[Sequence[Any]]:
+        return self._rows
+
+    def first(self) -> Sequence[Any] | None:
+        """The first row, or None; closes the statement."""
+        row = next(self._rows, None)
+        self.close()
+        return row
+
+    def close(self) -> None:
+        """Closes the statement."""
+        close = getattr(self._rows, "close", None)
+        if close is not None:
+            close()
 
 
 @dataclass

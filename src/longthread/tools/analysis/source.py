@@ -22,7 +22,7 @@ from longthread.errors import (
 from longthread.store.completion import to_the_end
 from longthread.tools.analysis.engine import Engine, FormatsInFiles, SourceConnection
 from longthread.tools.analysis.guard import Guard, Judged
-from longthread.tools.analysis.limits import Limits
+from longthread.tools.analysis.limits import GRACE, Interrupted, Limits, Watch
 from longthread.tools.analysis.names.date_parts import mend_date_parts
 from longthread.tools.analysis.names.missing import apply_mends
 from longthread.tools.analysis.names.resolver import Resolver
@@ -31,7 +31,6 @@ from longthread.tools.analysis.policy.rewrite import rewritten
 from longthread.tools.analysis.policy.user_policy import UserPolicy
 from longthread.tools.analysis.schema import Schema
 from longthread.tools.analysis.schema_prompt.values import READ_SECONDS, SourceValues, read_values
-from longthread.tools.analysis.watch import GRACE, Interrupted, Watch
 
 T = TypeVar("T")
 _log = logging.getLogger(__name__)

@@ -15,8 +15,8 @@ from sqlglot import exp
 
 from longthread.errors import InvalidInput
 from longthread.model.semantics import GRAINS, DimensionDefinition, Grain, MetricDefinition, SemanticLayer
-from longthread.tools.analysis.policy.sql_text import written
 from longthread.tools.analysis.schema import Schema, Table
+from longthread.tools.analysis.sql_text import written
 from longthread.tools.semantic.expressions import (
     JoinGraph,
     KeyJoin,

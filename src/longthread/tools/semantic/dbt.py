@@ -11,7 +11,7 @@ from sqlglot import exp
 
 from longthread.errors import InvalidInput, SqlRefused
 from longthread.model.semantics import GRAINS
-from longthread.tools.analysis.policy.sql_text import written
+from longthread.tools.analysis.sql_text import written
 from longthread.tools.semantic.expressions import parse, substituted
 from longthread.tools.semantic.imported import ForeignItem, ImportedLayer, about
 

@@ -15,8 +15,9 @@ from sqlglot import exp
 
 from longthread.errors import InvalidInput
 from longthread.model.semantics import Grain, JoinDefinition
-from longthread.tools.analysis.guard import Guard, sqlglot_name
+from longthread.tools.analysis.guard import Guard
 from longthread.tools.analysis.schema import Schema, Table, close_names
+from longthread.tools.analysis.sql_text import sqlglot_name
 
 NAME = re.compile(r"[^\W\d]\w{0,99}")
 """The names of metrics and dimensions: words of any script, which need no quotes in a condition."""

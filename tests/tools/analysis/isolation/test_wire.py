@@ -10,7 +10,7 @@ import pytest
 
 from longthread.errors import LongthreadError, SourceError, SqlFailed
 from longthread.tools.analysis.isolation import wire
-from longthread.tools.analysis.watch import Interrupted
+from longthread.tools.analysis.limits import Interrupted
 
 Pair = tuple[socket.socket, socket.socket]
 

@@ -18,11 +18,10 @@ from longthread.errors import SourceFailed, SourceLocked, SourceUnreadable, SqlF
 from longthread.tools.analysis.engine import Engine, SourceConnection
 from longthread.tools.analysis.engines.duckdbtypes import DuckdbType, shape_of, shaped, written
 from longthread.tools.analysis.labels import labels_of_checks, labels_of_type
-from longthread.tools.analysis.limits import Limits
+from longthread.tools.analysis.limits import Interrupted, Limits
 from longthread.tools.analysis.quoting import literal, quoted
-from longthread.tools.analysis.rows import Rows
+from longthread.tools.analysis.result import Rows
 from longthread.tools.analysis.schema import Column, ForeignKey, Schema, Table
-from longthread.tools.analysis.watch import Interrupted
 
 _READING = frozenset({"SELECT", "EXPLAIN", "MULTI"})
 """Statement types of DuckDB's parser that may run; MULTI is PIVOT, which needs two passes."""

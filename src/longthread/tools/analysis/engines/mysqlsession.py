@@ -23,9 +23,8 @@ from longthread.tools.analysis.address import scrubbed
 from longthread.tools.analysis.cell import iso
 from longthread.tools.analysis.engine import SourceConnection
 from longthread.tools.analysis.lexemes import with_values
-from longthread.tools.analysis.limits import Limits
-from longthread.tools.analysis.rows import Rows
-from longthread.tools.analysis.watch import Interrupted
+from longthread.tools.analysis.limits import Interrupted, Limits
+from longthread.tools.analysis.result import Rows
 
 Raw: TypeAlias = "pymysql.Connection[Any]"
 _Value = Callable[[Any], Any]

@@ -19,11 +19,10 @@ from longthread.store.backends.marks import APPLICATION_ID
 from longthread.tools.analysis.ddl import comments_of
 from longthread.tools.analysis.engine import Engine, SourceConnection
 from longthread.tools.analysis.labels import labels_of_checks
-from longthread.tools.analysis.limits import Limits
+from longthread.tools.analysis.limits import Interrupted, Limits
 from longthread.tools.analysis.quoting import literal, quoted
-from longthread.tools.analysis.rows import Rows
+from longthread.tools.analysis.result import Rows
 from longthread.tools.analysis.schema import Column, ForeignKey, Schema, Table
-from longthread.tools.analysis.watch import Interrupted
 
 _READS = frozenset({sqlite3.SQLITE_SELECT, sqlite3.SQLITE_READ, sqlite3.SQLITE_FUNCTION, sqlite3.SQLITE_RECURSIVE})
 _WRITES = frozenset({sqlite3.SQLITE_INSERT, sqlite3.SQLITE_UPDATE, sqlite3.SQLITE_DELETE})

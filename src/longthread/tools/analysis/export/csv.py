@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from typing import BinaryIO
 
 from longthread.tools.analysis.cell import number_text
-from longthread.tools.analysis.export.table import ExportCell, harmless
+from longthread.tools.analysis.export.cells import ExportCell, harmless
 from longthread.tools.analysis.formats.written import without_tail
 
 _MARK = "\ufeff"

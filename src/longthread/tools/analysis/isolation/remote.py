@@ -21,11 +21,9 @@ from longthread.tools.analysis.isolation.forkserver import FORK_SERVER
 from longthread.tools.analysis.isolation.idle import IdleWorkers
 from longthread.tools.analysis.isolation.wire import CONNECT, CONTROL, INTERRUPT, TooLarge, WireMessage, unpacked
 from longthread.tools.analysis.isolation.worker import KINDS, engine_class
-from longthread.tools.analysis.limits import Limits
-from longthread.tools.analysis.result import Result
-from longthread.tools.analysis.rows import Rows
+from longthread.tools.analysis.limits import Interrupted, Limits
+from longthread.tools.analysis.result import Result, Rows
 from longthread.tools.analysis.schema import Schema
-from longthread.tools.analysis.watch import Interrupted
 
 if TYPE_CHECKING:
     from longthread.tools.own_files import OwnFiles

@@ -11,7 +11,7 @@ from typing import Any
 
 from longthread import errors
 from longthread.errors import LongthreadError, SourceError
-from longthread.tools.analysis.watch import Interrupted
+from longthread.tools.analysis.limits import Interrupted
 
 _LENGTH = struct.Struct("!I")
 LARGEST = 256_000_000

@@ -28,7 +28,7 @@ from longthread.tools.analysis.isolation.wire import (
     send,
 )
 from longthread.tools.analysis.limits import Limits
-from longthread.tools.analysis.rows import Rows
+from longthread.tools.analysis.result import Rows
 
 KINDS = ("sqlite", "duckdb", "files")
 """The engines that run in a worker; the number of an engine's driver is its place."""

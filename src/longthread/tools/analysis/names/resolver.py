@@ -14,7 +14,6 @@ from dataclasses import dataclass, field
 from sqlglot import exp
 
 from longthread.errors import SqlRefused, TableNotFound
-from longthread.tools.analysis.guard import sqlglot_name
 from longthread.tools.analysis.names.ambiguous import mend_ambiguous
 from longthread.tools.analysis.names.missing import (
     Columns,
@@ -26,6 +25,7 @@ from longthread.tools.analysis.names.missing import (
     mend_column,
 )
 from longthread.tools.analysis.schema import Schema, Table
+from longthread.tools.analysis.sql_text import sqlglot_name
 
 _WORDS = """
     current_date current_time current_timestamp localtime localtimestamp user current_user session_user current_role

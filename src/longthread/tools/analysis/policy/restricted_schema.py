@@ -11,13 +11,13 @@ from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
 from longthread.errors import ColumnNotFound, PolicyUnusable, SourceError, TableNotFound
-from longthread.tools.analysis.guard import Guard, sqlglot_name
+from longthread.tools.analysis.guard import Guard
 from longthread.tools.analysis.names.resolver import Resolver
 from longthread.tools.analysis.policy.descriptions import Restrictions, hidden_names, names_any, withhold
-from longthread.tools.analysis.policy.sql_text import written
 from longthread.tools.analysis.policy.user_policy import Unbound, UserPolicy, condition, masked, parsed
 from longthread.tools.analysis.quoting import quoted
 from longthread.tools.analysis.schema import Column, ForeignKey, Schema, Table
+from longthread.tools.analysis.sql_text import sqlglot_name, written
 
 _FENCE = {"sqlite": "LIMIT -1", "postgresql": "OFFSET 0", "duckdb": "LIMIT 4000000000000000000",
           "mysql": "LIMIT 18446744073709551615"}  # fmt: skip

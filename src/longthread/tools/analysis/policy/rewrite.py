@@ -14,10 +14,10 @@ from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
 from longthread.errors import SqlRefused, TableNotFound
-from longthread.tools.analysis.guard import BROKEN, Guard, sqlglot_name
+from longthread.tools.analysis.guard import BROKEN, Guard
 from longthread.tools.analysis.policy.restricted_schema import Restricted
-from longthread.tools.analysis.policy.sql_text import written
 from longthread.tools.analysis.schema import Table
+from longthread.tools.analysis.sql_text import sqlglot_name, written
 from longthread.tools.analysis.value_size import name_of
 
 _PLAIN_PARTS = frozenset({"this", "db", "catalog", "alias", "joins", "laterals"})

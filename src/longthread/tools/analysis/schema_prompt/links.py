@@ -12,10 +12,10 @@ from dataclasses import dataclass
 
 from longthread.errors import SqlFailed, SqlRefused
 from longthread.tools.analysis.engine import SourceConnection
+from longthread.tools.analysis.limits import Interrupted, Watch
 from longthread.tools.analysis.quoting import quoted
 from longthread.tools.analysis.schema import Column, ForeignKey, Schema, Table
 from longthread.tools.analysis.schema_linking import split_name, stem
-from longthread.tools.analysis.watch import Interrupted, Watch
 
 LINK_SECONDS = 2.0
 """Time to prove the links of a source; those that have no turn are not shown."""

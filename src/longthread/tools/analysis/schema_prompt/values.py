@@ -14,10 +14,10 @@ from typing import Any
 
 from longthread.errors import SqlFailed, SqlRefused
 from longthread.tools.analysis.engine import SourceConnection
+from longthread.tools.analysis.limits import Interrupted, Watch
 from longthread.tools.analysis.quoting import quoted
 from longthread.tools.analysis.schema import Column, ForeignKey, Schema, Table
 from longthread.tools.analysis.schema_prompt.links import LINK_SECONDS, read_links
-from longthread.tools.analysis.watch import Interrupted, Watch
 
 _VALUE_SECONDS = 3.0
 """Time for all columns of a source; those that have no turn are shown without values."""

@@ -1,11 +1,14 @@
-"""Generates SQL of a source's dialect."""
+"""SQL of a source's dialect, as sqlglot reads and writes it."""
 
 from __future__ import annotations
 
 from sqlglot import exp
 from sqlglot.generators.mysql import MySQLGenerator
 
-from longthread.tools.analysis.guard import sqlglot_name
+
+def sqlglot_name(dialect: str) -> str:
+    """What sqlglot calls a dialect."""
+    return {"postgresql": "postgres", "mariadb": "mysql", "mssql": "tsql"}.get(dialect, dialect)
 
 
 class _MysqlGenerator(MySQLGenerator):
