@@ -30,8 +30,8 @@ from pydantic import BaseModel, PrivateAttr
 from longthread.context.window import item_of
 from longthread.errors import InvalidInput, WindowTooSmall
 from longthread.langgraph import LongthreadSaver, MemoryMiddleware, recall_tool
-from longthread.langgraph.memory.model_writer import ModelWriter
-from longthread.langgraph.memory.request_size import fixed_tokens, reply_tokens
+from longthread.langgraph.memory.long_term import ModelWriter
+from longthread.langgraph.memory.message_view import fixed_tokens, reply_tokens
 from longthread.memory.summary.pruning import prune_thread
 from longthread.messages.langchain import from_langchain
 from longthread.settings import Settings

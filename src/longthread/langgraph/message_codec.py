@@ -5,8 +5,8 @@ from __future__ import annotations
 import copy
 import json
 import re
-from collections.abc import Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from enum import Enum
 from typing import Any
@@ -19,13 +19,13 @@ from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
 from pydantic import BaseModel
 
 from longthread.errors import (
+    LongthreadError,
     MessageNotStorable,
     RowDamaged,
     SerializerNeeded,
     SerializerNotUsable,
     ValueDamaged,
 )
-from longthread.langgraph.serializer_calls import SerializerFailed, calling_serializer
 from longthread.messages.entries import NOT_NOTED, whole_number
 from longthread.messages.fields import (
     BLANK,
@@ -80,6 +80,25 @@ _set_dict = BaseModel.__dict__["__dict__"].__set__
 _set_fields_set = BaseModel.__dict__["__pydantic_fields_set__"].__set__
 _set_extra = BaseModel.__dict__["__pydantic_extra__"].__set__
 _set_private = BaseModel.__dict__["__pydantic_private__"].__set__
+
+
+class SerializerFailed(Exception):
+    """A serializer, or a class that it makes, has raised `error`. It does not leave this package."""
+
+    def __init__(self, error: Exception) -> None:
+        super().__init__(str(error) or type(error).__name__)
+        self.error = error
+
+
+@contextmanager
+def calling_serializer() -> Iterator[None]:
+    """Raise `SerializerFailed` for what an application's code raises in the block; our own errors pass."""
+    try:
+        yield
+    except LongthreadError:
+        raise
+    except Exception as error:  # an application's classes and serializers raise what they like
+        raise SerializerFailed(error) from error
 
 
 def is_own(serde: SerializerProtocol) -> bool:

@@ -12,7 +12,7 @@ from typing_extensions import Unpack
 
 from longthread.errors import InvalidInput, ThreadNotFound
 from longthread.langgraph.backend import Backend, BackendUser
-from longthread.langgraph.items.item_validation import expect_minutes
+from longthread.langgraph.items.item_batch import expect_minutes
 from longthread.langgraph.saver.retention import CheckpointKeeper
 from longthread.memory.index.question_words import telling
 from longthread.memory.search.excerpt import excerpt

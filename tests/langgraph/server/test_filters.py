@@ -12,7 +12,7 @@ from langgraph.checkpoint.postgres import PostgresSaver
 from langgraph.checkpoint.sqlite import SqliteSaver
 
 from longthread.langgraph import LongthreadSaver
-from longthread.langgraph.saver.metadata_filter import MetadataFilter
+from longthread.langgraph.filters import MetadataFilter
 from longthread.store.open import open_store
 from longthread.store.queries import Sql
 

@@ -29,7 +29,7 @@ from longthread.store.transfer.markdown import branch_markdown
 from longthread.store.transfer.threads import thread_ids
 
 if TYPE_CHECKING:
-    from longthread.langgraph.exports.all_users import ExportReport
+    from longthread.langgraph.exports.database import ExportReport
 
 
 class ExportFormat(StrEnum):
@@ -175,7 +175,7 @@ def langgraph(
 ) -> None:
     """Write LangGraph threads and items to the database of a SqliteSaver or PostgresSaver, which goes on with them."""
     # Here and not above: LangGraph takes seconds to load, and help needs none of it.
-    from longthread.langgraph.exports.all_users import export_users
+    from longthread.langgraph.exports.database import export_users
     from longthread.langgraph.imports.serializers import serializer
 
     settings = Settings.load(database=database, read_only=read_only)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
@@ -9,14 +10,14 @@ from langgraph.checkpoint.base import BaseCheckpointSaver
 from langgraph.checkpoint.serde.base import SerializerProtocol
 
 from longthread.errors import ExportIncomplete, LongthreadError, RowDamaged
-from longthread.langgraph.exports import stock_items
-from longthread.langgraph.exports.stock_target import StockTarget
+from longthread.langgraph.exports.stock_target import StockTarget, count_items, export_items
 from longthread.langgraph.exports.thread_source import ThreadSource, message_ids, thread_source
-from longthread.langgraph.imports.checkpoint_copy import StoredVersions, copy_checkpoint
-from longthread.langgraph.imports.checkpoints import CheckpointProgress
+from longthread.langgraph.imports.checkpoints import CheckpointProgress, StoredVersions, copy_checkpoint
+from longthread.langgraph.imports.serializers import reader_of
 from longthread.langgraph.imports.stock_savers import CheckpointAddress
 from longthread.langgraph.saver.async_saver import AsyncLongthreadSaver
 from longthread.langgraph.saver.saver import on_home
+from longthread.store.driver import Driver
 from longthread.store.transfer import checkpoint_counts
 
 ExportProgress = Callable[[CheckpointProgress], None]
@@ -74,11 +75,11 @@ async def _exported(
     target = await StockTarget.of(address, serde or saver.serde)
     async with saver._store.reading() as tx:
         counts = await checkpoint_counts.counts(tx, saver._user_id)
-    items = await stock_items.count(saver)
+    items = await count_items(saver)
     export = _Export(saver, target, replaces, progress, sum(each.checkpoints for each in counts) + items)
     wanted = [each.thread_id for each in counts if each.checkpoints]
     await export.threads(wanted)
-    written = await stock_items.export(saver, target, replaces, export.failures, export.tell_item) if items else None
+    written = await export_items(saver, target, replaces, export.failures, export.tell_item) if items else None
     if without := sum(1 for each in counts if not each.checkpoints and each.entries > 0):
         export.notes.append(f"{without} threads have messages and no checkpoints; no graph made them")
     if export.failures:
@@ -197,3 +198,50 @@ def _is_beginning(there: Sequence[CheckpointAddress], wanted: Sequence[Checkpoin
 
 def _ignore(progress: CheckpointProgress) -> None:
     """Ignore the progress."""
+
+
+@dataclass(slots=True)
+class ExportReport:
+    """What is there now, by kind; what is to be said of it; and what is not there, and why."""
+
+    written: Counter[str] = field(default_factory=Counter)
+    notes: list[str] = field(default_factory=list)
+    left: list[str] = field(default_factory=list)
+
+
+async def export_users(
+    store: Driver,
+    address: str,
+    progress: Callable[[int, int, str], None],
+    *,
+    user: str | None,
+    replaces: bool,
+    serde: SerializerProtocol | None,
+) -> ExportReport:
+    """Export what this user has, or what all users have; raises as `export_langgraph` does, but for what is left.
+
+    Objects of the application's classes are copied as packed bytes: none of its code is needed.
+    """
+    report, threads = ExportReport(Counter(threads=0, checkpoints=0, items=0)), set[str]()
+
+    def tell(at: CheckpointProgress) -> None:
+        progress(at.done, at.total, at.thread_id)
+        report.written[f"{at.kind}s"] += 1
+        if at.kind == "checkpoint":
+            threads.add(at.thread_id)
+
+    packed, _ = reader_of(serde)
+    async with store.reading() as tx:
+        users = [user] if user is not None else await checkpoint_counts.users(tx)
+    for each in users:
+        saver = AsyncLongthreadSaver(store, user_id=each, serde=packed)
+        try:
+            done = await export_langgraph(address, saver, serde=packed, replaces=replaces, progress=tell)
+        except ExportIncomplete as error:
+            report.left += error.left
+        else:
+            report.notes += done.notes
+    if len(users) > 1:
+        report.notes.append(f"the threads of {len(users)} users are in one database now, which knows no users")
+    report.written["threads"] = len(threads)
+    return report

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import Literal
+from itertools import groupby
+from typing import Any, Literal
 
-from langgraph.checkpoint.base import CheckpointTuple
+from langchain_core.runnables import RunnableConfig
+from langgraph.checkpoint.base import WRITES_IDX_MAP, BaseCheckpointSaver, CheckpointTuple
 from langgraph.checkpoint.serde.base import SerializerProtocol
 
 from longthread.errors import (
@@ -19,15 +21,45 @@ from longthread.errors import (
     ThreadTaken,
 )
 from longthread.langgraph.imports import stock_items
-from longthread.langgraph.imports.checkpoint_copy import StoredVersions, copy_checkpoint
 from longthread.langgraph.imports.stock_savers import CheckpointAddress, StockCheckpoints, open_stock
+from longthread.langgraph.message_codec import SerializerFailed, calling_serializer
 from longthread.langgraph.saver.async_saver import AsyncLongthreadSaver
 from longthread.langgraph.saver.saver import on_home
-from longthread.langgraph.serializer_calls import SerializerFailed, calling_serializer
 from longthread.store.imports.foreign import shown_address
 
+PendingWrite = tuple[str, Any]
+StoredVersions = set[tuple[str, str, Any]]
+"""Versions of channels that the other saver has, by namespace and channel."""
 USER_KEYS = ("langgraph_auth_user_id", "user_id")
 """Keys of a checkpoint's metadata that name its user: LangGraph's server writes the first, programs the second."""
+
+
+async def copy_checkpoint(
+    found: CheckpointTuple, paths: Mapping[str, str], saver: BaseCheckpointSaver[Any], stored: StoredVersions
+) -> None:
+    """Store a checkpoint in a saver. `paths` are those of the tasks that wrote; `stored` is updated."""
+    # Writes go first: a stored checkpoint then always has all of them.
+    for task_id, writes in _by_task(found):
+        await saver.aput_writes(found.config, writes, task_id, paths.get(task_id, ""))
+    at = found.config["configurable"]
+    ns, versions = at["checkpoint_ns"], found.checkpoint["channel_versions"]
+    new = {channel: v for channel, v in versions.items() if (ns, channel, v) not in stored}
+    config: RunnableConfig = {"configurable": {"thread_id": at["thread_id"], "checkpoint_ns": ns}}
+    if parent := (found.parent_config or {}).get("configurable", {}).get("checkpoint_id"):
+        config["configurable"]["checkpoint_id"] = parent
+        # As of a run that was given it: the other saver may have forked there.
+        config["metadata"] = {"thread_id": at["thread_id"], "checkpoint_id": parent}
+    await saver.aput(config, found.checkpoint, found.metadata, new)
+    stored |= {(ns, channel, version) for channel, version in new.items()}
+
+
+def _by_task(found: CheckpointTuple) -> Iterator[tuple[str, list[PendingWrite]]]:
+    """Group writes by task. LangGraph numbers errors, interrupts and the like separately."""
+    for task_id, writes in groupby(found.pending_writes or [], key=lambda write: write[0]):
+        all_of_task = [(channel, value) for _, channel, value in writes]
+        for special in (False, True):
+            if chosen := [write for write in all_of_task if (write[0] in WRITES_IDX_MAP) is special]:
+                yield task_id, chosen
 
 
 @dataclass(frozen=True, slots=True)

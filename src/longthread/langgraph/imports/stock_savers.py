@@ -14,9 +14,8 @@ from langgraph.checkpoint.serde.base import SerializerProtocol
 
 from longthread.errors import CheckpointUnreadable, ExtraMissing, NotACheckpointDatabase, StoreError
 from longthread.langgraph.imports import stock_items
-from longthread.langgraph.imports.message_reader import MessageReader
-from longthread.langgraph.imports.serializers import reader_of, why_unreadable
-from longthread.langgraph.serializer_calls import SerializerFailed, calling_serializer
+from longthread.langgraph.imports.serializers import MessageReader, reader_of, why_unreadable
+from longthread.langgraph.message_codec import SerializerFailed, calling_serializer
 from longthread.store.imports.foreign import Foreign, import_errors, open_foreign, shown_address
 
 _NEEDED = {"thread_id", "checkpoint_ns", "checkpoint_id", "parent_checkpoint_id", "checkpoint", "metadata"}

@@ -30,9 +30,8 @@ from longthread.langgraph.backend import (
     opener,
     over_pool,
 )
-from longthread.langgraph.items.item_batch import Batches
+from longthread.langgraph.items.item_batch import Batches, expect_config, expect_minutes, expect_tuple
 from longthread.langgraph.items.item_index import ItemIndex
-from longthread.langgraph.items.item_validation import expect_config, expect_minutes, expect_tuple
 from longthread.loop_bridge import Portal
 from longthread.store.driver import Driver
 

@@ -3,22 +3,22 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+import logging
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
+from weakref import WeakValueDictionary
 
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage, BaseMessage
 
-from longthread.errors import InvalidInput, MemoryNotFound, SaverClosed
+from longthread.errors import InvalidInput, LongthreadError, MemoryNotFound, SaverClosed, StoreClosed, ThreadNotFound
 from longthread.langgraph.backend import Backend, BackendUser, backend_in, expect_backed
 from longthread.langgraph.memory.extracted import INSTRUCTIONS, Extracted, ExtractedMemory, asked, read
-from longthread.langgraph.memory.model_writer import ModelWriter
+from longthread.langgraph.memory.long_term import ModelWriter
 from longthread.langgraph.memory.options import NO_TEXT
-from longthread.langgraph.memory.submissions import Submissions
-from longthread.langgraph.memory.unread import MARK, Unread, unread
 from longthread.loop_bridge import Portal
 from longthread.memory.memories import Memories, replace_memory
 from longthread.model.entry import Entry
@@ -27,10 +27,142 @@ from longthread.store import attributes, log, memories
 from longthread.store.driver import Transaction
 from longthread.store.memories import Owner
 
+MARK = "memories_until"
+"""The key in a thread's metadata of the last entry that was read, in the order in which they were written."""
+ENTRIES = 60
+"""So many messages are read with one call."""
+_MOST_ENTRIES = 2000
+"""So far back entries are looked at."""
+_logger = logging.getLogger(__name__)
+_Key = tuple[str, str]
 _KNOWN = 20
 """Known memories that a call is shown: the most important, and as many that fit the messages."""
 _QUESTION = 2000
 """Characters of the messages by which known memories are found."""
+
+
+@dataclass(frozen=True, slots=True)
+class Unread:
+    """Messages to read, in their places and present versions, and the last entry of the log that is read with them."""
+
+    entries: Sequence[Entry]
+    mark: int
+
+
+async def unread(tx: Transaction, thread_id: str, *, user_id: str) -> Unread | None:
+    """Return the active branch's next messages of the user or the model that were written or changed after the mark.
+
+    None: nothing was written since. Its `mark` is always above the thread's. Raises `ThreadNotFound`.
+    """
+    thread = await log.find_thread(tx, thread_id, user_id=user_id)
+    mark, last = int(thread.metadata.get(MARK, 0)), thread.entry_count
+    if last <= mark or not thread.tip:
+        return None
+    written = await log.entries_between(tx, thread_id, max(mark, last - _MOST_ENTRIES) + 1, last)
+    present = [each for each in _present(written, thread.tip) if each.role in ("user", "assistant")]
+    said = [each for each in present if each.text.strip()]
+    chosen = said[:ENTRIES]
+    placed = [replace(each, seq=each.replaces or each.seq, replaces=0) for each in chosen]
+    placed.sort(key=lambda each: each.seq)
+    return Unread(placed, last if len(chosen) == len(said) else chosen[-1].seq)
+
+
+def _present(written: Sequence[Entry], tip: int) -> list[Entry]:
+    """Return the newest versions that the branch ending in `tip` has of its messages, in the order of writing."""
+    there = {each.seq: each for each in written}
+    newest: dict[int, Entry] = {}
+    at = tip
+    while entry := there.get(at):
+        newest.setdefault(entry.replaces or entry.seq, entry)
+        at = entry.parent_seq
+    return sorted(newest.values(), key=lambda each: each.seq)
+
+
+@dataclass(slots=True)
+class _Submitted:
+    """A thread that waits or is read. `is_due`: it is to be read, again if it is being read."""
+
+    backing: Backend
+    thread_id: str
+    loop: Any = None
+    is_due: bool = False
+    changed: asyncio.Event = field(default_factory=asyncio.Event)
+    task: asyncio.Task[None] | None = None
+
+    def set(self, loop: Any, *, is_due: bool) -> None:
+        self.loop, self.is_due = loop, is_due
+        self.changed.set()
+
+
+class Submissions:
+    """Reads each thread once it was quiet for some seconds, with one task for each. Used on the store's loop alone."""
+
+    def __init__(
+        self, seconds: float, read: Callable[[Backend, str, Any], Awaitable[Any]], *, at_end: Callable[[], Any]
+    ) -> None:
+        """`read` reads a thread, given the loop to ask the model on. `at_end` is called when the store is closed."""
+        self._seconds = seconds
+        self._read = read
+        self._at_end = at_end
+        self._threads: dict[_Key, _Submitted] = {}
+        self._locks: WeakValueDictionary[_Key, asyncio.Lock] = WeakValueDictionary()
+
+    def lock(self, user_id: str, thread_id: str) -> asyncio.Lock:
+        """Return the lock of who reads a thread: what one call reads, another one need not."""
+        return self._locks.setdefault((user_id, thread_id), asyncio.Lock())
+
+    async def submit(self, backing: Backend, thread_id: str, loop: Any) -> None:
+        """Read a thread once it is quiet from now on, and after it was read if it is being read."""
+        there = self._threads.setdefault((backing.user_id, thread_id), _Submitted(backing, thread_id))
+        there.set(loop, is_due=True)
+        if there.task is None:
+            self._begin(there)
+
+    async def cancel(self, backing: Backend, thread_id: str) -> None:
+        """Do not read a thread that waits. What is being read is read to its end."""
+        there = self._threads.get((backing.user_id, thread_id))
+        if there is not None:
+            there.set(there.loop, is_due=False)
+
+    async def settle(self) -> None:
+        await asyncio.sleep(0)  # what has just been submitted begins
+        while tasks := {each.task for each in self._threads.values() if each.task is not None}:
+            await asyncio.wait(tasks)
+            await asyncio.sleep(0)
+
+    async def close(self) -> None:
+        self._at_end()
+        tasks = [each.task for each in self._threads.values() if each.task is not None]
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+    def _begin(self, there: _Submitted) -> None:
+        there.task = asyncio.get_running_loop().create_task(self._quiet(there))
+        there.task.add_done_callback(lambda task: self._done(there, task))
+
+    async def _quiet(self, there: _Submitted) -> None:
+        while there.is_due:
+            there.changed.clear()
+            if not await there.backing.home.pause(self._seconds, until=there.changed):
+                there.is_due = False  # the store is being closed
+            elif not there.changed.is_set():
+                there.is_due = False
+                await self._read(there.backing, there.thread_id, there.loop)
+
+    def _done(self, there: _Submitted, task: asyncio.Task[None]) -> None:
+        error = None if task.cancelled() else task.exception()
+        if error is not None and not isinstance(error, StoreClosed | ThreadNotFound):
+            _logger.warning(
+                "No memories could be taken from thread %s; it is tried again after its next turn: %s",
+                there.thread_id,
+                error,
+                exc_info=None if isinstance(error, LongthreadError) else error,
+            )
+        if there.is_due and not task.cancelled():
+            self._begin(there)
+        else:
+            del self._threads[there.backing.user_id, there.thread_id]
 
 
 @dataclass(slots=True)

@@ -12,7 +12,7 @@ from longthread.context.window import as_answered
 from longthread.langgraph.memory.message_view import StateMessages
 from longthread.langgraph.memory.message_view import StoredView as Kept
 from longthread.langgraph.saver.async_saver import AsyncLongthreadSaver
-from longthread.langgraph.saver.delta_history import delta_messages
+from longthread.langgraph.saver.delta import delta_messages
 from longthread.langgraph.saver.thread_cache import CONVERSATION
 from longthread.store import checkpoints, log
 from longthread.store.driver import Driver

@@ -1,8 +1,4 @@
-"""The view of a state's messages that a model call of a LangChain agent sees.
-
-A view continues the one before, which names messages by their ids: so it is valid in any process, for any checkpoint,
-and after messages were removed from the state.
-"""
+"""The view of a state's messages that a model call of a LangChain agent sees, and what else its request holds."""
 
 from __future__ import annotations
 
@@ -14,17 +10,31 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, cast
 
-from langchain_core.messages import AnyMessage, BaseMessage
+from langchain.agents.middleware import ModelRequest
+from langchain.agents.structured_output import ProviderStrategy, ToolStrategy
+from langchain_core.messages import AIMessage, AnyMessage, BaseMessage, HumanMessage, SystemMessage
+from langchain_core.utils.function_calling import convert_to_openai_tool
 
 from longthread.context.window import PreviousCall, WindowMessage
+from longthread.llm.langchain import LIMITS, LangChainModel
+from longthread.llm.models import reply_limit
 from longthread.messages.fields import BLANK, as_json, calls_of
 from longthread.messages.langchain import from_langchain, to_langchain
 from longthread.messages.message import Message
 from longthread.model.entry import Entry
 from longthread.model.lru import LRU
 from longthread.model.manifest import TEXTS, Segment
+from longthread.settings import Settings
 from longthread.view.items import ViewItem
+from longthread.view.tokens import estimate, message_tokens, tools_tokens
 
+TODOS = "todos"
+"""The key of LangChain's `TodoListMiddleware` in the state."""
+WRITE_TODOS = "write_todos"
+"""The tool by which the model writes the list."""
+LONGEST_TODOS = 2000
+"""So many characters of a list are told."""
+_TOLD = "The to-do list as it stands, from earlier in this conversation:"
 REMEMBERED = 4096
 """Messages whose costs are remembered."""
 CHARACTERS = 16_000_000
@@ -33,6 +43,72 @@ _ANEW = (Segment(-1, -1, "whole"),)
 """The manifest of a view of which nothing is there any more."""
 _REMEMBERING = threading.Lock()
 """Held while what is remembered changes. One for all: what has a lock of its own cannot be copied, and agents are."""
+
+
+def reply_tokens(request: ModelRequest[Any], settings: Settings) -> int:
+    told = (request.model_settings.get(name) for name in LIMITS)
+    limit = next((each for each in told if isinstance(each, int) and each > 0), None)
+    return limit or reply_limit(LangChainModel(request.model), settings)
+
+
+def instructions(messages: Sequence[BaseMessage]) -> list[SystemMessage]:
+    """Return the leading system messages of a conversation: they are part of its prompt."""
+    found: list[SystemMessage] = []
+    for each in messages:
+        if not isinstance(each, SystemMessage):
+            break
+        found.append(each)
+    return found
+
+
+def fixed_tokens(request: ModelRequest[Any], family: str) -> int:
+    """Return the tokens of the system prompt, the tools and the schema of a structured reply."""
+    tools = [tool if isinstance(tool, dict) else convert_to_openai_tool(tool) for tool in request.tools]
+    given = [*tools, *_forms(request.response_format)]
+    told = json.dumps(given, ensure_ascii=False, default=str) if given else ""
+    first = sum(message_tokens(_told(each), family) for each in instructions(request.messages))
+    prompt = estimate(_told(request.system_message), family) if request.system_message is not None else 0
+    return prompt + first + tools_tokens(told, len(given), family)
+
+
+def _told(message: BaseMessage) -> str:
+    content = message.content
+    return content if isinstance(content, str) else json.dumps(content, ensure_ascii=False, default=str)
+
+
+def _forms(wanted: Any) -> list[dict[str, Any]]:
+    if wanted is None:
+        return []
+    if isinstance(wanted, ProviderStrategy):
+        return [wanted.schema_spec.json_schema]
+    strategy = wanted if isinstance(wanted, ToolStrategy) else ToolStrategy(getattr(wanted, "schema", wanted))
+    return [spec.json_schema for spec in strategy.schema_specs]
+
+
+def todo_note(state: Mapping[str, Any]) -> HumanMessage | None:
+    """Return the list as a message; None where there is none."""
+    todos = state.get(TODOS)
+    lines = [_line(each) for each in todos if isinstance(each, dict)] if isinstance(todos, list) else []
+    if not lines:
+        return None
+    text = "\n".join(lines)
+    text = text if len(text) <= LONGEST_TODOS else f"{text[:LONGEST_TODOS]}…"
+    return HumanMessage(f"{_TOLD}\n{text}", additional_kwargs={"longthread": {"kind": "digest"}})
+
+
+def _line(todo: Mapping[str, Any]) -> str:
+    return f"- [{todo.get('status', 'pending')}] {todo.get('content', '')}"
+
+
+def shows_todos(sent: Sequence[AnyMessage], messages: Sequence[BaseMessage]) -> bool:
+    """Whether the newest call that wrote the list is sent as it is."""
+    calls = (each for each in reversed(messages) if isinstance(each, AIMessage) and _writes(each))
+    newest = next(calls, None)
+    return newest is not None and any(each is newest for each in sent)
+
+
+def _writes(message: AIMessage) -> bool:
+    return any(call["name"] == WRITE_TODOS for call in message.tool_calls)
 
 
 @dataclass(frozen=True, slots=True)

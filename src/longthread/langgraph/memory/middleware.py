@@ -22,10 +22,17 @@ from longthread.langgraph.backend import BackendUser, backend_in, backend_of_run
 from longthread.langgraph.internals import CHECKPOINTER, DURABILITY
 from longthread.langgraph.memory.extractor import MemoryExtractor
 from longthread.langgraph.memory.long_term import LongTermMemory, StateSummary
-from longthread.langgraph.memory.message_view import StateMessages, StoredView, as_sent
+from longthread.langgraph.memory.message_view import (
+    StateMessages,
+    StoredView,
+    as_sent,
+    fixed_tokens,
+    instructions,
+    reply_tokens,
+    shows_todos,
+    todo_note,
+)
 from longthread.langgraph.memory.options import NO_TEXT, MemoryOptions, settings_of
-from longthread.langgraph.memory.request_size import fixed_tokens, instructions, reply_tokens
-from longthread.langgraph.memory.todos import shows_todos, todo_note
 from longthread.llm.langchain import LangChainModel
 from longthread.llm.models import context_window
 from longthread.memory.index.indexer import RECALL_TOOL

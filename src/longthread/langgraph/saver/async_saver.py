@@ -26,19 +26,18 @@ from langgraph.checkpoint.serde.base import SerializerProtocol
 from longthread.errors import LongthreadError, StoreConflict, ThreadConflict, ThreadNotFound
 from longthread.langgraph.internals import given_to_run
 from longthread.langgraph.message_codec import MessageForm, expect_usable
-from longthread.langgraph.saver import prune
 from longthread.langgraph.saver.channel_values import next_version
 from longthread.langgraph.saver.checkpoint_list import Listing
-from longthread.langgraph.saver.delta_history import channel_history
+from longthread.langgraph.saver.delta import channel_history
 from longthread.langgraph.saver.forget_message import forget_message
 from longthread.langgraph.saver.inflight import Puts, ThreadLocks
 from longthread.langgraph.saver.load import CheckpointReader, NotCached
 from longthread.langgraph.saver.parent_ids import CheckpointKey, ParentTracker, expect_same, named
-from longthread.langgraph.saver.pending_writes import Pending, PendingWrites
 from longthread.langgraph.saver.placement import LogGrowth
 from longthread.langgraph.saver.put import CheckpointPut
 from longthread.langgraph.saver.put_request import PutRequest, WritesRequest
-from longthread.langgraph.saver.put_writes import WritesPut
+from longthread.langgraph.saver.retention import DamagedThreads, Strategy, delete_for_runs, prune
+from longthread.langgraph.saver.task_writes import Pending, PendingWrites, WritesPut
 from longthread.langgraph.saver.thread_cache import CachedThread, ThreadCache
 from longthread.memory.forget import delete_thread
 from longthread.model.lru import LRU
@@ -384,12 +383,12 @@ class AsyncLongthreadSaver(BaseCheckpointSaver[Any]):
             for run_id in dict.fromkeys(map(str, run_ids)):
                 for thread_id in await checkpoints.threads_of_run(tx, run_id, user_id=self._user_id):
                     found.setdefault(thread_id, []).append(run_id)
-        damaged = prune.DamagedThreads()
+        damaged = DamagedThreads()
         for thread_id, there in found.items():
             with damaged.left(thread_id):
                 async with self._store.writing() as tx:
                     if (thread := await checkpoints.lock(tx, thread_id, user_id=self._user_id)) is not None:
-                        await prune.delete_for_runs(tx, thread, there, self.serde)
+                        await delete_for_runs(tx, thread, there, self.serde)
         damaged.tell()
 
     async def acopy_thread(self, source_thread_id: str, target_thread_id: str) -> None:
@@ -418,15 +417,15 @@ class AsyncLongthreadSaver(BaseCheckpointSaver[Any]):
         """
         if isinstance(thread_ids, str):
             raise TypeError("thread_ids must be a sequence of thread ids, not a str")
-        chosen = next((known for known in get_args(prune.Strategy) if known == strategy), None)
+        chosen = next((known for known in get_args(Strategy) if known == strategy), None)
         if chosen is None:
             raise ValueError(f"Unknown prune strategy: {strategy!r}")
-        damaged = prune.DamagedThreads()
+        damaged = DamagedThreads()
         for thread_id in map(str, thread_ids):
             with damaged.left(thread_id):
                 async with self._store.writing() as tx:
                     if (thread := await checkpoints.lock(tx, thread_id, user_id=self._user_id)) is not None:
-                        await prune.prune(tx, thread, chosen, self.serde)
+                        await prune(tx, thread, chosen, self.serde)
         damaged.tell()
 
     async def aget_delta_channel_history(

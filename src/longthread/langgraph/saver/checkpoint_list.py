@@ -9,8 +9,8 @@ from typing import Any, TypeVar
 from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.serde.base import SerializerProtocol
 
+from longthread.langgraph.filters import MetadataFilter
 from longthread.langgraph.message_codec import is_own
-from longthread.langgraph.saver.metadata_filter import MetadataFilter
 from longthread.langgraph.saver.parent_ids import named
 from longthread.langgraph.saver.record import metadata_of
 from longthread.store import checkpoints

@@ -34,7 +34,7 @@ from longthread.langgraph.saver.channel_values import (
     with_attribute,
 )
 from longthread.langgraph.saver.control_writes import CONTROL, ForgottenTexts
-from longthread.langgraph.saver.delta_messages import as_message
+from longthread.langgraph.saver.delta import as_message
 from longthread.langgraph.saver.message_list import VERSIONS, SeqRange, count_of
 from longthread.messages.fields import is_packed
 from longthread.model.entry import Entry

@@ -9,8 +9,7 @@ from typing import Any
 from langchain_core.messages import BaseMessage, HumanMessage
 
 from longthread.langgraph.message_codec import MessageForm, draft_of, is_own, unpack
-from longthread.langgraph.saver.alignment import Alignment
-from longthread.langgraph.saver.message_list import CachedMessage, MessageList, SeqRange, add_run, private
+from longthread.langgraph.saver.message_list import Alignment, CachedMessage, MessageList, SeqRange, add_run, private
 from longthread.memory.index.indexer import content_of
 from longthread.messages.fields import is_packed
 from longthread.model.entry import Draft, Entry

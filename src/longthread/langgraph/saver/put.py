@@ -9,11 +9,10 @@ from langchain_core.messages import BaseMessage
 from langgraph.checkpoint.serde.base import SerializerProtocol
 
 from longthread.errors import NotAsExpected
-from longthread.langgraph.saver.alignment import Alignment
 from longthread.langgraph.saver.channel_values import ChannelValue, InlineMessage, cell_of, cell_of_runs
-from longthread.langgraph.saver.delta_lists import DeltaList, DeltaLists
+from longthread.langgraph.saver.delta import DeltaList, DeltaLists
 from longthread.langgraph.saver.load import branch_messages, filled, list_of, messages_at, since
-from longthread.langgraph.saver.message_list import CachedMessage, MessageList
+from longthread.langgraph.saver.message_list import Alignment, CachedMessage, MessageList
 from longthread.langgraph.saver.placement import ListPlacement, LogGrowth, PlacedList
 from longthread.langgraph.saver.put_request import PutRequest
 from longthread.langgraph.saver.record import StoredCheckpoint, TaskWrites, blob_of, is_large, stub

@@ -1,24 +1,41 @@
-"""Pure: which metadata a listing's `filter` finds: what LangGraph's own savers find. PostgresSaver looks for JSON that
-contains the filter, and SqliteSaver for values at keys, which may be paths with dots."""
+"""LangGraph's filters: of checkpoints by their metadata, and of items by their values. Pure.
+
+A listing's `filter` finds what LangGraph's own savers find. PostgresSaver looks for JSON that contains the filter, and
+SqliteSaver for values at keys, which may be paths with dots.
+"""
 
 from __future__ import annotations
 
 import json
 import math
+import operator
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import product
 from typing import Any
 
-from longthread.langgraph.json_paths import value_at
 from longthread.store.checkpoints import USUAL, MetadataSearch
 
-_MOST = 16
+_MOST_ALTERNATIVES = 16
 """Alternatives that an index is asked for."""
 _PLAIN = re.compile(r"[\w .:@+-]+", re.ASCII)
 """Texts that each encoder of JSON writes alike."""
+_ORDERS: Mapping[str, Callable[[Any, Any], bool]] = {
+    "$gt": operator.gt,
+    "$gte": operator.ge,
+    "$lt": operator.lt,
+    "$lte": operator.le,
+}
+
+
+def value_at(value: Mapping[str, Any], path: str) -> Any:
+    """Return the value at a path with dots; None if there is none."""
+    at: Any = value
+    for part in path.split("."):
+        at = at.get(part) if isinstance(at, Mapping) else None
+    return at
 
 
 @dataclass(frozen=True)
@@ -46,7 +63,7 @@ class MetadataFilter:
     def _alternatives(self) -> Sequence[str]:
         """Return JSON objects of which each match contains one."""
         each = [_spellings(key, wanted) for key, wanted in self.wanted.items() if _is_sought(key, wanted)]
-        while math.prod(map(len, each)) > _MOST:
+        while math.prod(map(len, each)) > _MOST_ALTERNATIVES:
             each.remove(max(each, key=len))
         return [json.dumps(_merged(chosen), ensure_ascii=False) for chosen in product(*each)]
 
@@ -115,3 +132,53 @@ def _merged(objects: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
             else:
                 merged.setdefault(key, value)
     return merged
+
+
+def matches_filter(value: Mapping[str, Any], wanted: Mapping[str, Any] | None) -> bool:
+    """Whether each filtered field has the wanted value.
+
+    Raises:
+        ValueError: an operator is none of $eq, $ne, $gt, $gte, $lt and $lte.
+    """
+    return all(_agrees(_at(value, name), each) for name, each in (wanted or {}).items())
+
+
+def _at(value: Mapping[str, Any], name: str) -> Any:
+    """Return the field of this name, else the value at this path with dots."""
+    if name in value or "." not in name:
+        return value.get(name)
+    return value_at(value, name)
+
+
+def _agrees(value: Any, wanted: Any) -> bool:
+    if isinstance(wanted, Mapping):
+        if any(str(name).startswith("$") for name in wanted):
+            return all(_holds(value, name, each) for name, each in wanted.items())
+        return isinstance(value, Mapping) and all(_agrees(value.get(name), each) for name, each in wanted.items())
+    if isinstance(wanted, list | tuple):
+        alike = isinstance(value, list | tuple) and len(value) == len(wanted)
+        return alike and all(_agrees(one, other) for one, other in zip(value, wanted, strict=True))
+    return bool(value == wanted)
+
+
+def _holds(value: Any, name: str, wanted: Any) -> bool:
+    if name == "$eq":
+        return bool(value == wanted)
+    if name == "$ne":
+        return bool(value != wanted)
+    if name not in _ORDERS:
+        raise ValueError(f"Unsupported operator: {name}")
+    one, other = _number(value), _number(wanted)
+    if one is not None and other is not None:
+        return _ORDERS[name](one, other)
+    # What is not there, or no number, is neither above nor below; texts, such as dates, are compared as such.
+    return isinstance(value, str) and isinstance(wanted, str) and _ORDERS[name](value, wanted)
+
+
+def _number(value: Any) -> int | float | None:
+    if isinstance(value, int | float):
+        return value  # a large one is no float, or another one
+    try:
+        return float(value)
+    except (TypeError, ValueError):
+        return None
