@@ -216,6 +216,6 @@ def _postgres(folder: Path) -> Iterator[tuple[str | None, str]]:
 
 
 def _with_database(url: str, name: str) -> str:
-    from longthread.tools.analysis.url import SourceUrl
+    from longthread.tools.analysis.address import SourceUrl
 
     return replace(SourceUrl.parse(url), database=name).text()

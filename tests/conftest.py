@@ -30,7 +30,7 @@ from tests.warm import warm
 
 from longthread.store.driver import Driver
 from longthread.store.open import open_store
-from longthread.tools.analysis.url import SourceUrl
+from longthread.tools.analysis.address import SourceUrl
 
 os.environ["LONGTHREAD_LANG"] = "en"  # the tests read what commands say, whatever the locale
 # Without a deadline: no test depends on how busy the machine is.

@@ -17,7 +17,7 @@ from typing import Any
 
 import psycopg
 
-from longthread.tools.analysis.url import SourceUrl
+from longthread.tools.analysis.address import SourceUrl
 
 PATIENCE = 1.0
 """Seconds in which a connection that was closed is gone from the server too."""

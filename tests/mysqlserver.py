@@ -17,7 +17,7 @@ import pymysql
 import pytest
 from pymysql.constants import CLIENT
 
-from longthread.tools.analysis.url import SourceUrl
+from longthread.tools.analysis.address import SourceUrl
 
 _SBIN = "/usr/sbin:/usr/local/sbin"
 _OPTIONS = ["--innodb-log-file-size=4M", "--innodb-buffer-pool-size=16M", "--innodb-flush-log-at-trx-commit=0"]

@@ -24,7 +24,7 @@ from longthread.errors import LongthreadError, NotCopied, StoreDamaged
 from longthread.langgraph import LongthreadSaver
 from longthread.store.open import open_store
 from longthread.store.queries import Sql
-from longthread.tools.analysis.url import SourceUrl
+from longthread.tools.analysis.address import SourceUrl
 
 pytestmark = pytest.mark.one_backend
 

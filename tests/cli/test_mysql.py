@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from tests import mysqlserver
 
-from longthread.tools.analysis.url import SourceUrl
+from longthread.tools.analysis.address import SourceUrl
 
 pytestmark = [pytest.mark.mysql, pytest.mark.one_backend]
 Run = Callable[..., Any]

@@ -15,7 +15,7 @@ from longthread import Catalog
 from longthread.errors import NothingToImport
 from longthread.store import log
 from longthread.store.driver import Driver
-from longthread.tools.analysis.url import SourceUrl
+from longthread.tools.analysis.address import SourceUrl
 
 pytestmark = [pytest.mark.postgres, pytest.mark.one_backend]
 

@@ -18,8 +18,8 @@ from longthread import Catalog
 from longthread.errors import LongthreadError, SourceEmpty, SourceError, SourceIsStore, SourceNotFound
 from longthread.settings import Settings
 from longthread.store.open import open_store
+from longthread.tools.analysis.address import SourceUrl
 from longthread.tools.analysis.open import open_source
-from longthread.tools.analysis.url import SourceUrl
 from longthread.tools.own_files import OwnFiles
 from longthread.tools.sources import Opener
 from longthread.tools.trial import tried

@@ -18,9 +18,14 @@ from longthread.demo.query.render import PlanSql
 from longthread.demo.query.wording import part_in_words
 from longthread.demo.schema import DemoSchema, key_of
 from longthread.demo.sentence_words import SentenceWords, joined
-from longthread.tools.analysis.formats.column_format import ColumnFormat, format_of_json
-from longthread.tools.analysis.formats.guess import format_of
-from longthread.tools.analysis.formats.written import number_in, with_places, write_value
+from longthread.tools.analysis.formats.column_format import (
+    ColumnFormat,
+    format_of,
+    format_of_json,
+    number_in,
+    with_places,
+    write_value,
+)
 
 _GRAINS_ZH = {"year": "年", "quarter": "季度", "month": "月", "day": "天"}
 _PERIODS_ZH = {"year": "年份", "quarter": "季度", "month": "月份", "day": "日期"}

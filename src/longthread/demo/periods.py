@@ -8,7 +8,7 @@ from datetime import date
 from typing import Any
 
 from longthread.demo.query.plan import Condition
-from longthread.tools.analysis.formats.written import number_in
+from longthread.tools.analysis.formats.column_format import number_in
 
 _PARTS = {"quarter": (re.compile(r"(\d{4})-Q([1-4])"), 4), "month": (re.compile(r"(\d{4})-(\d{2})"), 12)}
 

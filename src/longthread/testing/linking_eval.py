@@ -19,9 +19,9 @@ from sqlglot import exp
 
 from longthread.errors import StatementsInvalid
 from longthread.tools.analysis.guard import Guard
-from longthread.tools.analysis.likely_tables import Likely
 from longthread.tools.analysis.open import open_source
 from longthread.tools.analysis.schema import Column, ForeignKey, Schema, Table
+from longthread.tools.analysis.schema_linking import Likely
 
 _AREAS = """
     crm hr fleet clinic warehouse billing support school hotel energy insurance legal farm museum telecom library press

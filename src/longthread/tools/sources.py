@@ -12,7 +12,7 @@ from longthread.errors import SourceError, SqlTimeout
 from longthread.settings import Settings
 from longthread.store.completion import to_the_end
 from longthread.tools.analysis.files.encoding import known
-from longthread.tools.analysis.isolation.idle import IdleWorkers
+from longthread.tools.analysis.isolation.remote import IdleWorkers
 from longthread.tools.analysis.limits import Limits
 from longthread.tools.analysis.open import open_source
 from longthread.tools.analysis.schema import Column, Table

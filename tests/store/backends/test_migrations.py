@@ -296,7 +296,7 @@ def test_a_database_that_cannot_hold_all_text_is_refused(postgres_server: str, p
 
 
 def _other(url: str, database: str) -> str:
-    from longthread.tools.analysis.url import SourceUrl
+    from longthread.tools.analysis.address import SourceUrl
 
     return replace(SourceUrl.parse(url), database=database).text()
 

@@ -23,7 +23,7 @@ from longthread.store.memories import Owner
 from longthread.store.open import open_store
 from longthread.store.queries import Sql
 from longthread.store.transfer.copy import copy_store
-from longthread.tools.analysis.url import SourceUrl
+from longthread.tools.analysis.address import SourceUrl
 
 pytestmark = pytest.mark.postgres
 OWNER = Owner("default", ANALYST)

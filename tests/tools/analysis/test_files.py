@@ -14,8 +14,8 @@ from longthread.settings import Settings
 from longthread.tools.analysis.files.listing import stem_of
 from longthread.tools.analysis.limits import Limits
 from longthread.tools.analysis.open import open_source
+from longthread.tools.analysis.quoting import UniqueNames
 from longthread.tools.analysis.source import Source
-from longthread.tools.analysis.unique_names import UniqueNames
 from longthread.tools.sources import Opener
 
 Opened = Callable[..., Awaitable[Source]]

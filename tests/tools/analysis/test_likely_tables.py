@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from longthread.testing.linking_eval import made_tables
-from longthread.tools.analysis.likely_tables import Likely
 from longthread.tools.analysis.schema import Column, ForeignKey, Schema, Table
+from longthread.tools.analysis.schema_linking import Likely
 from longthread.tools.analysis.toolbox import analysis_tools
 
 

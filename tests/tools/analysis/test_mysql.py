@@ -31,11 +31,11 @@ from longthread.errors import (
     SqlRefused,
     SqlTimeout,
 )
+from longthread.tools.analysis.address import SourceUrl
 from longthread.tools.analysis.guard import Guard
 from longthread.tools.analysis.open import open_source
 from longthread.tools.analysis.source import Source
 from longthread.tools.analysis.toolbox import analysis_tools
-from longthread.tools.analysis.url import SourceUrl
 
 pytestmark = pytest.mark.mysql
 Opened = Callable[..., Awaitable[Source]]
@@ -477,7 +477,7 @@ async def test_a_password_need_not_be_utf_8(mysql_url: str, opened: Opened, monk
 async def test_a_row_that_is_too_large_is_not_put_together(
     source: Source, ask: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("longthread.tools.analysis.engines.mysqlwire._LARGEST", 1_000_000)
+    monkeypatch.setattr("longthread.tools.analysis.engines.mysqlsession._LARGEST", 1_000_000)
     texts = ", ".join("x" for _ in range(30))
     sql = f"WITH t AS (SELECT repeat('a', id * 200) AS x FROM rockets) SELECT {texts} FROM t ORDER BY 1"
     found = await ask(source, "run_sql", sql=sql)

@@ -13,11 +13,10 @@ import pytest
 
 from longthread.model.fold import Facts
 from longthread.tools.analysis.limits import Limits
-from longthread.tools.analysis.profile import Profile
 from longthread.tools.analysis.result import Result
 from longthread.tools.analysis.schema import Column, ForeignKey, Schema, Table
 from longthread.tools.analysis.source import Source
-from longthread.tools.analysis.table_descriptions import comment_of, description, listed
+from longthread.tools.analysis.table_descriptions import Profile, comment_of, description, listed
 
 Opened = Callable[..., Awaitable[Source]]
 LIMITS = Limits()

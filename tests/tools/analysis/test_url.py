@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
+from longthread.tools.analysis.address import SourceUrl
 from longthread.tools.analysis.engines.postgresql import _options
-from longthread.tools.analysis.url import SourceUrl
 
 READ: dict[str, SourceUrl] = {
     "postgresql://ann@db.example.com:5433/shop": SourceUrl("postgresql", "ann", None, "db.example.com", 5433, "shop"),

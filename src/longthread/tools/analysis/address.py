@@ -1,16 +1,21 @@
-"""A source's address without its secrets: for display, for storage and for comparison."""
+"""A source's address: its URL, and without its secrets for display, for storage and for comparison."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
+from urllib.parse import parse_qsl, quote, quote_plus, unquote
 
 from longthread.errors import InvalidInput
-from longthread.tools.analysis.url import SourceUrl
 
+_LOGIN = r"(?:(?P<username>[^:/]*)(?::(?P<password>[^@]*))?@)?"
+_HOST = r"(?:\[(?P<address>[^/?]+)\]|(?P<name>[^/:?]+))?(?::(?P<port>[^/?]*))?"
+_URL = re.compile(rf"(?P<driver>[\w+]+)://{_LOGIN}{_HOST}(?:/(?P<database>[^?]*))?(?:\?(?P<query>.*))?")
+_UNQUOTED = " +"
+"""Characters of a name or password that are not percent-encoded."""
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+_.-]*(?=://)")
 _PATH = re.compile(r"[/\\~.]|[A-Za-z]:[/\\]")
 _SECRET_NAME = r"pass(?:word|wd|phrase)?|pwd|token|secret|key|credential"
@@ -22,6 +27,61 @@ _CREDENTIALS = re.compile(r":\S*@", re.S)
 """From the first colon to the last @: a password may hold both."""
 _SHOWN_OPTIONS = frozenset({"host", "port", "dbname", "sslmode"})
 _FILES = ("sqlite", "duckdb")
+
+
+@dataclass(frozen=True, slots=True)
+class SourceUrl:
+    """The decoded parts of a URL. `driver` is the scheme, such as `postgresql` or `postgresql+psycopg`."""
+
+    driver: str
+    username: str | None = None
+    password: str | None = None
+    host: str | None = None
+    port: int | None = None
+    database: str | None = None
+    query: dict[str, tuple[str, ...]] = field(default_factory=dict)
+
+    @classmethod
+    def parse(cls, text: str) -> SourceUrl:
+        """Raises ValueError, whose message does not have the URL."""
+        found = _URL.match(text)
+        if found is None:
+            raise ValueError("it is no URL")
+        query: dict[str, tuple[str, ...]] = {}
+        for name, value in parse_qsl(found["query"] or ""):
+            query[name] = (*query.get(name, ()), value)
+        if found["port"] is not None and not found["port"].isdecimal():
+            raise ValueError("its port is no number")
+        return cls(
+            found["driver"],
+            _decoded(found["username"]),
+            _decoded(found["password"]),
+            found["name"] or found["address"],
+            int(found["port"]) if found["port"] is not None else None,
+            _decoded(found["database"]),
+            query,
+        )
+
+    @property
+    def kind(self) -> str:
+        """The driver's name up to a plus sign."""
+        return self.driver.partition("+")[0]
+
+    def text(self, *, password: bool = True) -> str:
+        """The URL as text, with its password or `***`."""
+        login = "" if self.username is None else quote(self.username, safe=_UNQUOTED)
+        if self.username is not None and self.password is not None:
+            login += ":" + (quote(self.password, safe=_UNQUOTED) if password else "***")
+        host = f"[{self.host}]" if self.host and ":" in self.host else self.host or ""
+        port = "" if self.port is None else f":{self.port}"
+        place = "" if self.database is None else "/" + quote(self.database, safe=f"{_UNQUOTED}/")
+        pairs = [f"{quote_plus(name)}={quote_plus(one)}" for name in sorted(self.query) for one in self.query[name]]
+        options = "?" + "&".join(pairs) if pairs else ""
+        return f"{self.driver}://{login}{'@' if self.username is not None else ''}{host}{port}{place}{options}"
+
+
+def _decoded(part: str | None) -> str | None:
+    return None if part is None else unquote(part)
 
 
 def is_url(spec: str) -> bool:

@@ -15,8 +15,8 @@ from typing import Any, Literal, get_args
 
 from longthread.errors import ColumnNotFound, InvalidInput
 from longthread.tools.analysis.cell import LARGEST, iso
+from longthread.tools.analysis.quoting import UniqueNames
 from longthread.tools.analysis.schema import close_names
-from longthread.tools.analysis.unique_names import UniqueNames
 
 SCHEMA = "https://vega.github.io/schema/vega-lite/v6.json"
 MOST_ROWS = 5_000

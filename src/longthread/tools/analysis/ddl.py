@@ -1,9 +1,9 @@
-"""Comments in SQLite's CREATE statements. SQLite stores these statements as text."""
+"""What CREATE statements tell besides columns: comments, and the values that a column may hold."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 _TOKEN = re.compile(
@@ -19,6 +19,12 @@ _TOKEN = re.compile(
     re.VERBOSE | re.DOTALL,
 )
 _CONSTRAINTS = frozenset({"CONSTRAINT", "PRIMARY", "FOREIGN", "UNIQUE", "CHECK"})
+Labels = Mapping[str, tuple[str, ...]]
+"""Labels by the column's name in lower case."""
+
+_ENUMERATION = re.compile(r"(?:enum|set)\s*\(", re.I)
+_LABEL = re.compile(r"'((?:[^']|'')*)'")
+_CHECK = re.compile(r"\bCHECK\b", re.I)
 
 
 @dataclass
@@ -109,3 +115,21 @@ def _name(kind: str, text: str) -> str:
 
 def _joined(texts: list[str]) -> str | None:
     return " ".join(texts) or None
+
+
+def labels_of_type(type_name: str) -> tuple[str, ...]:
+    """The labels in a type such as `ENUM('a', 'b')`, `set('a','b')` or `ENUM('a', 'b')[]`."""
+    if not _ENUMERATION.match(type_name):
+        return ()
+    return tuple(label.replace("''", "'") for label in _LABEL.findall(type_name))
+
+
+def labels_of_checks(statement: str, dialect: str) -> Labels:
+    """The labels that a CREATE TABLE statement's CHECKs, or a single CHECK, allow."""
+    if not _CHECK.search(statement) or "'" not in statement:
+        return {}
+    # Imported here: sqlglot is slow to load, and most tables have no such condition.
+    from longthread.tools.analysis.sql_text import read_check_labels
+
+    alone = _CHECK.match(statement.lstrip())
+    return read_check_labels(f"CREATE TABLE t ({statement})" if alone else statement, dialect)

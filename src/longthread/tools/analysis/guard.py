@@ -27,7 +27,7 @@ from sqlglot.tokenizer_core import Token, TokenType
 
 from longthread.errors import SqlRefused
 from longthread.tools.analysis.functions import ALLOWED, NEVER, PREFIXES
-from longthread.tools.analysis.lexemes import has_odd_comment
+from longthread.tools.analysis.quoting import has_odd_comment
 from longthread.tools.analysis.sql_text import sqlglot_name
 from longthread.tools.analysis.value_size import LARGEST, built_size, name_of
 

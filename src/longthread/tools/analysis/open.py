@@ -17,19 +17,17 @@ from longthread.errors import (
     SourceUnreadable,
     SourceUnsupported,
 )
-from longthread.tools.analysis.address import absolute, is_url, parsed, remembered, shown
+from longthread.tools.analysis.address import SourceUrl, absolute, is_url, parsed, remembered, shown
 from longthread.tools.analysis.engine import Engine
 from longthread.tools.analysis.engines.sqlite import is_sqlite
 from longthread.tools.analysis.files.encoding import known
 from longthread.tools.analysis.files.listing import KINDS, data_files, left_out, reader_of, unread_sheet
-from longthread.tools.analysis.isolation.idle import IdleWorkers
-from longthread.tools.analysis.isolation.remote import WorkerEngine
+from longthread.tools.analysis.isolation.remote import IdleWorkers, WorkerEngine
 from longthread.tools.analysis.isolation.worker import engine_class
 from longthread.tools.analysis.limits import Limits
 from longthread.tools.analysis.policy.user_policy import UserPolicy
 from longthread.tools.analysis.source import Source
 from longthread.tools.analysis.spaceflight import spaceflight_database
-from longthread.tools.analysis.url import SourceUrl
 from longthread.tools.own_files import OwnFiles
 
 DEMO = "demo"

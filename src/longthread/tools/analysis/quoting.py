@@ -1,8 +1,9 @@
-"""Quotes SQL identifiers and literals."""
+"""Names and literals in SQL: quoted, unique, and their quotes, comments and parameters in MySQL statements."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Sequence
 from functools import cache
 
 _PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
@@ -21,6 +22,15 @@ _WORDS = """
     when where window with
 """
 """The words that PostgreSQL, SQLite or DuckDB reserve."""
+_MYSQL_LEXEMES = re.compile(
+    r"""
+    (?P<quoted>'(?:[^'\\]|\\.|'')*' | "(?:[^"\\]|\\.|"")*" | `(?:[^`]|``)*`)
+  | (?P<comment>/\*(?!M?!|\+)(?:(?!/\*).)*?\*/ | (?:--(?=[ \t\n]|\r\n|\Z)|\#)[^\r\n]*(?=\r?\n|\Z))
+  | (?P<odd>/\*|--|\#)
+  | (?P<place>:p\d+\b)
+    """,
+    re.VERBOSE | re.DOTALL,
+)
 
 
 @cache
@@ -56,3 +66,35 @@ def literal(text: str, dialect: str = "") -> str:
     """A text as an SQL literal."""
     escaped = text.replace("\\", "\\\\") if dialect == "mysql" else text
     return "'" + escaped.replace("'", "''") + "'"
+
+
+def has_odd_comment(sql: str) -> bool:
+    """Whether a text has a comment that a server executes (`/*! … */`), obeys (`/*+ … */`), or reads otherwise than
+    sqlglot: nested ones, or two dashes without a space."""
+    return any(found["odd"] for found in _MYSQL_LEXEMES.finditer(sql))
+
+
+def with_values(sql: str, values: Sequence[str]) -> str:
+    """Puts literals in the places `:p1`, `:p2`, …"""
+
+    def replaced(found: re.Match[str]) -> str:
+        return values[int(found["place"][2:]) - 1] if found["place"] else found[0]
+
+    return _MYSQL_LEXEMES.sub(replaced, sql)
+
+
+class UniqueNames:
+    """Makes names unique: a repeated one gets a number, from `first` on. Names of the same `key` are equal."""
+
+    def __init__(self, *, first: int = 2, key: Callable[[str], str] = str.casefold) -> None:
+        self._taken: set[str] = set()
+        self._first = first
+        self._key = key
+
+    def take(self, wanted: str) -> str:
+        """`wanted`, or that with a number where it is taken."""
+        name, number = wanted, self._first
+        while self._key(name) in self._taken:
+            name, number = f"{wanted}_{number}", number + 1
+        self._taken.add(self._key(name))
+        return name

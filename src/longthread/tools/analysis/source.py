@@ -23,8 +23,7 @@ from longthread.store.completion import to_the_end
 from longthread.tools.analysis.engine import Engine, FormatsInFiles, SourceConnection
 from longthread.tools.analysis.guard import Guard, Judged
 from longthread.tools.analysis.limits import GRACE, Interrupted, Limits, Watch
-from longthread.tools.analysis.names.date_parts import mend_date_parts
-from longthread.tools.analysis.names.missing import apply_mends
+from longthread.tools.analysis.names.missing import apply_mends, mend_date_parts
 from longthread.tools.analysis.names.resolver import Resolver
 from longthread.tools.analysis.policy.restricted_schema import Restricted, restrict
 from longthread.tools.analysis.policy.rewrite import rewritten

@@ -15,13 +15,12 @@ from longthread.model.statements import CORRECT, statement_form
 from longthread.tools.analysis.engine import SourceConnection
 from longthread.tools.analysis.formats.column_format import format_of_json
 from longthread.tools.analysis.formats.lineage import formats_of_query
-from longthread.tools.analysis.likely_tables import Likely
 from longthread.tools.analysis.limits import Limits
-from longthread.tools.analysis.names.ambiguous import ways_to_write
+from longthread.tools.analysis.names.missing import ways_to_write
 from longthread.tools.analysis.nearest import notes_of
-from longthread.tools.analysis.profile import count_rows, profile
 from longthread.tools.analysis.result import Result
 from longthread.tools.analysis.schema import Schema, Table, close_names
+from longthread.tools.analysis.schema_linking import Likely
 from longthread.tools.analysis.source import Source
 from longthread.tools.analysis.table_descriptions import (
     BESIDE,
@@ -29,9 +28,11 @@ from longthread.tools.analysis.table_descriptions import (
     column_of,
     comment_of,
     count_in,
+    count_rows,
     description,
     listed,
     named_columns,
+    profile,
     size_of,
 )
 from longthread.tools.tool import Observation, Tool, Work, as_observation

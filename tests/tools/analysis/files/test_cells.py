@@ -2,8 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from longthread.tools.analysis.files.cells import kind_of
-from longthread.tools.analysis.files.readings import family_of
+from longthread.tools.analysis.files.readings import family_of, kind_of
 
 _LONG = 1_000_000
 """Characters. A pattern that tried every way to split a cell would need at least 10^12 steps."""

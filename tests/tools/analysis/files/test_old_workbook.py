@@ -11,7 +11,7 @@ import pytest
 from openpyxl import Workbook
 
 from longthread.errors import SourceUnreadable
-from longthread.tools.analysis.files import old_workbook
+from longthread.tools.analysis.files import workbook
 from longthread.tools.analysis.files.workbook import sheets_of
 from longthread.tools.analysis.open import open_source
 from longthread.tools.analysis.source import Source
@@ -69,7 +69,7 @@ async def test_what_a_workbook_is_its_content_tells_and_not_its_name(opened: Ope
         (_patched(_CODEPAGE, "<H", 0x002F), "has a password"),
         (_patched(_LAST + 4, "<2H", 65_535, 255), "reaches row 65,536 and column IV, with something in 17 cells"),
         (OLD[:3_000], "is damaged"),
-        (old_workbook.OLE, "is damaged"),
+        (workbook.OLE, "is damaged"),
     ],
 )
 async def test_what_cannot_be_read_says_why_and_what_to_do(tmp_path: Path, content: bytes, told: str) -> None:
@@ -98,7 +98,7 @@ def test_bounds_hold_before_anything_is_loaded(tmp_path: Path, monkeypatch: pyte
     (tmp_path / "a.xls").write_bytes(OLD)
     for name, told in (("MOST_BYTES", "MB of an .xls file are read"), ("MOST_SHEETS", "at most 2 are read")):
         with monkeypatch.context() as patch, pytest.raises(SourceUnreadable, match=told):
-            patch.setattr(old_workbook, name, 2)
+            patch.setattr(workbook, name, 2)
             sheets_of(tmp_path / "a.xls", "a")
 
 
@@ -110,7 +110,7 @@ _DIRECTORY = (struct.unpack_from("<I", OLD, 48)[0] + 1) * 512
 def _sectors_read(path: Path, content: bytes, monkeypatch: pytest.MonkeyPatch) -> int:
     """How many sectors are read of a file before it is loaded."""
     read: list[int] = []
-    sector_of = old_workbook._sector
+    sector_of = workbook._sector
 
     def count(data: bytes, begin: int, sector: int, at: int) -> bytes:
         read.append(at)
@@ -118,8 +118,8 @@ def _sectors_read(path: Path, content: bytes, monkeypatch: pytest.MonkeyPatch) -
 
     path.write_bytes(content)
     with monkeypatch.context() as patch:
-        patch.setattr(old_workbook, "_sector", count)
-        old_workbook.expect_bounded_old(path, "a")
+        patch.setattr(workbook, "_sector", count)
+        workbook.expect_bounded_old(path, "a")
     return len(read)
 
 
@@ -129,8 +129,8 @@ def test_a_list_of_the_tables_sectors_that_goes_in_a_circle_is_refused(tmp_path:
     circle = _patched(68, "<2I", _AFTER, 1) + struct.pack("<128I", *[table] * 127, _AFTER)
     path = tmp_path / "a.xls"
     path.write_bytes(circle)
-    with pytest.raises(old_workbook.DamagedWorkbook, match="circle"):
-        old_workbook.expect_bounded_old(path, "a")
+    with pytest.raises(workbook.DamagedWorkbook, match="circle"):
+        workbook.expect_bounded_old(path, "a")
 
 
 def test_a_table_has_no_more_numbers_than_the_file_has_sectors(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -10,9 +10,8 @@ import pytest
 from openpyxl import Workbook
 
 from longthread.errors import SourceUnreadable
-from longthread.tools.analysis.files import workbook_bounds
-from longthread.tools.analysis.files.workbook import _uncalculated, sheets_of
-from longthread.tools.analysis.files.workbook_bounds import letters_of
+from longthread.tools.analysis.files import workbook
+from longthread.tools.analysis.files.workbook import _uncalculated, letters_of, sheets_of
 from longthread.tools.analysis.open import open_source
 from longthread.tools.analysis.source import Source
 
@@ -193,9 +192,9 @@ def test_a_sheet_that_is_wide_or_long_or_has_gaps_is_read(tmp_path: Path) -> Non
 def test_the_last_cell_is_found_across_blocks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = _raw(tmp_path / "a.xlsx", '<row r="77"><c r="AB77"><v>1</v></c></row>')
     for size in (7, 33, 64):
-        monkeypatch.setattr(workbook_bounds, "_BLOCK", size)
+        monkeypatch.setattr(workbook, "_BLOCK", size)
         with zipfile.ZipFile(path) as archive:
-            assert workbook_bounds._extent(archive, archive.getinfo("xl/worksheets/sheet1.xml"))[0] == (77, 28)
+            assert workbook._extent(archive, archive.getinfo("xl/worksheets/sheet1.xml"))[0] == (77, 28)
 
 
 def test_too_many_sheets_and_too_much_when_unpacked_are_refused(
@@ -207,7 +206,7 @@ def test_too_many_sheets_and_too_much_when_unpacked_are_refused(
             made.writestr(f"xl/worksheets/sheet{at}.xml", "<worksheet/>")
     with pytest.raises(SourceUnreadable, match=r"501 sheets, and at most 500 are read"):
         sheets_of(path, "many")
-    monkeypatch.setattr(workbook_bounds, "MOST_UNPACKED", 100_000)
+    monkeypatch.setattr(workbook, "MOST_UNPACKED", 100_000)
     bomb = _raw(tmp_path / "bomb.xlsx", " " * 200_000)
     with pytest.raises(SourceUnreadable, match="MB when it is unpacked"):
         sheets_of(bomb, "bomb")

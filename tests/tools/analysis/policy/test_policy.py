@@ -17,11 +17,11 @@ from tests import mysqlserver
 from tests.engines import ENGINES
 
 from longthread.errors import PolicyUnusable
+from longthread.tools.analysis.address import SourceUrl
 from longthread.tools.analysis.open import open_source
 from longthread.tools.analysis.policy.user_policy import UserPolicy
 from longthread.tools.analysis.schema import Schema
 from longthread.tools.analysis.source import Source
-from longthread.tools.analysis.url import SourceUrl
 
 Ask = Callable[..., Awaitable[dict[str, Any]]]
 TABLES = """

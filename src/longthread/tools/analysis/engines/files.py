@@ -15,16 +15,14 @@ import duckdb
 
 from longthread.errors import SourceEmpty, SourceError, SourceIsStore, SourceNotFound, SourceUnreadable
 from longthread.tools.analysis.engines.duckdb import DuckdbEngine, lock, settings, translated
-from longthread.tools.analysis.files import findings
-from longthread.tools.analysis.files.delimited import DelimitedTable, delimited, of_rows
+from longthread.tools.analysis.files.delimited import DelimitedTable, delimited, load_findings, of_rows, save_findings
 from longthread.tools.analysis.files.encoding import called, likely, recoded
 from longthread.tools.analysis.files.jsontext import json_table
 from longthread.tools.analysis.files.listing import base_name, data_files, left_out, reader_of, stem_of
 from longthread.tools.analysis.files.notes import Note
 from longthread.tools.analysis.files.workbook import is_text, sheets_of
 from longthread.tools.analysis.limits import Limits
-from longthread.tools.analysis.quoting import literal, quoted
-from longthread.tools.analysis.unique_names import UniqueNames
+from longthread.tools.analysis.quoting import UniqueNames, literal, quoted
 
 if TYPE_CHECKING:
     from longthread.tools.own_files import OwnFiles
@@ -146,13 +144,13 @@ class FilesEngine(DuckdbEngine):
     ) -> tuple[DelimitedTable | None, list[Note]]:
         """The table of a text file, and its notes. The findings about a big file are stored for the next time."""
         is_big = path.stat().st_size > self._limits.loaded_file_mb * 1_000_000
-        if is_big and (known := findings.load(path, self._limits)) is not None:
+        if is_big and (known := load_findings(path, self._limits)) is not None:
             return known
         text, notes = self._as_utf8(self._unpacked(root, path))
         load = text.stat().st_size <= self._limits.loaded_file_mb * 1_000_000
         written = self._text_table(root, path, text.resolve(), kind, load=load)
         if written is not None and written.reads == path.resolve():
-            findings.save(path, self._limits, written, notes)
+            save_findings(path, self._limits, written, notes)
         return written, notes
 
     def _text_table(

@@ -32,15 +32,14 @@ from longthread.errors import (
     SqlRefused,
 )
 from longthread.store.backends.marks import MIGRATIONS
-from longthread.tools.analysis.address import scrubbed, secrets_of
+from longthread.tools.analysis.address import SourceUrl, scrubbed, secrets_of
 from longthread.tools.analysis.cell import iso
+from longthread.tools.analysis.ddl import labels_of_checks
 from longthread.tools.analysis.engine import NO_DATABASE, Engine, SourceConnection
-from longthread.tools.analysis.labels import labels_of_checks
 from longthread.tools.analysis.limits import Interrupted, Limits
 from longthread.tools.analysis.quoting import quoted
 from longthread.tools.analysis.result import Rows
 from longthread.tools.analysis.schema import Column, ForeignKey, Schema, Table
-from longthread.tools.analysis.url import SourceUrl
 
 _CANCEL_SECONDS = 5.0
 _GRACE = 10_000

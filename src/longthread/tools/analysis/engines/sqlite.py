@@ -16,9 +16,8 @@ from urllib.parse import quote
 
 from longthread.errors import SourceIsStore, SourceLocked, SourceUnreadable, SqlFailed, SqlRefused, SqlTooLarge
 from longthread.store.backends.marks import APPLICATION_ID
-from longthread.tools.analysis.ddl import comments_of
+from longthread.tools.analysis.ddl import comments_of, labels_of_checks
 from longthread.tools.analysis.engine import Engine, SourceConnection
-from longthread.tools.analysis.labels import labels_of_checks
 from longthread.tools.analysis.limits import Interrupted, Limits
 from longthread.tools.analysis.quoting import literal, quoted
 from longthread.tools.analysis.result import Rows

@@ -10,9 +10,7 @@ from itertools import chain, islice
 from typing import Any
 
 from longthread.tools.analysis.cell import Binary, as_numbers, plain, shown
-from longthread.tools.analysis.formats.column_format import PREFIXED, ColumnFormat
-from longthread.tools.analysis.formats.guess import format_of
-from longthread.tools.analysis.formats.written import write_value
+from longthread.tools.analysis.formats.column_format import PREFIXED, ColumnFormat, format_of, write_value
 
 ExportCell = str | int | float | Decimal | bool | None
 

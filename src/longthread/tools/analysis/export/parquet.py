@@ -16,8 +16,7 @@ import duckdb
 from longthread.errors import InvalidInput
 from longthread.tools.analysis.cell import fits, number_text
 from longthread.tools.analysis.export.cells import ExportCell
-from longthread.tools.analysis.quoting import literal, quoted
-from longthread.tools.analysis.unique_names import UniqueNames
+from longthread.tools.analysis.quoting import UniqueNames, literal, quoted
 
 _LARGEST = 2**63
 _DIGITS = 38

@@ -16,8 +16,7 @@ from xml.sax.saxutils import escape
 from longthread.errors import ResultTooLong
 from longthread.tools.analysis.cell import cut, fits, is_finite, number_text
 from longthread.tools.analysis.export.cells import SAMPLED, ExportCell, formats_of
-from longthread.tools.analysis.formats.column_format import NUMERIC, ColumnFormat
-from longthread.tools.analysis.formats.written import without_tail
+from longthread.tools.analysis.formats.column_format import NUMERIC, ColumnFormat, without_tail
 from longthread.tools.analysis.isolation.wire import packed, unpacked
 
 ROWS = 1_048_576

@@ -7,11 +7,14 @@ from dataclasses import dataclass, field
 
 import duckdb
 
-from longthread.tools.analysis.files.cells import CODES, CURRENCIES, MISSING, PERCENT
 from longthread.tools.analysis.files.notes import Note
 from longthread.tools.analysis.files.readings import (
+    CODES,
+    CURRENCIES,
     DAY_FIRST,
+    MISSING,
     NAMED,
+    PERCENT,
     SIMPLE_DATE,
     SIMPLE_NUMBER,
     ColumnReading,

@@ -1,24 +1,33 @@
-"""Delimited text files (CSV, TSV …) as DuckDB tables."""
+"""Delimited text files (CSV, TSV …) as DuckDB tables.
+
+What reading a big file in place has found out is cached until the file changes.
+"""
 
 from __future__ import annotations
 
 import csv
+import hashlib
+import json
+import os
 import re
+import tempfile
 from collections import deque
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 from unicodedata import normalize
 
 import duckdb
+import platformdirs
 
-from longthread.errors import SourceUnreadable
+from longthread.errors import InvalidInput, SourceUnreadable
 from longthread.tools.analysis.files.columns import typed
-from longthread.tools.analysis.files.form import RowForm, form_of, sampled
+from longthread.tools.analysis.files.form import RowForm, form_of, open_quotes, sampled
 from longthread.tools.analysis.files.layout import footer, layout_of
-from longthread.tools.analysis.files.notes import Note
-from longthread.tools.analysis.files.openquotes import open_quotes
-from longthread.tools.analysis.formats.column_format import ColumnFormat
+from longthread.tools.analysis.files.notes import Note, pack, unpack
+from longthread.tools.analysis.formats.column_format import ColumnFormat, format_of_json
 from longthread.tools.analysis.limits import Limits
 from longthread.tools.analysis.quoting import literal, quoted
 
@@ -43,6 +52,8 @@ _SUM = re.compile(
 )
 _OPEN = 1_000
 """Lines of one value above which its quote is taken for a letter."""
+_RULES = 4
+"""Raise it when files are read in another way: older findings are then ignored."""
 
 
 @dataclass(frozen=True)
@@ -285,3 +296,40 @@ def _footer_note(rows: Sequence[Sequence[str]]) -> Note:
     shown = next((text for text in texts if text), "")
     quoted_text = f'"{shown[:80]}{"…" if len(shown) > 80 else ""}"'
     return Note(f"Notes under the table are left out: {quoted_text}.", "footnotes", text=quoted_text)
+
+
+def load_findings(path: Path, limits: Limits) -> tuple[DelimitedTable, list[Note]] | None:
+    """The stored table and notes of a file that has not changed."""
+    with suppress(OSError, ValueError, KeyError, TypeError, InvalidInput):
+        found = json.loads(_place(path).read_text("utf-8"))
+        if found["state"] == _state(path, limits):
+            notes = [(column, unpack(note)) for column, note in found["columns"]]
+            formats = {name: format_of_json(each) for name, each in found["formats"].items()}
+            table = DelimitedTable(str(found["relation"]), notes, path.resolve(), formats=formats)
+            return table, [unpack(note) for note in found["notes"]]
+    return None
+
+
+def save_findings(path: Path, limits: Limits, written: DelimitedTable, notes: list[Note]) -> None:
+    """Stores the findings about a file, if the cache folder is writable."""
+    formats = {name: each.to_json() for name, each in written.formats.items()}
+    columns = [(column, pack(note)) for column, note in written.notes]
+    found = {"relation": written.relation, "columns": columns, "formats": formats, "state": _state(path, limits)}
+    found["notes"] = [pack(note) for note in notes]
+    place = _place(path)
+    with suppress(OSError):
+        place.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        handle, name = tempfile.mkstemp(dir=place.parent)
+        with os.fdopen(handle, "w", encoding="utf-8") as file:
+            json.dump(found, file, ensure_ascii=False)
+        Path(name).replace(place)
+
+
+def _place(path: Path) -> Path:
+    folder = Path(platformdirs.user_cache_dir("longthread", appauthor=False)) / "files"
+    return folder / f"{hashlib.sha256(str(path.resolve()).encode()).hexdigest()}.json"
+
+
+def _state(path: Path, limits: Limits) -> list[Any]:
+    stat = path.stat()
+    return [_RULES, stat.st_size, stat.st_mtime_ns, stat.st_ino, limits.encoding, limits.value_bytes]

@@ -13,8 +13,7 @@ from duckdb.sqltypes import DuckDBPyType
 from longthread.tools.analysis.files.delimited import DelimitedTable
 from longthread.tools.analysis.files.notes import Note
 from longthread.tools.analysis.limits import Limits
-from longthread.tools.analysis.quoting import literal, quoted
-from longthread.tools.analysis.unique_names import UniqueNames
+from longthread.tools.analysis.quoting import UniqueNames, literal, quoted
 
 _DEEPEST = 5
 """Objects within objects that become columns and tables."""

@@ -8,9 +8,9 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from longthread.tools.analysis.files.cells import CellKind, kind_of
 from longthread.tools.analysis.files.notes import Note
-from longthread.tools.analysis.unique_names import UniqueNames
+from longthread.tools.analysis.files.readings import CellKind, kind_of
+from longthread.tools.analysis.quoting import UniqueNames
 
 TextRow = Sequence[str]
 _LOOKED_AT = 200

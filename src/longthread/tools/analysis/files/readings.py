@@ -1,15 +1,47 @@
-"""Readings of a column's texts as numbers, dates, times or booleans: DuckDB expressions that give a value, or NULL for
-a text that does not fit."""
+"""The kind of a text's cell, and readings of a column's texts: numbers, dates, times or booleans.
+
+A reading is a DuckDB expression that gives a value, or NULL for a text that does not fit.
+"""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Literal
 
-from longthread.tools.analysis.files.cells import CLOCK, DATED, MISSING, NUMERIC, TRUTH, UNITS
 from longthread.tools.analysis.quoting import literal
 
+CellKind = Literal["empty", "missing", "number", "year", "date", "truth", "text"]
+
+MISSING = frozenset(
+    {
+        *("na", "n/a", "#n/a", "null", "none", "nan", "nil", "\\n", "-", "--", "–", "—", ".", "..", "…", "?"),
+        *("无", "不适用", "暂无", "#div/0!", "#ref!", "#value!", "#name?", "#num!", "#null!"),
+    }
+)
+"""Marks of missing values, in lower case."""
+CURRENCIES = ("US$", "HK$", "NT$", "A$", "C$", "R$", "$", "€", "£", "¥", "￥", "₹", "₩", "元", "円", "원", "zł", "kr")
+CODES = ("USD", "EUR", "GBP", "CNY", "RMB", "JPY", "KRW", "TWD", "HKD", "INR", "CHF", "SEK", "NOK", "DKK", "AUD", "CAD")
+PERCENT = ("%", "％")
+UNITS = (*CURRENCIES, *CODES, *PERCENT)
+_UNIT = "|".join(re.escape(unit) for unit in UNITS)
+# Repeats next to each other are possessive (`*+`). Else a long blank cell would be split between them in every way.
+NUMERIC = re.compile(
+    rf"[-+−(]*+\s*+(?:{_UNIT})?\s*+[-+−]?\s*+(?:\d[\d.,'’\s\u00a0\u202f]*+|\.\d++)(?:[eE][-+]?\d++)?\s*+(?:{_UNIT})?\s*+\)?"
+)
+"""Anything that may be a number. A cell takes time linear in its length, here and below."""
+_CLOCK = r"\d{1,2}:\d{2}(?::\d{2}(?:[.,]\d+)?)?"
+TIMED = rf"(?:(?:T|\s++){_CLOCK}\s*+(?:[AaPp]\.?[Mm]\.?)?\s*+(?:Z|UTC|[+-]\d{{2}}(?::?\d{{2}})?)?)?"
+DATED = re.compile(
+    rf"(?:\d{{4}}\s*[-/.年]\s*\d{{1,2}}\s*[-/.月]\s*\d{{1,2}}(?:\s*+日)?|\d{{1,2}}[-/.]\d{{1,2}}[-/.](?:\d{{4}}|\d{{2}})"
+    rf"|\d{{1,2}}[-\s.]*[A-Za-z]{{3,9}}\.?[-\s,]*(?:\d{{4}}|\d{{2}})|[A-Za-z]{{3,9}}\.?\s+\d{{1,2}},?\s+\d{{4}}){TIMED}"
+)
+"""Anything that may be a date."""
+CLOCK = re.compile(_CLOCK)
+TRUTH = re.compile(r"true|false", re.I)
+_YEAR = re.compile(r"(?:1[89]|20|21)\d{2}")
+_MONTH = re.compile(r"\d{4}[-/年]\d{1,2}月?|\d{4}年")
 _BLANK = " \t\u00a0\u202f\u3000"
 _LONGEST_MARK = max(map(len, MISSING))
 _GROUPED = r"[1-9]\d{0,2}(?:SEP\d{3})+"
@@ -43,6 +75,21 @@ _FORMATS = {
     "months by name and years with two digits": ("%d %b %y", "%d %B %y", "%b %d %y", "%B %d %y"),
 }
 _CLOCKS = ("", " %H:%M", " %H:%M:%S", " %I:%M %p", " %I:%M:%S %p")
+
+
+def kind_of(cell: str) -> CellKind:
+    text = cell.strip()
+    if not text:
+        return "empty"
+    if text.casefold() in MISSING:
+        return "missing"
+    if _YEAR.fullmatch(text):
+        return "year"
+    if TRUTH.fullmatch(text):
+        return "truth"
+    if DATED.fullmatch(text) or _MONTH.fullmatch(text) or CLOCK.fullmatch(text):
+        return "date"
+    return "number" if NUMERIC.fullmatch(text) else "text"
 
 
 @dataclass(frozen=True)

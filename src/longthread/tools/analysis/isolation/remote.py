@@ -1,4 +1,4 @@
-"""An engine whose statements run in a worker."""
+"""An engine whose statements run in a worker, and the workers that wait for the next source over the same data."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import socket
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,7 +19,6 @@ from longthread.tools.analysis.engine import Engine, SourceConnection
 from longthread.tools.analysis.files.notes import PackedNote, unpack
 from longthread.tools.analysis.isolation import wire
 from longthread.tools.analysis.isolation.forkserver import FORK_SERVER
-from longthread.tools.analysis.isolation.idle import IdleWorkers
 from longthread.tools.analysis.isolation.wire import CONNECT, CONTROL, INTERRUPT, TooLarge, WireMessage, unpacked
 from longthread.tools.analysis.isolation.worker import KINDS, engine_class
 from longthread.tools.analysis.limits import Interrupted, Limits
@@ -28,10 +28,91 @@ from longthread.tools.analysis.schema import Schema
 if TYPE_CHECKING:
     from longthread.tools.own_files import OwnFiles
 
+_IDLE_SECONDS = 60.0
 _END_SECONDS = 1.0
 """Time that a worker has to end by itself."""
 _OLDEST_SECONDS = 600.0
 """Age from which a worker serves no other source: what its engine has not given back goes with it."""
+
+
+@dataclass(frozen=True)
+class _Waiting:
+    worker: Worker
+    key: object
+    since: float
+
+
+class IdleWorkers:
+    """At most `most` workers without a connection, for `seconds` each. Thread-safe.
+
+    A worker is handed out once, to whoever has an equal key. The one that has waited longest ends when there are too
+    many.
+    """
+
+    def __init__(self, most: int, seconds: float = _IDLE_SECONDS) -> None:
+        self._most = most
+        self._seconds = seconds
+        self._lock = threading.Lock()
+        self._waiting: list[_Waiting] = []
+        """The one that has waited longest first."""
+        self._timer: threading.Timer | None = None
+        self._closed = False
+
+    def take(self, key: object) -> Worker | None:
+        """The worker that was kept last under an equal key, and lives."""
+        while True:
+            with self._lock:
+                found = next((each for each in reversed(self._waiting) if each.key == key), None)
+                if found is None:
+                    return None
+                self._waiting.remove(found)
+            if found.worker.lives():
+                return found.worker
+            found.worker.end()
+
+    def keep(self, key: object, worker: Worker) -> None:
+        """Keeps a worker, or ends it if none may wait."""
+        with self._lock:
+            dropped = [_Waiting(worker, key, time.monotonic())]
+            if not self._closed:
+                self._waiting += dropped
+                over = max(0, len(self._waiting) - self._most)
+                dropped, self._waiting = self._waiting[:over], self._waiting[over:]
+                self._watch()
+        _end(dropped)
+
+    def _expire(self) -> None:
+        """Ends those that have waited too long."""
+        with self._lock:
+            until = time.monotonic() - self._seconds
+            dropped = [each for each in self._waiting if each.since <= until]
+            self._waiting = [each for each in self._waiting if each.since > until]
+            self._timer = None
+            self._watch()
+        _end(dropped)
+
+    def close(self) -> None:
+        """Ends all that wait. Those that are kept later end at once."""
+        with self._lock:
+            self._closed = True
+            dropped, self._waiting = self._waiting, []
+            timer, self._timer = self._timer, None
+        if timer is not None:
+            timer.cancel()
+        _end(dropped)
+
+    def _watch(self) -> None:
+        """Has `_expire` called when the first has waited long enough."""
+        if self._waiting and self._timer is None:
+            left = self._waiting[0].since + self._seconds - time.monotonic()
+            self._timer = threading.Timer(max(0.0, left), self._expire)
+            self._timer.daemon = True
+            self._timer.start()
+
+
+def _end(dropped: list[_Waiting]) -> None:
+    for each in dropped:
+        each.worker.end()
 
 
 class Worker:

@@ -1,18 +1,22 @@
 """Say where a name is that a statement lacks, and mend what is certain. Pure.
 
-A column is *in sight* if a source of its SELECT, or of one around it, has it.
+A column is *in sight* if a source of its SELECT, or of one around it, has it. A column without a table's name that
+several tables have is mended if all hold the same. A part of a date in the form of another engine, as `YEAR(d)` for
+SQLite, is written as this one has it where that is certain to mean the same: of a column that is a date or a text, in a
+statement of one SELECT.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from sqlglot import exp
 
 from longthread.errors import ColumnNotFound, TableNotFound
 from longthread.tools.analysis.quoting import quoted_if_needed, quoted_label
-from longthread.tools.analysis.schema import Schema, Table, close_names
+from longthread.tools.analysis.schema import ColumnShape, Schema, Table, close_names
 
 Columns = Mapping[str, str] | None
 """Comparable names to written names; None if unknown."""
@@ -25,6 +29,18 @@ _PLACES = 3
 """Tables that are named for one column."""
 _COMPARED = 200
 """Characters of an unknown name that an error repeats."""
+_CODES = {"YEAR": "%Y", "MONTH": "%m", "DAY": "%d"}
+_FORMS: Mapping[str, tuple[str, str, tuple[ColumnShape, ...]]] = {
+    "sqlite": ("SQLite", "CAST(strftime('{code}', {column}) AS INTEGER)", ("date", "text")),
+    "postgresql": ("PostgreSQL", "CAST(EXTRACT({part} FROM {column}) AS INTEGER)", ("date",)),
+}
+"""By engine: its name, its form of a part, and the shapes of columns that it reads as dates."""
+_BEFORE = re.compile(r"(?i)\b(?:(YEAR|MONTH|DAY)\s*\(|EXTRACT\s*\(\s*(YEAR|MONTH|DAY)\s+FROM)\s*\Z")
+_BEHIND = re.compile(r"\s*\)")
+_NEAR = 60
+"""Characters before a column in which its function stands."""
+_WAYS = 4
+"""Ways to write an ambiguous column that an error names."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -309,3 +325,114 @@ def _table_explanation(missing: exp.Table, statement: exp.Expr, schema: Schema, 
     best = sorted((each for each in counted if each[1]), key=lambda each: -len(each[1]))[:_PLACES]
     having = [f"{table.label} has {', '.join(columns)}" for table, columns in best]
     return " ".join([schema.nearest(missing.name), *([f"{'; '.join(having)}."] if having else [])])
+
+
+def mend_date_parts(statement: exp.Expr, sql: str, schema: Schema, dialect: str) -> list[Mend]:
+    """Return the mendings of a statement's parts of dates that the engine has in another form. They do not overlap with
+    those of qualifiers, which are within the argument."""
+    form = _FORMS.get(dialect)
+    if form is None or len(list(statement.find_all(exp.Select))) != 1:
+        return []
+    engine, written, shapes = form
+    kinds = (exp.Year, exp.Month, exp.Day, exp.Extract) if dialect == "sqlite" else (exp.Year, exp.Month, exp.Day)
+    mends: list[Mend] = []
+    for node in statement.find_all(*kinds):
+        column = node.expression if isinstance(node, exp.Extract) else node.this
+        if not isinstance(column, exp.Column) or not _is_date(column, statement, schema, shapes):
+            continue
+        begin, end = column.parts[0].meta.get("start"), column.parts[-1].meta.get("end")
+        if begin is None or end is None:
+            continue
+        before = _BEFORE.search(sql[max(0, begin - _NEAR) : begin])
+        behind = _BEHIND.match(sql, end + 1)
+        if before is None or behind is None:
+            continue
+        part = (before[1] or before[2]).upper()
+        name, opening = sql[begin : end + 1], begin - len(before[0])
+        head, tail = written.format(code=_CODES[part], part=part, column="\0").split("\0")
+        call = sql[opening : behind.end()]
+        note = f"{engine} has no {call}: it was written as {head}{name}{tail}."
+        mends += [Mend(opening, begin, head, note), Mend(end + 1, behind.end(), tail, note)]
+    return mends
+
+
+def _is_date(column: exp.Column, statement: exp.Expr, schema: Schema, shapes: tuple[ColumnShape, ...]) -> bool:
+    """Return whether each column of that name in the statement's tables has one of the shapes, and no alias has the
+    name."""
+    name = column.name.casefold()
+    if any(alias.alias.casefold() == name for alias in statement.find_all(exp.Alias)):
+        return False
+    tables = {table.name.casefold() for table in statement.find_all(exp.Table)}
+    found = [
+        each.shape in shapes
+        for label, table in schema.tables.items()
+        if label.rpartition(".")[2].casefold() in tables
+        for each in table.columns
+        if each.name.casefold() == name
+    ]
+    return bool(found) and all(found)
+
+
+def mend_ambiguous(
+    column: exp.Column, query: exp.Select, owners: Mapping[str, str], compare: Callable[[exp.Expr], str]
+) -> Mend | None:
+    """Return the mending of an ambiguous column: if the inner joins of its SELECT make it equal in all `owners`, it is
+    read as that of one of them; preferably as the one that the select list or GROUP BY reads.
+
+    Args:
+        owners: the sources that have the column, as `compare` folds their names, with their names as SQL.
+    """
+    key, begin = compare(column.this), column.this.meta.get("start")
+    if begin is None or not _are_equal(query, key, set(owners), compare):
+        return None
+    grouped = query.args["group"].expressions if query.args.get("group") else []
+    read = [
+        compare(other.parts[-2])
+        for item in [*grouped, *query.expressions]
+        for other in item.find_all(exp.Column)
+        if len(other.parts) == 2 and isinstance(other.this, exp.Identifier) and compare(other.this) == key
+    ]
+    owner = owners[next((name for name in read if name in owners), next(iter(owners)))]
+    where = " and ".join(owners.values())
+    note = f"{column.name} was read as {owner}.{column.name}: the joins make it equal in {where}."
+    return Mend(begin, begin, f"{owner}.", note)
+
+
+def _are_equal(query: exp.Select, key: str, owners: set[str], compare: Callable[[exp.Expr], str]) -> bool:
+    """Return whether the conditions of inner joins and WHERE make a column equal in all sources that have it."""
+    joins = query.args.get("joins") or []
+    if any(
+        join.side or join.method or join.kind not in ("", "INNER", "CROSS") or join.args.get("using") for join in joins
+    ):
+        return False
+    pairs = list(_find_equal_pairs(query, key, compare))
+    equal = {next(iter(owners))}
+    for _ in pairs:
+        equal |= {name for pair in pairs if equal & pair for name in pair}
+    return owners <= equal
+
+
+def _find_equal_pairs(query: exp.Select, key: str, compare: Callable[[exp.Expr], str]) -> Iterator[set[str]]:
+    """Yield the pairs of sources whose columns of one name a SELECT's conditions equate."""
+    where = query.args.get("where")
+    conditions = [join.args.get("on") for join in query.args.get("joins") or []] + [where.this if where else None]
+    waiting = [condition for condition in conditions if condition is not None]
+    while waiting:
+        node = waiting.pop().unnest()
+        if isinstance(node, exp.And):
+            waiting += [node.left, node.right]
+        elif isinstance(node, exp.EQ) and isinstance(node.left, exp.Column) and isinstance(node.right, exp.Column):
+            sides = [side for side in (node.left, node.right) if len(side.parts) == 2 and compare(side.this) == key]
+            if len(sides) == 2:
+                yield {compare(side.parts[0]) for side in sides}
+
+
+def ways_to_write(name: str, statement: exp.Expr, schema: Schema) -> list[str]:
+    """Return a column as that of each table of a statement which has it."""
+    having = {
+        label.rpartition(".")[2].casefold()
+        for label, table in schema.tables.items()
+        if any(column.name.casefold() == name.casefold() for column in table.columns)
+    }
+    tables = [table for table in statement.find_all(exp.Table) if table.name.casefold() in having]
+    return list(dict.fromkeys(f"{table.alias_or_name}.{name}" for table in tables))[:_WAYS]

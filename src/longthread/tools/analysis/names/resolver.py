@@ -14,7 +14,6 @@ from dataclasses import dataclass, field
 from sqlglot import exp
 
 from longthread.errors import SqlRefused, TableNotFound
-from longthread.tools.analysis.names.ambiguous import mend_ambiguous
 from longthread.tools.analysis.names.missing import (
     Columns,
     Mend,
@@ -22,6 +21,7 @@ from longthread.tools.analysis.names.missing import (
     UnknownColumn,
     explain_columns,
     explain_tables,
+    mend_ambiguous,
     mend_column,
 )
 from longthread.tools.analysis.schema import Schema, Table
