@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from longthread.tools.analysis.address import SourceUrl
-from longthread.tools.analysis.engines.postgresql import _options
+from longthread.tools.analysis.engines.postgresql import build_options
 
 READ: dict[str, SourceUrl] = {
     "postgresql://ann@db.example.com:5433/shop": SourceUrl("postgresql", "ann", None, "db.example.com", 5433, "shop"),
@@ -62,4 +62,4 @@ def test_what_is_no_url_is_refused_without_its_password(text: str) -> None:
     ],
 )
 def test_a_url_says_what_libpq_is_told(text: str, options: dict[str, Any]) -> None:
-    assert _options(SourceUrl.parse(text)) == options
+    assert build_options(SourceUrl.parse(text)) == options

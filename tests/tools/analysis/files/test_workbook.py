@@ -11,7 +11,7 @@ from openpyxl import Workbook
 
 from longthread.errors import SourceUnreadable
 from longthread.tools.analysis.files import workbook
-from longthread.tools.analysis.files.workbook import _uncalculated, letters_of, sheets_of
+from longthread.tools.analysis.files.workbook import count_uncalculated, letters_of, sheets_of
 from longthread.tools.analysis.open import open_source
 from longthread.tools.analysis.source import Source
 
@@ -161,7 +161,7 @@ def test_formulas_are_looked_for_in_time(tmp_path: Path, filler: str) -> None:
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as made:
         made.writestr("xl/worksheets/sheet1.xml", '<c r="A1"><f>1</f>' + filler * 1_000_000)
         made.writestr("xl/worksheets/sheet2.xml", '<c r="A1"><f>1</f> <v></v></c><c r="A2" t="str"><f>1</f><v/></c>')
-    assert _uncalculated(path) == 1
+    assert count_uncalculated(path) == 1
 
 
 def test_a_cell_is_filled_once_however_many_ranges_are_over_it(tmp_path: Path) -> None:

@@ -113,7 +113,7 @@ _TEXTS = (
 """Types that are read as text: Python's own lose something, or look different."""
 
 
-def _options(url: SourceUrl) -> dict[str, Any]:
+def build_options(url: SourceUrl) -> dict[str, Any]:
     """Options for libpq. Several servers are `host=a,b&port=1,2` or `host=a:1&host=b:2`."""
     named = {"host": url.host, "port": url.port, "dbname": url.database, "user": url.username}
     given: dict[str, Any] = {name: value for name, value in (named | {"password": url.password}).items() if value}
@@ -141,7 +141,7 @@ class PostgresqlEngine(Engine):
         self._source = source
         self._limits = limits
         self._secrets = secrets_of(url)
-        self._options = _options(url)
+        self._options = build_options(url)
 
     def connect(self) -> PostgresqlConnection:
         """Raises SourceUnreachable, SourceLoginFailed; SourceUnreadable: the database is missing or forbidden."""

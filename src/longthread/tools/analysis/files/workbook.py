@@ -286,7 +286,7 @@ def sheets_of(path: Path, source: str) -> tuple[list[Sheet], list[Note]]:
             (expect_bounded_old if is_old else expect_bounded)(path, source)
             file.seek(0)
             with _PanicIsDamage(), CalamineWorkbook.from_filelike(file) as book:
-                return _read(book, 0 if is_old else _uncalculated(path))
+                return _read(book, 0 if is_old else count_uncalculated(path))
     except PasswordError as error:
         reason = f"{path.name} has a password. Save it without one."
         raise SourceUnreadable(source=source, reason=reason) from error
@@ -386,7 +386,7 @@ def _text(value: Any) -> str:
     return str(value)
 
 
-def _uncalculated(path: Path) -> int:
+def count_uncalculated(path: Path) -> int:
     """The number of formulas without a stored value, as programs other than Excel write them."""
     count, left = 0, _SEARCHED
     with zipfile.ZipFile(path) as archive:
