@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import threading
 import time
 from collections.abc import AsyncIterator, Callable, Iterator
@@ -70,7 +71,11 @@ class Running:
     def answer(self, question: str, **options: Any) -> dict[str, str]:
         """Ask, and wait until the run has ended."""
         asked = self.ask(question, **options)
-        assert self.client.get(asked["events"]).status_code == 200
+        events = self.client.get(asked["events"])
+        assert events.status_code == 200
+        for line in events.text.splitlines():
+            if line.startswith("data: "):
+                described.check_event(json.loads(line[6:]))
         return asked
 
     def warm(self) -> None:

@@ -36,6 +36,25 @@ def _schema(path: str, method: str, status: str, kind: str) -> Draft202012Valida
     return Draft202012Validator({**schema, "components": description()["components"]})
 
 
+@cache
+def _event_schema(kind: str, name: str) -> Draft202012Validator:
+    """The schema of a run's events of a kind; of AG-UI's custom events, of that name."""
+    components = description()["components"]
+    schema = components["schemas"]["Event"]["discriminator"]["mapping"][kind]
+    if kind == "CUSTOM":
+        refs = [each["$ref"] for each in components["schemas"]["CustomEvent"]["oneOf"]]
+        names = {components["schemas"][ref.rsplit("/", 1)[1]]["properties"]["name"]["const"]: ref for ref in refs}
+        schema = names[name]
+    return Draft202012Validator({"$ref": schema, "components": components})
+
+
+def check_event(event: dict[str, Any]) -> None:
+    """Fail if an event of a run's stream is not as described."""
+    validator = _event_schema(event["type"], event.get("name", ""))
+    wrong = [f"{error.json_path}: {error.message}" for error in validator.iter_errors(event)]
+    assert not wrong, f"{event}: {wrong}"
+
+
 def check(answer: httpx.Response) -> None:
     """Fail if an answer of the API is not as described. Streams are not read."""
     raw = answer.request.url.raw_path.partition(b"?")[0].decode()

@@ -23,7 +23,7 @@ from longthread.llm.models import RunModels, context_window, failure_reason, ref
 from longthread.llm.providers import bare_name, is_near
 from longthread.llm.sql_protocol import WRITING, find_statement
 from longthread.messages.message import Message
-from longthread.model.run import Protocol
+from longthread.model.run import ProbedProtocol, Protocol
 from longthread.settings import Settings
 from longthread.store import windows
 from longthread.store.driver import Driver
@@ -234,7 +234,7 @@ class _RunSql:
 _OPTIONS = CallOptions(max_tokens=200)
 
 
-async def probe_protocol(model: ChatModel) -> Protocol | None:
+async def probe_protocol(model: ChatModel) -> ProbedProtocol | None:
     """Return the protocol in which a model answers two questions: the first of native, sql and json that works. None: a
     reply reached the limit of the probe, as of a model that thinks for long. Raises ProviderError: the model cannot be
     asked."""

@@ -16,6 +16,7 @@ ShownStatus = RunStatus | Literal["interrupted"]
 StepKind = Literal["model", "tool"]
 StepStatus = Literal["running", "done", "failed"]
 Protocol = Literal["auto", "native", "json", "sql"]
+ProbedProtocol = Literal["native", "json", "sql"]
 EventType = Literal[
     "started",  # question, source, model, protocol, max_steps, continues
     "text",  # delta: a piece of the answer as the model writes it; message_id

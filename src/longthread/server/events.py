@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from typing import Any
+from typing import Annotated, Any
 
 from ag_ui import core as agui
+from pydantic import Field
 
 from longthread.model.run import Event
 from longthread.server.wording import error_for_http
@@ -23,8 +24,34 @@ DECIDED = "longthread.decided"
 """Custom event, value `{"calls": [{id, tool, decision, by, args?, message?}]}`: a person's decisions."""
 INTERRUPTED = "longthread.interrupted"
 """Custom event, value `{}`: the process that executed the run is gone. Run and stream can be resumed."""
+REMOVED = "longthread.question_removed"
+"""Custom event, value `{"queuedId"}`, the last one of a question that was removed from its queue."""
 NOTE = "longthread"
 """Key in an event's `metadata` for what AG-UI has no field for."""
+_OfRun = (
+    agui.RunStartedEvent
+    | agui.TextMessageStartEvent
+    | agui.TextMessageContentEvent
+    | agui.TextMessageEndEvent
+    | agui.ReasoningStartEvent
+    | agui.ReasoningMessageStartEvent
+    | agui.ReasoningMessageContentEvent
+    | agui.ReasoningMessageEndEvent
+    | agui.ReasoningEndEvent
+    | agui.StepStartedEvent
+    | agui.ToolCallStartEvent
+    | agui.ToolCallArgsEvent
+    | agui.ToolCallEndEvent
+    | agui.ToolCallResultEvent
+    | agui.StepFinishedEvent
+    | agui.CustomEvent
+    | agui.RunFinishedEvent
+    | agui.RunErrorEvent
+)
+SentEvent = Annotated[_OfRun, Field(discriminator="type")]
+"""One of AG-UI's events that a run's stream is made of."""
+AgUiEvent = Annotated[_OfRun | agui.MessagesSnapshotEvent, Field(discriminator="type")]
+"""The same for AG-UI's endpoint, which also sends the whole conversation."""
 
 
 class Encoder:

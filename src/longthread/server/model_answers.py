@@ -7,7 +7,7 @@ from typing import Literal
 from typing_extensions import TypedDict
 
 from longthread.llm.model_facts import WindowOrigin
-from longthread.model.run import Protocol
+from longthread.model.run import ProbedProtocol
 from longthread.server.answers import Timestamp
 
 ModelOrigin = Literal["configured", "demo", "local", "provider"]
@@ -21,7 +21,7 @@ class ModelInfo(TypedDict):
     name: str
     origin: ModelOrigin
     provider: str | None
-    protocol: Protocol | None
+    protocol: ProbedProtocol | None
 
 
 class ModelProvider(TypedDict):

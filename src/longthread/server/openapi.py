@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
-from ag_ui import core as agui
 from fastapi import FastAPI
 from fastapi.openapi.utils import get_openapi
 from pydantic import TypeAdapter
 
 from longthread.errors import InvalidInput, LongthreadError, StoreError
+from longthread.server.events import AgUiEvent, SentEvent
+from longthread.server.open_answers import CUSTOM_EVENTS, OPEN_FIELDS, USER_EVENTS, WatchedRun
 from longthread.server.problems import MEDIA_TYPE, ProblemBody, status_of
 
 RouteResponses = dict[int | str, dict[str, Any]]
@@ -45,6 +46,13 @@ STREAM: RouteResponses = {
     }
 }
 """The response of a route that sends a run's events."""
+AGUI_STREAM: RouteResponses = {
+    200: {
+        "description": "The events of a run",
+        "content": {"text/event-stream": {"schema": {"$ref": "#/components/schemas/AgUiServerSentEvent"}}},
+    }
+}
+"""The response of AG-UI's endpoint."""
 _READING = (413, 421, 500)
 _WRITING = (403, *_READING)
 _BODY = (400, 415)
@@ -76,8 +84,8 @@ def install(app: FastAPI) -> None:
         if app.openapi_schema is None:
             made = get_openapi(title=app.title, version=app.version, routes=app.routes)
             components = made.setdefault("components", {}).setdefault("schemas", {})
-            problem = TypeAdapter(ProblemBody).json_schema(ref_template=_REF)
-            components |= {**problem.pop("$defs"), "Problem": problem, **_referred(made), **_events()}
+            components |= {**_schemas_of("Problem", ProblemBody), **_referred(made), **_events()}
+            _fill_open_fields(components)
             _require_tags(made, components)
             app.openapi_schema = made
         return app.openapi_schema
@@ -98,18 +106,68 @@ def _require_tags(node: Any, schemas: dict[str, Any]) -> None:
 
 
 def _events() -> dict[str, Any]:
-    """The schemas of a server-sent event, and of the AG-UI event that it holds."""
-    event = TypeAdapter(agui.Event).json_schema(ref_template=_REF, mode="serialization")
+    """The schemas of a server-sent event, and of the AG-UI event that it holds: `Event` in a run's stream, `AgUiEvent`
+    at AG-UI's endpoint, which also sends the whole conversation."""
+    schemas = _schemas_of("Event", SentEvent) | _schemas_of("AgUiEvent", AgUiEvent)
+    schemas["ToolCallResultEvent"]["properties"]["content"] = {"type": "string"}  # never parts
+    del schemas["RunStartedEvent"]["properties"]["input"]  # never sent
+    schemas |= {"ServerSentEvent": _sent("Event"), "AgUiServerSentEvent": _sent("AgUiEvent")}
+    return schemas | _own_events(schemas.pop("CustomEvent")) | _user_events()
+
+
+def _user_events() -> dict[str, Any]:
+    """The schemas of a server-sent event of a user's stream, and of what it holds."""
+    run = _schemas_of("WatchedRun", WatchedRun)["WatchedRun"]
+    event = {"$ref": _REF.format(model="Event")}
+    of_run = {**run, "description": "An event of a run that the client watches.", "title": "RunFrame"}
+    of_run |= {"properties": {**run["properties"], "event": event}, "required": [*run["required"], "event"]}
+    schemas: dict[str, Any] = {"RunFrame": of_run}
+    for shape in USER_EVENTS.values():
+        schemas |= _schemas_of(shape.__name__, shape)
+    shapes = {name: shape.__name__ for name, shape in USER_EVENTS.items()} | {"run": "RunFrame"}
+    return schemas | {"UserEvent": {"oneOf": [_sent(shape, name) for name, shape in shapes.items()]}}
+
+
+def _sent(model: str, event: str | None = None) -> dict[str, Any]:
+    """The schema of a server-sent event with JSON of this schema, and its name if it has one."""
     data = {
         "type": "string",
         "contentMediaType": "application/json",
-        "contentSchema": {"$ref": _REF.format(model="Event")},
+        "contentSchema": {"$ref": _REF.format(model=model)},
     }
-    text = {"type": "string"}
-    sent = {"type": "object", "properties": {"id": text, "data": data}, "required": ["data"]}
-    data = {"type": "string", "contentMediaType": "application/json"}
-    change = {"type": "object", "properties": {"id": text, "event": text, "data": data}, "required": ["event", "data"]}
-    return {**event.pop("$defs"), "Event": event, "ServerSentEvent": sent, "UserEvent": change}
+    name = {"event": {"const": event, "type": "string"}} if event else {}
+    return {
+        "type": "object",
+        "properties": {"id": {"type": "string"}, **name, "data": data},
+        "required": [*name, "data"],
+    }
+
+
+def _own_events(custom: Mapping[str, Any]) -> dict[str, Any]:
+    """The schemas of Longthread's own events, from that of AG-UI's custom events, which is one of them then."""
+    schemas: dict[str, Any] = {}
+    for name, (event, value) in CUSTOM_EVENTS.items():
+        schemas |= _schemas_of(value.__name__, value)
+        told = {"name": {"const": event, "type": "string"}, "value": {"$ref": _REF.format(model=value.__name__)}}
+        properties = {**custom["properties"], **told}
+        made = {"description": value.__doc__ or "", "title": name, "required": ["type", "name", "value"]}
+        schemas[name] = {**custom, **made, "properties": properties}
+    return schemas | {"CustomEvent": {"oneOf": [{"$ref": _REF.format(model=name)} for name in CUSTOM_EVENTS]}}
+
+
+def _fill_open_fields(schemas: dict[str, Any]) -> None:
+    """Say of the fields of `OPEN_FIELDS` what they hold."""
+    for (model, field), shape in OPEN_FIELDS.items():
+        schemas |= _schemas_of(shape.__name__, shape)
+        properties, ref = schemas[model]["properties"], {"$ref": _REF.format(model=shape.__name__)}
+        nullable = {"type": "null"} in properties[field].get("anyOf", ())
+        properties[field] = {"anyOf": [ref, {"type": "null"}]} if nullable else ref
+
+
+def _schemas_of(name: str, shape: Any) -> dict[str, Any]:
+    """The schema of a type under this name, and those that it refers to."""
+    made = TypeAdapter(shape).json_schema(ref_template=_REF, mode="serialization")
+    return {**made.pop("$defs", {}), name: made}
 
 
 def _response(names: list[str]) -> dict[str, Any]:

@@ -9,13 +9,12 @@ from contextlib import suppress
 from ag_ui.core import CustomEvent
 
 from longthread.errors import QuestionNotFound, ThreadNotFound
+from longthread.server.events import REMOVED
 from longthread.server.state import Served
 from longthread.server.stream import HEARTBEAT_SECONDS, RETRY_MS, Position, RunStream, frame
 from longthread.store import runs
 from longthread.store.questions.queue import QueuedQuestion
 
-REMOVED = "longthread.question_removed"
-"""The last event of a question that was removed."""
 LOOK_SECONDS = 1.0
 """How often a question is looked at, where other processes signal no changes."""
 

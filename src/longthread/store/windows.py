@@ -6,7 +6,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
-from longthread.model.run import Protocol
+from longthread.model.run import ProbedProtocol
 from longthread.store import log
 from longthread.store.driver import Transaction, one
 
@@ -44,17 +44,17 @@ async def learn(tx: Transaction, assumed: AssumedWindow, tokens: int) -> None:
     )
 
 
-async def find_protocol(tx: Transaction, model: str, endpoint: str) -> Protocol | None:
+async def find_protocol(tx: Transaction, model: str, endpoint: str) -> ProbedProtocol | None:
     """Return the protocol that a probe found for a model; None: it was not probed."""
     row = await one(tx, "select_model_protocol", model=model, endpoint=endpoint)
     return row["protocol"] if row else None
 
 
-async def protocols(tx: Transaction) -> dict[str, Protocol]:
+async def protocols(tx: Transaction) -> dict[str, ProbedProtocol]:
     """Return the protocols that probes found, by the name of the model: of several endpoints the newest one's."""
     return {row["model"]: row["protocol"] for row in await tx.fetch("select_model_protocols")}
 
 
-async def put_protocol(tx: Transaction, model: str, endpoint: str, protocol: Protocol) -> None:
+async def put_protocol(tx: Transaction, model: str, endpoint: str, protocol: ProbedProtocol) -> None:
     """Store the protocol that a probe found, instead of an earlier one."""
     await tx.run("put_model_protocol", model=model, endpoint=endpoint, protocol=protocol, probed_at=log.now())

@@ -2,42 +2,10 @@
 
 import { current } from "../i18n";
 import { get, post, request } from "./client";
-
-export interface ModelProvider {
-  provider: string;
-  kind: "vendor" | "local" | "own";
-  name: string;
-  chinese_name: string;
-  addresses: string[];
-  connected: boolean;
-  url: string | null;
-  key: "stored" | "environment" | null;
-  set_at: string | null;
-  problem: "refused" | "unreachable" | "unreadable" | null;
-}
-
-export interface ModelList {
-  default: string;
-  models: { name: string; origin: "configured" | "demo" | "local" | "provider"; provider: string | null; protocol: "native" | "json" | "sql" | null }[];
-  providers: ModelProvider[];
-  servers: { kind: string; url: string }[];
-  keys_allowed: boolean;
-}
-
-export interface KeyChecked {
-  provider: string;
-  url: string;
-  models: string[] | null;
-}
-
-export interface ModelChecked {
-  model: string;
-  window: number;
-  origin: "server" | "known" | "measured" | "setting" | "assumed";
-}
+import type { KeyBody, KeyChecked, ModelChecked, ModelList, ModelProvider } from "./types";
 
 /** A key and an address to connect; what is left out is as it was. */
-export type ConnectionGiven = { key?: string; url?: string };
+export type ConnectionGiven = Omit<KeyBody, "check">;
 
 const keyPath = (provider: string) => `/api/models/keys/${encodeURIComponent(provider)}`;
 

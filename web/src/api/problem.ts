@@ -1,11 +1,4 @@
-import type { JsonObject } from "./types";
-
-/** What is wrong with a part of a request: where, its kind, and the server's own words. */
-export interface Wrong {
-  at: string;
-  message: string;
-  kind: string;
-}
+import type { JsonObject, Wrong } from "./types";
 
 /** What the server answered instead (RFC 9457): `code` is for programs, `params` has the values of a sentence. */
 export class Problem extends Error {
@@ -14,8 +7,6 @@ export class Problem extends Error {
   readonly params: JsonObject;
   /** What is wrong, by the field of a definition: `config.model`. */
   readonly fields: Record<string, Wrong>;
-  /** The run that is in the way, where the server names one. */
-  readonly run: JsonObject | null;
 
   constructor(status: number, body: JsonObject) {
     super(typeof body["detail"] === "string" ? body["detail"] : `HTTP ${status}`);
@@ -23,7 +14,6 @@ export class Problem extends Error {
     this.code = kindOf(status, body);
     this.params = { ...(body["params"] as JsonObject | undefined), status };
     this.fields = Object.fromEntries(wrongOf(body).map((wrong) => [wrong.at.replace("body.definition.", ""), wrong]));
-    this.run = (body["run"] as JsonObject | undefined) ?? null;
   }
 }
 

@@ -2,58 +2,10 @@
 
 import { get, post, query, request } from "./client";
 import { Offline, Problem } from "./problem";
-import type { Json, JsonObject } from "./types";
-
-export interface SourceView {
-  name: string;
-  origin: "configured" | "demo" | "catalog";
-  description: string | null;
-  address: string | null;
-  /** The id of uploaded files, which the address that a conversation keeps has as a part. */
-  upload: string | null;
-  files: string[];
-}
-
-export interface SourceList {
-  sources: SourceView[];
-  default: string | null;
-  changeable: boolean;
-}
-
-export interface TableView {
-  name: string;
-  columns: { name: string; type: string }[];
-  rows: Json[][];
-  problem: string | null;
-}
-
-/** What is told of how a file was read: in English, or by its code and the values in it. */
-export interface NoteView {
-  text: string;
-  code: string;
-  values: Record<string, string | number>;
-  table: string | null;
-  column: string | null;
-}
-
-/** The first tables of a source, `of` so many. */
-export interface SourcePreview {
-  tables: TableView[];
-  of: number;
-  notes: NoteView[];
-}
-
-/** A file that was uploaded; `source` is the one whose file it has replaced. */
-export interface UploadView extends SourcePreview {
-  upload: string;
-  name: string;
-  file: string;
-  bytes: number;
-  source: SourceView | null;
-}
+import type { JsonObject, NewSource, SourceList, SourcePreview, SourceView, UploadView } from "./types";
 
 export const sources = (signal?: AbortSignal) => get<SourceList>("/api/sources", signal);
-export const addSource = (source: { uploads?: string[]; address?: string; name?: string }) => post<SourceView>("/api/sources", source);
+export const addSource = (source: NewSource) => post<SourceView>("/api/sources", source);
 export const addFiles = (name: string, uploads: string[]) => post<SourceView>(`/api/sources/${encodeURIComponent(name)}/files`, { uploads });
 export const preview = (name: string, signal?: AbortSignal) => get<SourcePreview>(`/api/sources/${encodeURIComponent(name)}/preview`, signal);
 export const removeSource = (name: string) => request<void>("DELETE", `/api/sources/${encodeURIComponent(name)}`);

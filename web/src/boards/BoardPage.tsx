@@ -1,5 +1,6 @@
 import { type FormEvent, useState } from "react";
 import * as api from "../api/boards";
+import type { BoardView } from "../api/types";
 import { useT } from "../i18n";
 import { useDocumentTitle } from "../layout/documentTitle";
 import { openDrawer } from "../layout/drawer";
@@ -47,7 +48,7 @@ function Empty() {
   );
 }
 
-function Grid({ board, actions }: { board: api.BoardView; actions: BoardActions }) {
+function Grid({ board, actions }: { board: BoardView; actions: BoardActions }) {
   const ids = board.cards.map((card) => card.id);
   const move = (at: number, to: number) => {
     const order = ids.toSpliced(at, 1);
@@ -70,7 +71,7 @@ function Grid({ board, actions }: { board: api.BoardView; actions: BoardActions 
   );
 }
 
-function Head({ board, actions }: { board: api.BoardView; actions: BoardActions }) {
+function Head({ board, actions }: { board: BoardView; actions: BoardActions }) {
   const t = useT();
   const [open, setOpen] = useState<Open>(null);
   const busy = useStore(actions.busy);
@@ -117,7 +118,7 @@ function Head({ board, actions }: { board: api.BoardView; actions: BoardActions 
   );
 }
 
-function Refresh({ board, actions, isNarrow }: { board: api.BoardView; actions: BoardActions; isNarrow: boolean }) {
+function Refresh({ board, actions, isNarrow }: { board: BoardView; actions: BoardActions; isNarrow: boolean }) {
   const t = useT();
   const busy = useStore(actions.busy);
   const act = () => void actions.refresh(board.cards.map((card) => card.id));
@@ -130,7 +131,7 @@ function Refresh({ board, actions, isNarrow }: { board: api.BoardView; actions: 
   );
 }
 
-function Title({ board }: { board: api.BoardView }) {
+function Title({ board }: { board: BoardView }) {
   const t = useT();
   return (
     <>
@@ -142,7 +143,7 @@ function Title({ board }: { board: api.BoardView }) {
   );
 }
 
-function Rename({ board, actions, onDone }: { board: api.BoardView; actions: BoardActions; onDone: () => void }) {
+function Rename({ board, actions, onDone }: { board: BoardView; actions: BoardActions; onDone: () => void }) {
   const t = useT();
   const [title, setTitle] = useState(board.title);
   const submit = (event: FormEvent) => {

@@ -1,5 +1,5 @@
 import { useMemo } from "react";
-import type { SharedCard } from "../api/boards";
+import type { SharedCard } from "../api/types";
 import { formattedSpec } from "../formats/chart";
 import { useT } from "../i18n";
 import { dayAndTime, number } from "../i18n/format";

@@ -1,6 +1,6 @@
 import { useMutation } from "@tanstack/react-query";
 import { type FormEvent, useId, useMemo, useState } from "react";
-import type { BoardView, CardView, ParameterView, ParameterKind } from "../api/boards";
+import type { BoardView, CardView, ParameterKind, ParameterView } from "../api/types";
 import * as api from "../api/boards";
 import { useT } from "../i18n";
 import { sentence } from "../i18n/sentence";

@@ -1,5 +1,5 @@
 import { useId, useMemo, useState } from "react";
-import type { BoardView, CardView } from "../api/boards";
+import type { BoardView, CardView } from "../api/types";
 import * as api from "../api/boards";
 import { useT } from "../i18n";
 import { sentence, told } from "../i18n/sentence";

@@ -1,6 +1,7 @@
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { type FormEvent, useId, useState } from "react";
 import * as api from "../api/boards";
+import type { BoardSummary } from "../api/types";
 import { chosenIn } from "../formats/chosen";
 import { useT } from "../i18n";
 import { sentence } from "../i18n/sentence";
@@ -102,7 +103,7 @@ export function SaveDialog({ threadId, result, chart, onDone }: SaveDialogProps)
   );
 }
 
-function Saved({ board, onDone }: { board: api.BoardSummary; onDone: () => void }) {
+function Saved({ board, onDone }: { board: BoardSummary; onDone: () => void }) {
   const t = useT();
   const open = () => {
     onDone();

@@ -2,6 +2,7 @@ import { useQuery } from "@tanstack/react-query";
 import { useId, useMemo } from "react";
 import * as api from "../api/boards";
 import { Problem } from "../api/problem";
+import type { ParameterView, SharedBoard, SharedCard } from "../api/types";
 import { useT } from "../i18n";
 import { dayAndTime } from "../i18n/format";
 import { sentence } from "../i18n/sentence";
@@ -32,10 +33,10 @@ export function SharedBoard({ token }: { token: string }) {
   );
 }
 
-function Cards({ board }: { board: api.SharedBoard }) {
+function Cards({ board }: { board: SharedBoard }) {
   const t = useT();
   // Rows that a refresh left have other values than those of other cards: each of these says its own.
-  const differs = ({ name, value }: api.ParameterView) => board.cards.some((card) => card.parameters.some((each) => each.name === name && each.value !== value));
+  const differs = ({ name, value }: ParameterView) => board.cards.some((card) => card.parameters.some((each) => each.name === name && each.value !== value));
   const parameters = parametersOfBoard(board).filter((each) => !differs(each));
   return (
     <div className={styles["scroll"]}>
@@ -58,7 +59,7 @@ function Cards({ board }: { board: api.SharedBoard }) {
   );
 }
 
-function SharedCardView({ card, values }: { card: api.SharedCard; values: string }) {
+function SharedCardView({ card, values }: { card: SharedCard; values: string }) {
   const t = useT();
   const id = useId();
   const look = useMemo(() => lookOf(card.look), [card.look]);

@@ -1,4 +1,4 @@
-import type { ParameterKind } from "../api/boards";
+import type { ParameterKind } from "../api/types";
 import styles from "./Boards.module.css";
 
 interface ValueInputProps {

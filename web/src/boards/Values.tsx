@@ -1,5 +1,5 @@
 import { type FormEvent, useId, useMemo, useState } from "react";
-import type { BoardView, ParameterView } from "../api/boards";
+import type { BoardView, ParameterView } from "../api/types";
 import { useT } from "../i18n";
 import { useStore } from "../store";
 import { Button } from "../ui";

@@ -1,7 +1,6 @@
 // How a card is shown, as the server keeps it for the page, and the chart that it makes of its rows.
 
-import type { SharedCard } from "../api/boards";
-import type { JsonObject } from "../api/types";
+import type { JsonObject, SharedCard } from "../api/types";
 import { type Formats, formatsOfJson } from "../formats/chosen";
 import { isForm } from "../results/edited";
 import { type Form, type Spec, formsOf } from "../results/forms";

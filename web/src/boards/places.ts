@@ -1,6 +1,6 @@
 // The places `{{name}}` of a card's query, and the values in it that could become one.
 
-import type { ParameterView, ParameterKind } from "../api/boards";
+import type { ParameterKind, ParameterView } from "../api/types";
 
 const PLACE = /\{\{\s*([A-Za-z_][A-Za-z0-9_]*)\s*\}\}/g;
 const DAY = /^\d{4}-\d\d-\d\d$/;

@@ -1,6 +1,7 @@
 import { type QueryClient, useQuery, useQueryClient } from "@tanstack/react-query";
 import { useMemo } from "react";
 import * as api from "../api/boards";
+import type { BoardPatch, BoardView, CardPatch, CardView } from "../api/types";
 import { t } from "../i18n";
 import { sentence } from "../i18n/sentence";
 import { createStore } from "../store";
@@ -33,8 +34,8 @@ export class BoardActions {
     this.key = ["board", id];
   }
 
-  change = (body: api.BoardChange) => this.tried(async () => this.client.setQueryData(this.key, await api.change(this.id, body)));
-  changeCard = (card: string, body: api.CardChange) => this.tried(async () => this.show(await api.changeCard(this.id, card, body)));
+  change = (body: BoardPatch) => this.tried(async () => this.client.setQueryData(this.key, await api.change(this.id, body)));
+  changeCard = (card: string, body: CardPatch) => this.tried(async () => this.show(await api.changeCard(this.id, card, body)));
   removeCard = (card: string) => this.tried(async () => (await api.removeCard(this.id, card), this.client.invalidateQueries({ queryKey: this.key })));
   /** Returns whether it is gone. */
   remove = async () => {
@@ -63,8 +64,8 @@ export class BoardActions {
   };
 
   /** Shows a card that was changed. */
-  show = (card: api.CardView) =>
-    this.client.setQueryData<api.BoardView>(this.key, (board) => board && { ...board, cards: board.cards.map((each) => (each.id === card.id ? card : each)) });
+  show = (card: CardView) =>
+    this.client.setQueryData<BoardView>(this.key, (board) => board && { ...board, cards: board.cards.map((each) => (each.id === card.id ? card : each)) });
 
   private async isFresh(id: string): Promise<boolean> {
     const card = await this.tried(() => api.refresh(this.id, id));

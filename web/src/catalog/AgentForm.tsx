@@ -1,6 +1,7 @@
 import { useQuery } from "@tanstack/react-query";
 import * as catalog from "../api/catalog";
 import { models } from "../api/models";
+import type { CatalogItem } from "../api/types";
 import { useT } from "../i18n";
 import styles from "./Catalog.module.css";
 import { textAt, textsAt, useForm } from "./draft";
@@ -21,7 +22,7 @@ export function AgentForm({ self }: { self: string }) {
   );
 }
 
-const noteOf = ({ definition }: catalog.CatalogItem) => textAt(definition ?? {}, "description") || undefined;
+const noteOf = ({ definition }: CatalogItem) => textAt(definition ?? {}, "description") || undefined;
 
 function Abilities({ self }: { self: string }) {
   const t = useT();
@@ -46,7 +47,7 @@ function Abilities({ self }: { self: string }) {
   );
 }
 
-function toolsOf({ definition }: catalog.CatalogItem): string[] {
+function toolsOf({ definition }: CatalogItem): string[] {
   const tools = definition?.["tools"];
   return (Array.isArray(tools) ? tools : []).map((each) => (typeof each === "string" ? each : textAt({ each }, "each.tool"))).filter(Boolean);
 }

@@ -1,4 +1,4 @@
-import type { CatalogItem, CatalogList as Listed } from "../api/catalog";
+import type { CatalogItem, CatalogList as Listed } from "../api/types";
 import { useT } from "../i18n";
 import { agentName, useAbout } from "../layout/Chips";
 import { type CatalogPage, toDefinition } from "../route";

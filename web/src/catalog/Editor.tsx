@@ -1,5 +1,6 @@
 import { type FormEvent, useEffect, useRef, useState } from "react";
 import * as api from "../api/catalog";
+import type { CatalogItem } from "../api/types";
 import { useT } from "../i18n";
 import { sentence } from "../i18n/sentence";
 import { type CatalogPage, navigate, toSettings } from "../route";
@@ -20,7 +21,7 @@ import { usersOf } from "./words";
 interface EditorProps {
   kind: CatalogPage;
   /** Null: a new one. */
-  item: api.CatalogItem | null;
+  item: CatalogItem | null;
   changeable: boolean;
 }
 
@@ -62,7 +63,7 @@ export function Editor({ kind, item, changeable }: EditorProps) {
   );
 }
 
-function Head({ kind, item, fixed }: { kind: CatalogPage; item: api.CatalogItem | null; fixed: boolean }) {
+function Head({ kind, item, fixed }: { kind: CatalogPage; item: CatalogItem | null; fixed: boolean }) {
   const t = useT();
   const to = toSettings(kind);
   const facts = item === null ? [] : [item.is_builtin ? t("catalog.builtIn") : t("catalog.version", { n: item.version }), item.used_by.length > 0 && t("catalog.usedBy", { names: usersOf(item) })].filter(Boolean);
@@ -119,7 +120,7 @@ function Name({ value, onChange, isNew }: { value: string; onChange: (name: stri
 
 interface BarProps {
   kind: CatalogPage;
-  item: api.CatalogItem | null;
+  item: CatalogItem | null;
   draft: ReturnType<typeof useDraft>;
 }
 
@@ -162,7 +163,7 @@ function Bar({ item, draft }: BarProps) {
   );
 }
 
-function Delete({ kind, item }: { kind: CatalogPage; item: api.CatalogItem }) {
+function Delete({ kind, item }: { kind: CatalogPage; item: CatalogItem }) {
   const t = useT();
   const [open, setOpen] = useState(false);
   const remove = async () => {

@@ -1,6 +1,5 @@
 import { type FormEvent, type ReactNode, useState } from "react";
-import type { TermsBody } from "../api/terms";
-import type { JsonObject } from "../api/types";
+import type { JsonObject, TermsBody } from "../api/types";
 import { useT } from "../i18n";
 import { sentence } from "../i18n/sentence";
 import { Button, IconButton, say } from "../ui";

@@ -1,5 +1,6 @@
 import { useSources } from "../api/server";
-import { type SourceView, addSource } from "../api/sources";
+import { addSource } from "../api/sources";
+import type { SourceView } from "../api/types";
 import { useT } from "../i18n";
 import { sentence } from "../i18n/sentence";
 import { sourceName } from "../layout/Chips";

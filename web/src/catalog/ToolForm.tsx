@@ -1,5 +1,4 @@
-import type { CatalogItem } from "../api/catalog";
-import type { JsonObject } from "../api/types";
+import type { CatalogItem, JsonObject } from "../api/types";
 import { type MessageId, useT } from "../i18n";
 import { Note } from "../settings/parts";
 import styles from "./Catalog.module.css";

@@ -1,7 +1,7 @@
 import { type FormEvent, useId, useState } from "react";
 import * as api from "../api/catalog";
 import { useSources } from "../api/server";
-import type { JsonObject } from "../api/types";
+import type { CatalogItem, JsonObject, Observation } from "../api/types";
 import { RowsTable } from "../chat/RowsTable";
 import { asJson } from "../chat/visible";
 import { useT } from "../i18n";
@@ -18,7 +18,7 @@ const ALONE = new Set(["list_tables", "describe_table", "sample_rows", "run_sql"
 
 interface TryToolProps {
   /** What is stored; null: nothing yet. */
-  item: api.CatalogItem | null;
+  item: CatalogItem | null;
   name: string;
   definition: JsonObject;
   dirty: boolean;
@@ -49,7 +49,7 @@ interface TrialProps {
   draft: boolean;
 }
 
-type Outcome = { observation: api.Observation; took: number } | { failure: string };
+type Outcome = { observation: Observation; took: number } | { failure: string };
 
 function useTrial({ isBuiltIn, name, definition, draft }: TrialProps) {
   const [args, setArgs] = useState<JsonObject | null>({});
@@ -148,7 +148,7 @@ function Told({ outcome }: { outcome: Outcome }) {
     );
   }
   const { observation, took } = outcome;
-  const { rows, columns, ...rest } = observation.data ?? {};
+  const { rows, columns, ...rest } = (observation.data ?? {}) as JsonObject;
   const isTable = Array.isArray(rows) && Array.isArray(columns);
   return (
     <section role="status" className={styles["result"]} aria-label={t("catalog.result")}>

@@ -1,7 +1,7 @@
 import { useCallback, useMemo, useState } from "react";
 import { queryClient } from "../api/cache";
 import * as api from "../api/catalog";
-import type { Json, JsonObject } from "../api/types";
+import type { CatalogItem, CatalogList, Json, JsonObject } from "../api/types";
 import { useT } from "../i18n";
 import { fieldsOf, sentence } from "../i18n/sentence";
 import { type CatalogPage, navigate, toDefinition } from "../route";
@@ -14,14 +14,14 @@ const emptyOf: Record<CatalogPage, JsonObject> = {
   tools: { type: "query", schema: { parameters: { type: "object", properties: {} } } },
 };
 
-function written(item: api.CatalogItem | null, kind: CatalogPage): JsonObject {
+function written(item: CatalogItem | null, kind: CatalogPage): JsonObject {
   if (item === null) return emptyOf[kind];
   const { kind: _, name: __, ...definition } = item.definition ?? {};
   return definition;
 }
 
 /** A definition that is edited: what is not saved, what is wrong with it, and how it is saved. */
-export function useDraft(kind: CatalogPage, item: api.CatalogItem | null) {
+export function useDraft(kind: CatalogPage, item: CatalogItem | null) {
   const t = useT();
   const [saved, setSaved] = useState(() => ({ name: item?.name ?? "", definition: written(item, kind), version: item?.version ?? 0 }));
   const [name, setName] = useState(saved.name);
@@ -83,8 +83,8 @@ export function useDraft(kind: CatalogPage, item: api.CatalogItem | null) {
 }
 
 /** What is known of the catalog has what was saved. */
-const keep = (kind: CatalogPage, made: api.CatalogItem) =>
-  queryClient.setQueryData<api.CatalogList>(["catalog", kind], (list) => list && { ...list, items: [...list.items.filter(({ id }) => id !== made.id), made] });
+const keep = (kind: CatalogPage, made: CatalogItem) =>
+  queryClient.setQueryData<CatalogList>(["catalog", kind], (list) => list && { ...list, items: [...list.items.filter(({ id }) => id !== made.id), made] });
 
 /** What others see of the catalog is asked for again. */
 export const refreshCatalog = () => Promise.all(["catalog", "agents"].map((key) => queryClient.invalidateQueries({ queryKey: [key] })));

@@ -1,7 +1,7 @@
 import { useState } from "react";
 import { queryClient } from "../api/cache";
-import { type SourceTerms, type TermsBody, changeTerms } from "../api/terms";
-import type { Json, JsonObject } from "../api/types";
+import { changeTerms } from "../api/terms";
+import type { Json, JsonObject, SourceTerms, TermsBody } from "../api/types";
 import { fieldsOf, sentence } from "../i18n/sentence";
 import { type Form, put } from "./draft";
 

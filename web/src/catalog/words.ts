@@ -1,5 +1,4 @@
-import type { CatalogItem } from "../api/catalog";
-import type { AgentInfo } from "../api/types";
+import type { AgentInfo, CatalogItem } from "../api/types";
 import { textAt } from "./draft";
 
 /** The kind of a tool's definition. */

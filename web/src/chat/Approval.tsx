@@ -1,11 +1,9 @@
 import { type FormEvent, useId, useRef, useState } from "react";
 import { NumberTooLarge, asArguments, parseToSend } from "../api/exact";
-import type { JsonObject } from "../api/types";
+import type { CallDecision, JsonObject, PendingCall } from "../api/types";
 import { useT } from "../i18n";
 import { sentence } from "../i18n/sentence";
 import type { Conversation } from "../stream/conversation";
-import type { DecisionBody } from "../stream/requests";
-import type { WaitingCall } from "../stream/types";
 import { Button } from "../ui";
 import styles from "./Cards.module.css";
 import * as actions from "./actions";
@@ -14,7 +12,7 @@ import { visible, whole } from "./visible";
 
 interface ApprovalProps {
   conversation: Conversation;
-  call: WaitingCall;
+  call: PendingCall;
 }
 
 /** A call that waits: it is made as it is or with other arguments, or it is not made. */
@@ -32,7 +30,7 @@ export function Approval({ conversation, call }: ApprovalProps) {
     forget();
     requestAnimationFrame(() => first.current?.focus());
   };
-  const made = (): DecisionBody =>
+  const made = (): CallDecision =>
     mode === "edit"
       ? { type: "edit", edited_action: { name: call.tool, args: objectOf(text) } }
       : mode === "reject"
@@ -107,7 +105,7 @@ function useDecision(conversation: Conversation, call: string) {
   const t = useT();
   const [sending, setSending] = useState(false);
   const [wrong, setWrong] = useState("");
-  const decide = async (made: () => DecisionBody) => {
+  const decide = async (made: () => CallDecision) => {
     setWrong("");
     setSending(true);
     try {

@@ -1,6 +1,6 @@
 import { useT } from "../i18n";
 import { number } from "../i18n/format";
-import type { Siblings } from "../stream/types";
+import type { Siblings } from "../api/types";
 import { Icon } from "../ui";
 import styles from "./BranchPager.module.css";
 

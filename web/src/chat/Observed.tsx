@@ -1,7 +1,6 @@
 import { formatsOfJson } from "../formats/chosen";
 import { useT } from "../i18n";
 import { told } from "../i18n/sentence";
-import type { JsonObject } from "../api/types";
 import { isOfWaiting, isRejected } from "../stream/steps";
 import type { Decided, Step } from "../stream/types";
 import { CodeBlock, Markdown } from "./Markdown";
@@ -68,7 +67,7 @@ function Result({ step, decided }: ObservedProps) {
   const data = observation.data ?? {};
   if (isRejected(step, decided)) return <p className={styles["wrong"]}>{reasonOf(step, decided) || t("chat.rejectedPlain")}</p>;
   if (isOfWaiting(step)) return <p className={styles["note"]}>{t("chat.agentWaited")}</p>;
-  if (observation.error) return <p className={styles["wrong"]}>{told(observation.error as { type: string; message: string; params?: JsonObject })}</p>;
+  if (observation.error) return <p className={styles["wrong"]}>{told(observation.error)}</p>;
   if (step.chart) return null;
   if (step.action === "list_tables" && Array.isArray(data.tables)) return <Tables names={data.tables} about={data["about"]} />;
   if (step.action === "describe_table" && Array.isArray(data.columns)) return <Columns columns={data.columns as Column[]} />;

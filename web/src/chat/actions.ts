@@ -1,6 +1,7 @@
 // What a person does in a conversation. Each shows what became of it; what fails is said, and null.
 
 import { Problem } from "../api/problem";
+import type { CallDecision } from "../api/types";
 import { t } from "../i18n";
 import { sentence } from "../i18n/sentence";
 import type { Conversation } from "../stream/conversation";
@@ -46,7 +47,7 @@ export async function unqueue(conversation: Conversation, id: string) {
 }
 
 /** Raises what the server says of wrong arguments. What somebody else has decided meanwhile is shown. */
-export async function decide(conversation: Conversation, call: string, decision: requests.DecisionBody) {
+export async function decide(conversation: Conversation, call: string, decision: CallDecision) {
   try {
     await conversation.did(requests.decide(conversation.threadId, { [call]: decision }));
   } catch (error) {

@@ -1,7 +1,8 @@
 import { useQuery } from "@tanstack/react-query";
 import { useState } from "react";
 import { queryClient } from "../api/cache";
-import { type ModelChecked, type ModelList, type ModelProvider, models } from "../api/models";
+import { models } from "../api/models";
+import type { ModelChecked, ModelList, ModelProvider } from "../api/types";
 import { useT } from "../i18n";
 import { Told } from "../settings/parts";
 import styles from "./Connect.module.css";

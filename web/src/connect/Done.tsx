@@ -1,4 +1,4 @@
-import type { ModelChecked } from "../api/models";
+import type { ModelChecked } from "../api/types";
 import { useT } from "../i18n";
 import { number } from "../i18n/format";
 import { modelName } from "../layout/Chips";

@@ -1,6 +1,7 @@
 import { useMutation } from "@tanstack/react-query";
 import { type FormEvent, useId, useState } from "react";
-import { type ModelChecked, checkModel } from "../api/models";
+import { checkModel } from "../api/models";
+import type { ModelChecked } from "../api/types";
 import { chooseModel } from "../chat/model";
 import { useT } from "../i18n";
 import { sentence } from "../i18n/sentence";

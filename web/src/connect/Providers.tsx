@@ -1,5 +1,6 @@
 import { type ReactNode, useEffect, useId, useRef } from "react";
-import { type ModelList, type ModelProvider, providerName } from "../api/models";
+import { providerName } from "../api/models";
+import type { ModelList, ModelProvider } from "../api/types";
 import { useT } from "../i18n";
 import { Icon } from "../ui";
 import type { Chosen, Found } from "./Connect";

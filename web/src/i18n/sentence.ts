@@ -1,5 +1,5 @@
-import { Offline, Problem, type Wrong } from "../api/problem";
-import type { JsonObject } from "../api/types";
+import { Offline, Problem } from "../api/problem";
+import type { JsonObject, Wrong } from "../api/types";
 import { type Values, isComplete, isMessage, t } from "./index";
 
 /** An error of a run, a step or the server: its code, its values, and the server's own words. */

@@ -1,5 +1,5 @@
 import { type FormEvent, useState } from "react";
-import type { MemoryView } from "../api/memories";
+import type { MemoryView } from "../api/types";
 import { useT } from "../i18n";
 import { whole } from "../i18n/format";
 import { Button } from "../ui";

@@ -1,6 +1,7 @@
 import { useQuery } from "@tanstack/react-query";
 import { state } from "../api/calls";
-import { type ConversationMemory, memoryOf } from "../api/memories";
+import { memoryOf } from "../api/memories";
+import type { ConversationMemory } from "../api/types";
 import { useT } from "../i18n";
 import { number } from "../i18n/format";
 import { useConversation } from "../stream/useConversation";

@@ -1,7 +1,7 @@
 // The files of a source, where people uploaded some.
 
 import { useSources } from "../api/server";
-import type { SourceView } from "../api/sources";
+import type { SourceView } from "../api/types";
 
 /** The source that a name means, or the address that a conversation keeps. */
 export const sourceOf = (spec: string | null, sources: readonly SourceView[] = []): SourceView | null =>

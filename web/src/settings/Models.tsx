@@ -1,7 +1,8 @@
 import { useQuery } from "@tanstack/react-query";
 import { useState } from "react";
 import { queryClient } from "../api/cache";
-import { type ModelList, type ModelProvider, deleteConnection, models, nameOf, providerName } from "../api/models";
+import { deleteConnection, models, nameOf, providerName } from "../api/models";
+import type { ModelList, ModelProvider } from "../api/types";
 import { type MessageId, useT } from "../i18n";
 import { sentence } from "../i18n/sentence";
 import { openConnect } from "../palette/open";

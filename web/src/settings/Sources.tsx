@@ -1,6 +1,7 @@
 import { type FormEvent, useState } from "react";
 import { useSources } from "../api/server";
-import { type SourceView, addSource, removeSource } from "../api/sources";
+import { addSource, removeSource } from "../api/sources";
+import type { SourceView } from "../api/types";
 import { useT } from "../i18n";
 import { sentence } from "../i18n/sentence";
 import { chooseSource } from "../layout/choice";

@@ -3,6 +3,7 @@ import { type FormEvent, useId, useRef, useState } from "react";
 import { at } from "../api/client";
 import { Problem } from "../api/problem";
 import * as api from "../api/shares";
+import type { ShareMade, ShareView } from "../api/types";
 import { copyText } from "../chat/clipboard";
 import { useT } from "../i18n";
 import { dayAndTime } from "../i18n/format";
@@ -84,7 +85,7 @@ function Make({ busy, onMake }: { busy: boolean; onMake: (days: number) => void 
 }
 
 /** A new link. The server does not know it any more: it has a hash. */
-function Made({ link }: { link: api.ShareMade }) {
+function Made({ link }: { link: ShareMade }) {
   const t = useT();
   const field = useRef<HTMLInputElement>(null);
   const [copied, setCopied] = useState(false);
@@ -109,7 +110,7 @@ function Made({ link }: { link: api.ShareMade }) {
 interface LinksProps {
   path: string;
   heading: string;
-  links: readonly api.ShareView[];
+  links: readonly ShareView[];
   onRevoked: (id: string) => void;
 }
 

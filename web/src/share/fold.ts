@@ -1,7 +1,6 @@
 // What a link shows, as the turns that a conversation is drawn from.
 
-import type { SharedConversation, SharedMessage, SharedRun } from "../api/shares";
-import type { MessageView, RunView } from "../api/types";
+import type { MessageView, RunView, SharedConversation, SharedMessage, SharedRun } from "../api/types";
 import { withRows } from "../results/spec";
 import { resultOf } from "../results/step";
 import { conversationOf } from "../stream/history";

@@ -102,11 +102,11 @@ function heardAll({ conversations }: Pick<ConversationList, "conversations">) {
 export function useLiveList() {
   useEffect(
     () =>
-      live().onList((name, data) => {
-        if (name === "conversation") heard(data as ConversationView);
-        else if (name === "conversations") heardAll(data as ConversationList);
+      live().onList(({ name, data }) => {
+        if (name === "conversation") heard(data);
+        else if (name === "conversations") heardAll(data);
         else if (name === "archived") void refreshList();
-        else if (name === "deleted") removed((data as { id: string }).id);
+        else if (name === "deleted") removed(data.id);
       }),
     [],
   );

@@ -1,8 +1,8 @@
 // A conversation that is open: the history as far as it is loaded, and the runs that are heard.
 
 import { Problem } from "../api/problem";
-import type { ConversationList, ConversationView } from "../api/types";
-import type { StreamEvent } from "./events";
+import type { ConversationView } from "../api/types";
+import type { ListFrame, StreamEvent } from "./events";
 import { conversationOf } from "./history";
 import type { Live } from "./live";
 import { further, isAsListed, joined, prepended, turnOf, withHeard } from "./merge";
@@ -68,7 +68,7 @@ export class Conversation {
   };
 
   private open(): void {
-    this.unlisten = this.live.onList((name, data) => this.hearList(name, data));
+    this.unlisten = this.live.onList((frame) => this.hearList(frame));
     void this.refresh();
   }
 
@@ -185,13 +185,13 @@ export class Conversation {
     this.listeners.forEach((each) => each());
   }
 
-  private hearList(name: string, data: unknown): void {
-    if ((name === "deleted" || name === "archived") && (data as { id: string }).id === this.threadId) void this.refresh();
-    if (name === "conversation" && (data as ConversationView).id === this.threadId) void this.refresh();
+  private hearList({ name, data }: ListFrame): void {
+    if ((name === "deleted" || name === "archived") && data.id === this.threadId) void this.refresh();
+    if (name === "conversation" && data.id === this.threadId) void this.refresh();
     // Somebody may have decided about some of its calls.
     if (name === "approvals" && this.state.run?.status === "waiting") void this.refresh();
     // After a break, anything may have happened.
-    if (name === "conversations") void this.hearAll((data as Pick<ConversationList, "conversations">).conversations);
+    if (name === "conversations") void this.hearAll(data.conversations);
   }
 
   /** What the stream tells at its start is asked for again only where it is not what is shown. */

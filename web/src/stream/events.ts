@@ -1,50 +1,12 @@
-// Events of a run, in the vocabulary of AG-UI. Only the fields that the page reads.
+// The events of the server's streams, as its description has them.
 
-import type { DecidedCall } from "../api/types";
-import type { Failure, RunStatus, WaitingCall } from "./types";
+import type { Event, JsonText, UserEvent } from "../api/types";
 
-/** What the end of a run says: its last event's result, or the outcome of the history. */
-export interface Outcome {
-  answer?: string;
-  summary?: string;
-  reason?: string;
-  unfinished?: string;
-  error?: Failure;
-  calls?: WaitingCall[];
-  /** The queries of the run, and those of earlier runs that the answer cites. */
-  queries?: { query: string; sql: string; columns: string[] }[];
-  usage?: { input_tokens?: number; output_tokens?: number };
-}
+/** An event of a run, in the vocabulary of AG-UI. */
+export type StreamEvent = Event;
 
-interface Note {
-  step?: number;
-  callId?: string;
-  ok?: boolean;
-  elapsedMs?: number;
-  source?: string | null;
-  model?: string;
-  max_steps?: number;
-  continues?: string | null;
-  error?: Failure;
-  unfinished?: string;
-}
+type Parsed<Text> = Text extends JsonText<infer Value> ? Value : never;
+type FrameOf<Sent> = Sent extends UserEvent ? { name: Sent["event"]; data: Parsed<Sent["data"]> } : never;
 
-export type ToldDecision = Pick<DecidedCall, "id" | "tool" | "decision"> & { by?: string | null; message?: string };
-
-export interface StreamEvent {
-  type: string;
-  timestamp?: number;
-  metadata?: { longthread?: Note };
-  runId?: string;
-  messageId?: string;
-  delta?: string;
-  toolCallId?: string;
-  toolCallName?: string;
-  content?: string;
-  name?: string;
-  value?: { message?: string; messageId?: string; calls?: ToldDecision[] };
-  result?: Outcome & { status: RunStatus };
-  code?: string;
-  message?: string;
-  usage?: unknown;
-}
+/** What the stream tells of the list: changes, and calls that wait. */
+export type ListFrame = FrameOf<Exclude<UserEvent, { event: "run" | "gone" }>>;

@@ -1,7 +1,6 @@
 // A conversation, folded from the server's history.
 
 import type { History, MessageView, RunView, StepView } from "../api/types";
-import type { Outcome } from "./events";
 import { decidedOf, left, outcomeOf } from "./reducer";
 import { begun, withArgs, withObservation } from "./steps";
 import type { ConversationData, Entry, Observation, Run, Step, Turn } from "./types";
@@ -50,7 +49,7 @@ export function runOf(body: RunView, steps: readonly StepView[]): Run {
     warnings: body.warnings,
     decided: decidedOf(body.approvals),
     editedBy: body.edited_by,
-    ...outcomeOf(body.status, { ...(body.outcome as Outcome), unfinished: body.unfinished }),
+    ...outcomeOf(body.status, { ...body.outcome, unfinished: body.unfinished }),
   };
 }
 
@@ -59,7 +58,7 @@ export function stepOf(body: StepView): Step {
   const step = withArgs(begun(body.call_id ?? "", body.action), body.args);
   const startedAt = timeOf(body.started_at);
   const made: Step = {
-    ...(body.observation === null ? step : withObservation(step, body.observation as unknown as Observation)),
+    ...(body.observation === null ? step : withObservation(step, body.observation as Observation)),
     index: body.step,
     thought: body.thought,
     startedAt,

@@ -1,26 +1,25 @@
 // The one connection of a browser. The tab that holds the lock opens it for all tabs, and tells them what comes.
 
 import { parseExact } from "../api/exact";
-import type { StreamEvent } from "./events";
+import type { RunFrame, WatchedRun } from "../api/types";
+import type { ListFrame, StreamEvent } from "./events";
 import { START, isBehind, positionOf } from "./reducer";
 import type { Position } from "./types";
 
 /** Runs by `thread/run`, each with how far it is read. */
 export type Wanted = Record<string, Position>;
 
-export type ListName = "conversations" | "conversation" | "deleted" | "archived" | "approvals";
-
 /**
  * What the connection tells. A run's event without a position is not part of the run. `after` is how far the connection
  * had read the run before it: who has not read as far lacks something. `halt`: no more will come of the run.
  */
 export type Frame =
-  | { kind: "list"; name: ListName; data: unknown }
+  | ({ kind: "list" } & ListFrame)
   | { kind: "run"; key: string; position: Position | null; after: Position; event: StreamEvent; halt: boolean }
   | { kind: "gone"; key: string }
   | { kind: "state"; online: boolean };
 
-const LIST: readonly ListName[] = ["conversations", "conversation", "deleted", "archived", "approvals"];
+const LIST: readonly ListFrame["name"][] = ["conversations", "conversation", "deleted", "archived", "approvals"];
 /** Runs of one connection: the server takes no more. */
 const MOST_RUNS = 50;
 const LONGEST_WAIT_MS = 8000;
@@ -29,8 +28,8 @@ const SLEEP_MS = 90_000;
 
 export const keyOf = (threadId: string, runId: string): string => `${threadId}/${runId}`;
 
-const isHalt = ({ type, name }: StreamEvent): boolean =>
-  type === "RUN_FINISHED" || type === "RUN_ERROR" || (type === "CUSTOM" && name === "longthread.interrupted");
+const isInterrupted = (event: StreamEvent): boolean => event.type === "CUSTOM" && event.name === "longthread.interrupted";
+const isHalt = (event: StreamEvent): boolean => event.type === "RUN_FINISHED" || event.type === "RUN_ERROR" || isInterrupted(event);
 
 export class Leader {
   private readonly wants = new Map<string, Wanted>();
@@ -117,17 +116,16 @@ export class Leader {
     this.looked = now;
   }
 
-  private list(name: ListName, message: MessageEvent<string>): void {
+  private list(name: ListFrame["name"], message: MessageEvent<string>): void {
     this.listed = message.lastEventId.split(",")[0] ?? "";
-    this.tell({ kind: "list", name, data: JSON.parse(message.data) });
+    this.tell({ kind: "list", name, data: JSON.parse(message.data) } as Frame);
   }
 
   private run(message: MessageEvent<string>): void {
-    const { thread_id, run_id, event } = parseExact(message.data) as { thread_id: string; run_id: string; event: StreamEvent };
+    const { thread_id, run_id, event } = parseExact(message.data) as unknown as RunFrame;
     const key = keyOf(thread_id, run_id);
     const place = message.lastEventId.split(",")[this.order.indexOf(key) + 1];
-    const isTold = event.name === "longthread.interrupted";
-    const position = isTold || place === undefined ? null : positionOf(place);
+    const position = isInterrupted(event) || place === undefined ? null : positionOf(place);
     const after = this.positions.get(key) ?? START;
     if (position !== null) this.read(key, after, position);
     const halt = isHalt(event);
@@ -145,7 +143,7 @@ export class Leader {
   }
 
   private gone(message: MessageEvent<string>): void {
-    const { thread_id, run_id } = JSON.parse(message.data) as { thread_id: string; run_id: string };
+    const { thread_id, run_id } = JSON.parse(message.data) as WatchedRun;
     this.drop(keyOf(thread_id, run_id));
     this.tell({ kind: "gone", key: keyOf(thread_id, run_id) });
   }

@@ -1,6 +1,7 @@
 // Tabs of one browser, over one connection: each hears every event of a run once, in order, whenever it joins.
 
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
+import type { StreamEvent } from "./events";
 import { Live } from "./live";
 import { START, positionOf } from "./reducer";
 
@@ -73,10 +74,12 @@ afterEach(() => {
   vi.useRealTimers();
 });
 
+const nameOf = ({ event }: { event: StreamEvent }): string => ("name" in event ? event.name : null) ?? "";
+
 /** A tab that watches the run: what it hears. */
 function watching(tab: Live): string[] {
   const heard: string[] = [];
-  tab.watch("t", "r", START, (events) => heard.push(...(events ?? []).map(({ event }) => event.name ?? "")));
+  tab.watch("t", "r", START, (events) => heard.push(...(events ?? []).map(nameOf)));
   return heard;
 }
 const watchingOther = (tab: Live) => tab.watch("t", "other", START, () => undefined);
@@ -104,7 +107,7 @@ test.each([4, 5, 8])("a run that waited and went on is heard to its end, if %i e
   Connection.last.tell(1, atOnce);
   vi.advanceTimersByTime(100);
   // Its history says that it goes on.
-  if (atOnce === 4) tab.watch("t", "r", { seq: 4, part: 0 }, (events) => heard.push(...(events ?? []).map(({ event }) => event.name ?? "")));
+  if (atOnce === 4) tab.watch("t", "r", { seq: 4, part: 0 }, (events) => heard.push(...(events ?? []).map(nameOf)));
   vi.advanceTimersByTime(100);
   if (atOnce === 4) Connection.last.tellAll(9);
   else Connection.last.tell(atOnce + 1, 9);
@@ -147,7 +150,7 @@ test("a tab that missed events asks for them, though the connection is past them
 
 test("whatever the list's events are called, they are heard", () => {
   const names: string[] = [];
-  new Live().onList((name) => names.push(name));
+  new Live().onList(({ name }) => names.push(name));
   for (const name of ["conversations", "conversation", "deleted", "archived", "approvals"]) {
     Connection.last["listeners"].get(name)?.({ data: "{}", lastEventId: "x" });
   }

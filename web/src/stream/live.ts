@@ -1,13 +1,13 @@
 // What a tab hears of the server: the list, and the runs that it watches. Frames are applied once a drawn frame.
 
-import type { StreamEvent } from "./events";
-import { type Frame, Leader, type ListName, type Wanted, keyOf } from "./leader";
+import type { ListFrame, StreamEvent } from "./events";
+import { type Frame, Leader, type Wanted, keyOf } from "./leader";
 import { isBehind } from "./reducer";
 import type { Position } from "./types";
 
 /** An event of a run that is watched, or null: there is no such run (any more). */
 export type RunListener = (events: readonly { event: StreamEvent; position: Position | null }[] | null) => void;
-export type ListListener = (name: ListName, data: unknown) => void;
+export type ListListener = (frame: ListFrame) => void;
 
 type Message = { kind: "lead" } | { kind: "want"; tab: string; runs: Wanted } | { kind: "frame"; frame: Frame };
 
@@ -148,7 +148,7 @@ export class Live {
   }
 
   private tellOther(frame: Frame): void {
-    if (frame.kind === "list") this.listListeners.forEach((each) => each(frame.name, frame.data));
+    if (frame.kind === "list") this.listListeners.forEach((each) => each(frame));
     if (frame.kind === "gone") {
       const watched = this.watched.get(frame.key);
       this.watched.delete(frame.key);

@@ -1,8 +1,8 @@
 // The newest page of a history, put behind the pages that are loaded; and live runs, put into their turns. Pure.
 
-import type { ConversationView } from "../api/types";
+import type { ConversationView, Siblings } from "../api/types";
 import { isBehind } from "./reducer";
-import type { ConversationData, Run, Siblings, Step, Turn } from "./types";
+import type { ConversationData, Run, Step, Turn } from "./types";
 
 /**
  * What is loaded, with a fresh page at its end. Turns are the same by the ids of their first entries, never by place, so

@@ -18,7 +18,10 @@ const RECORDED = readdirSync(FOLDER).map((name) => ({
   ...(parseExact(readFileSync(new URL(name, FOLDER), "utf8")) as Recorded),
 }));
 
-const idOf = (events: Recorded["events"]) => events[0]?.event.runId ?? "";
+function idOf(events: Recorded["events"]): string {
+  const first = events[0]?.event;
+  return first?.type === "RUN_STARTED" ? first.runId : "";
+}
 
 function folded(events: Recorded["events"], from: Run = emptyRun(idOf(events))): Run {
   return events.reduce((run, { id, event }) => reduce(run, event, id === null ? null : positionOf(id)), from);
@@ -38,8 +41,13 @@ const frozen = (run: Run): Run => Object.freeze({ ...run, steps: Object.freeze(r
 const after = (...events: StreamEvent[]) =>
   events.reduce((run, event, place) => reduce(run, event, { seq: place + 1, part: 0 }), emptyRun("r"));
 
-const text = (type: string, messageId: string, delta = ""): StreamEvent => ({ type, messageId, delta });
-const start = (step: number, callId: string): StreamEvent => ({ type: "STEP_STARTED", metadata: { longthread: { step, callId } } });
+const begin = (messageId: string): StreamEvent => ({ type: "TEXT_MESSAGE_START", messageId });
+const add = (messageId: string, delta: string): StreamEvent => ({ type: "TEXT_MESSAGE_CONTENT", messageId, delta });
+const start = (step: number, callId: string): StreamEvent => ({
+  type: "STEP_STARTED",
+  stepName: `${step}`,
+  metadata: { longthread: { step, callId } },
+});
 
 describe.each(RECORDED)("the recorded stream $name", ({ events, history }) => {
   it("gives what the history shows", () => {
@@ -66,24 +74,24 @@ describe("a run", () => {
   const withdrawn: StreamEvent = { type: "CUSTOM", name: "longthread.text_withdrawn", value: { messageId: "m" } };
 
   it("shows withdrawn text until something stands in its place", () => {
-    const begun = [text("TEXT_MESSAGE_START", "m"), text("TEXT_MESSAGE_CONTENT", "m", "I look."), withdrawn];
+    const begun = [begin("m"), add("m", "I look."), withdrawn];
     expect(after(...begun).text).toEqual({ id: "m", text: "I look.", withdrawn: true });
-    const thought = after(...begun, { type: "REASONING_MESSAGE_CONTENT", delta: "I look." });
+    const thought = after(...begun, { type: "REASONING_MESSAGE_CONTENT", messageId: "m.thought", delta: "I look." });
     expect(thought).toMatchObject({ text: null, thought: "I look." });
-    const again = after(...begun, text("TEXT_MESSAGE_START", "n"));
+    const again = after(...begun, begin("n"));
     expect(again.text).toEqual({ id: "n", text: "", withdrawn: false });
   });
 
   it("is interrupted while it runs, not after its end", () => {
     const gone: StreamEvent = { type: "CUSTOM", name: "longthread.interrupted", value: {} };
     expect(reduce(emptyRun("r"), gone, null).status).toBe("interrupted");
-    const finished = after({ type: "RUN_FINISHED", result: { status: "finished", answer: "41" } });
+    const finished = after({ type: "RUN_FINISHED", threadId: "t", runId: "r", result: { status: "finished", answer: "41" } });
     expect(reduce(finished, gone, null).status).toBe("finished");
   });
 
   it("goes on after it was interrupted", () => {
     const interrupted: Run = { ...emptyRun("r"), status: "interrupted" };
-    expect(reduce(interrupted, text("TEXT_MESSAGE_CONTENT", "m", "On."), { seq: 1, part: 0 }).status).toBe("running");
+    expect(reduce(interrupted, add("m", "On."), { seq: 1, part: 0 }).status).toBe("running");
   });
 
   it("has a repeated call once, under its last number", () => {

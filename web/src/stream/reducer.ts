@@ -1,8 +1,8 @@
 // A run, folded from its events. Pure: the same events give the same run, however the stream was cut.
 
 import { parseExact } from "../api/exact";
-import type { Outcome, StreamEvent, ToldDecision } from "./events";
-
+import type { DecidedCall, DecisionView, RunOutcome } from "../api/types";
+import type { StreamEvent } from "./events";
 import { begun, withArgs, withObservation } from "./steps";
 import type { Decided, Observation, Position, Run, Step } from "./types";
 
@@ -50,55 +50,71 @@ export function emptyRun(id: string): Run {
  * a position is told by the stream, not by the run.
  */
 export function reduce(run: Run, event: StreamEvent, position: Position | null): Run {
-  if (position === null) return HANDLERS[event.type]?.(run, event) ?? run;
+  if (position === null) return handled(run, event);
   if (!isBehind(run.position, position)) return run;
   const goesOn: Run = run.status === "interrupted" ? { ...run, status: "running" } : run;
-  return { ...(HANDLERS[event.type]?.(goesOn, event) ?? goesOn), position };
+  return { ...handled(goesOn, event), position };
 }
 
-const HANDLERS: Record<string, (run: Run, event: StreamEvent) => Run> = {
-  RUN_STARTED: started,
-  TEXT_MESSAGE_START: (run, event) => ({ ...run, text: { id: event.messageId ?? "", text: "", withdrawn: false } }),
-  TEXT_MESSAGE_CONTENT: added,
-  REASONING_MESSAGE_CONTENT: thought,
-  STEP_STARTED: stepStarted,
-  TOOL_CALL_START: (run, event) => changed(named(run), event.toolCallId, (step) => ({ ...step, action: event.toolCallName ?? "" })),
-  TOOL_CALL_ARGS: argued,
-  TOOL_CALL_RESULT: resulted,
-  CUSTOM: custom,
-  RUN_FINISHED: (run, event) => ended(run, event, event.result?.status ?? "finished", event.result ?? {}),
-  RUN_ERROR: failed,
-};
+type Of<Type extends StreamEvent["type"]> = Extract<StreamEvent, { type: Type }>;
 
-function started(run: Run, event: StreamEvent): Run {
-  const note = event.metadata?.longthread ?? {};
+function handled(run: Run, event: StreamEvent): Run {
+  switch (event.type) {
+    case "RUN_STARTED":
+      return started(run, event);
+    case "TEXT_MESSAGE_START":
+      return { ...run, text: { id: event.messageId, text: "", withdrawn: false } };
+    case "TEXT_MESSAGE_CONTENT":
+      return added(run, event);
+    case "REASONING_MESSAGE_CONTENT":
+      return thought(run, event);
+    case "STEP_STARTED":
+      return stepStarted(run, event);
+    case "TOOL_CALL_START":
+      return changed(named(run), event.toolCallId, (step) => ({ ...step, action: event.toolCallName }));
+    case "TOOL_CALL_ARGS":
+      return argued(run, event);
+    case "TOOL_CALL_RESULT":
+      return resulted(run, event);
+    case "CUSTOM":
+      return custom(run, event);
+    case "RUN_FINISHED":
+      return ended(run, event, event.result?.status ?? "finished", event.result ?? {});
+    case "RUN_ERROR":
+      return failed(run, event);
+    default:
+      return run;
+  }
+}
+
+function started(run: Run, event: Of<"RUN_STARTED">): Run {
+  const note = event.metadata?.longthread;
   return {
     ...run,
     status: "running",
     waiting: [],
     reason: null,
     endedAt: null,
-    model: note.model ?? run.model,
-    source: note.source ?? null,
-    maxSteps: note.max_steps ?? run.maxSteps,
-    continues: note.continues ?? null,
+    model: note?.model ?? run.model,
+    source: note?.source ?? null,
+    maxSteps: note?.max_steps ?? run.maxSteps,
+    continues: note?.continues ?? null,
     startedAt: run.startedAt ?? event.timestamp ?? null,
   };
 }
 
-function added(run: Run, event: StreamEvent): Run {
-  const id = event.messageId ?? "";
+function added(run: Run, { messageId: id, delta }: Of<"TEXT_MESSAGE_CONTENT">): Run {
   const before = run.text?.id === id ? run.text.text : "";
-  return { ...run, text: { id, text: before + (event.delta ?? ""), withdrawn: false } };
+  return { ...run, text: { id, text: before + delta, withdrawn: false } };
 }
 
-function thought(run: Run, event: StreamEvent): Run {
-  return { ...run, thought: run.thought + (event.delta ?? ""), text: run.text?.withdrawn ? null : run.text };
+function thought(run: Run, event: Of<"REASONING_MESSAGE_CONTENT">): Run {
+  return { ...run, thought: run.thought + event.delta, text: run.text?.withdrawn ? null : run.text };
 }
 
 /** A call that a dead process had begun starts again: it is the same call, under a new number, and the last one. */
-function stepStarted(run: Run, event: StreamEvent): Run {
-  const { step = null, callId = "" } = event.metadata?.longthread ?? {};
+function stepStarted(run: Run, event: Of<"STEP_STARTED">): Run {
+  const { step, callId } = event.metadata?.longthread ?? { step: null, callId: "" };
   const known = run.steps.find((each) => each.callId === callId);
   const begins: Step = { ...(known ?? begun(callId, "")), index: step, status: "running", startedAt: event.timestamp ?? null };
   if (run.thought) begins.thought = run.thought;
@@ -108,13 +124,13 @@ function stepStarted(run: Run, event: StreamEvent): Run {
 /** Withdrawn text goes when something is put in its place. */
 const named = (run: Run): Run => (run.text?.withdrawn ? { ...run, text: null } : run);
 
-function argued(run: Run, event: StreamEvent): Run {
+function argued(run: Run, event: Of<"TOOL_CALL_ARGS">): Run {
   const args = parseExact(event.delta || "{}") as Record<string, unknown>;
   return changed(run, event.toolCallId, (step) => withArgs(step, args));
 }
 
-function resulted(run: Run, event: StreamEvent): Run {
-  const { elapsedMs = null } = event.metadata?.longthread ?? {};
+function resulted(run: Run, event: Of<"TOOL_CALL_RESULT">): Run {
+  const elapsedMs = event.metadata?.longthread?.elapsedMs ?? null;
   const observation = parseExact(event.content || "null") as Observation | null;
   return changed(run, event.toolCallId, (step) => {
     const times = { finishedAt: event.timestamp ?? null, elapsedMs };
@@ -122,19 +138,18 @@ function resulted(run: Run, event: StreamEvent): Run {
   });
 }
 
-function changed(run: Run, callId: string | undefined, change: (step: Step) => Step): Run {
+function changed(run: Run, callId: string, change: (step: Step) => Step): Run {
   return { ...run, steps: run.steps.map((step) => (step.callId === callId ? change(step) : step)) };
 }
 
-function custom(run: Run, event: StreamEvent): Run {
-  const value = event.value ?? {};
+function custom(run: Run, event: Of<"CUSTOM">): Run {
   switch (event.name) {
     case "longthread.warning":
-      return { ...run, warnings: [...run.warnings, value.message ?? ""] };
+      return { ...run, warnings: [...run.warnings, event.value.message] };
     case "longthread.text_withdrawn":
-      return run.text !== null && run.text.id === value.messageId ? { ...run, text: { ...run.text, withdrawn: true } } : run;
+      return run.text !== null && run.text.id === event.value.messageId ? { ...run, text: { ...run.text, withdrawn: true } } : run;
     case "longthread.decided":
-      return { ...run, decided: [...run.decided, ...decidedOf(value.calls ?? [])] };
+      return { ...run, decided: [...run.decided, ...decidedOf(event.value.calls)] };
     case "longthread.interrupted":
       return run.status === "running" ? { ...run, status: "interrupted" } : run;
     default:
@@ -142,12 +157,12 @@ function custom(run: Run, event: StreamEvent): Run {
   }
 }
 
-function failed(run: Run, event: StreamEvent): Run {
-  const { error = { type: event.code ?? "error", message: event.message ?? "" }, unfinished = "" } = event.metadata?.longthread ?? {};
+function failed(run: Run, event: Of<"RUN_ERROR">): Run {
+  const { error = { type: event.code ?? "error", message: event.message }, unfinished = "" } = event.metadata?.longthread ?? {};
   return ended(run, event, "failed", { error, unfinished });
 }
 
-function ended(run: Run, event: StreamEvent, status: Run["status"], outcome: Outcome): Run {
+function ended(run: Run, event: StreamEvent, status: Run["status"], outcome: RunOutcome): Run {
   const steps = status === "waiting" ? run.steps : run.steps.map(left);
   return { ...run, ...outcomeOf(status, outcome), status, steps, thought: "", text: null, endedAt: event.timestamp ?? null };
 }
@@ -156,7 +171,7 @@ function ended(run: Run, event: StreamEvent, status: Run["status"], outcome: Out
 export const left = (step: Step): Step => (step.status === "running" ? { ...step, status: "abandoned" } : step);
 
 /** What the end of a run says, from its last event or from the history. */
-export function outcomeOf(status: Run["status"], outcome: Outcome): Pick<Run, "answer" | "unfinished" | "waiting" | "reason" | "error" | "cites" | "usage"> {
+export function outcomeOf(status: Run["status"], outcome: RunOutcome): Pick<Run, "answer" | "unfinished" | "waiting" | "reason" | "error" | "cites" | "usage"> {
   const usage = outcome.usage;
   const isOut = status === "paused" && (outcome.reason === "max_steps" || outcome.reason === "repeated");
   return {
@@ -171,7 +186,7 @@ export function outcomeOf(status: Run["status"], outcome: Outcome): Pick<Run, "a
 }
 
 /** Decisions, without calls that still wait. */
-export function decidedOf(calls: readonly ToldDecision[]): Decided[] {
+export function decidedOf(calls: readonly (DecisionView | DecidedCall)[]): Decided[] {
   const made: Decided[] = [];
   for (const { id, tool, decision, by, message } of calls) {
     if (decision) made.push({ id, tool, decision, by: by ?? null, ...(message ? { message } : {}) });

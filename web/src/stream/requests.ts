@@ -1,19 +1,9 @@
 // What is asked of the server about one conversation.
 
 import { at, get, post, query, request } from "../api/client";
-import type { Accepted, ApprovalList, ChosenBranch, History, JsonObject, Queued, Stopped } from "../api/types";
+import type { Accepted, ApprovalList, BranchChoice, CallDecision, ChosenBranch, Decisions, History, Queued, QuestionBody, Stopped } from "../api/types";
 
-export interface Question {
-  question: string;
-  source?: string;
-  agent?: string;
-  model?: string;
-}
-
-export type DecisionBody =
-  | { type: "approve" }
-  | { type: "edit"; edited_action: { name: string; args: JsonObject } }
-  | { type: "reject"; message?: string };
+export type Question = Pick<QuestionBody, "question" | "source" | "agent" | "model">;
 
 const message = (threadId: string, id: string, rest: string) => at(threadId, `/messages/${encodeURIComponent(id)}/${rest}`);
 const once = (key: string) => ({ "Idempotency-Key": key });
@@ -24,7 +14,7 @@ export const history = (threadId: string, { limit = 40, before = null as string 
 
 /** Without a thread it begins a conversation. Sent again under its key, it is not asked again. */
 export const ask = (asked: Question, threadId: string | null, key: string) =>
-  post<Accepted | Queued>("/api/chat", { ...asked, ...(threadId === null ? {} : { thread_id: threadId }), when_busy: "enqueue" }, once(key));
+  post<Accepted | Queued>("/api/chat", { ...asked, ...(threadId === null ? {} : { thread_id: threadId }), when_busy: "enqueue" } satisfies QuestionBody, once(key));
 
 /** The model of a run, where it is not the one of its agent or of the server. */
 export type Model = Pick<Question, "model">;
@@ -33,12 +23,12 @@ export const edit = (threadId: string, id: string, question: string, model: Mode
   post<Accepted>(message(threadId, id, "edit"), { question, ...model }, once(key));
 export const again = (threadId: string, id: string, model: Model, key: string) => post<Accepted>(message(threadId, id, "again"), model, once(key));
 export const choose = (threadId: string, id: string) =>
-  request<ChosenBranch>("PUT", at(threadId, "/branch"), { body: { message: id } });
+  request<ChosenBranch>("PUT", at(threadId, "/branch"), { body: { message: id } satisfies BranchChoice });
 
 export const resume = (threadId: string, model: Model) => post<Accepted>(at(threadId, "/resume"), model);
 export const stop = (threadId: string, runId: string) => post<Stopped>(at(threadId, `/stop${query({ run_id: runId })}`));
-export const decide = (threadId: string, decisions: Record<string, DecisionBody>) =>
-  post<Accepted | ApprovalList>(at(threadId, "/approvals"), { decisions });
+export const decide = (threadId: string, decisions: Record<string, CallDecision>) =>
+  post<Accepted | ApprovalList>(at(threadId, "/approvals"), { decisions } satisfies Decisions);
 export const unqueue = (threadId: string, id: string) =>
   request<void>("DELETE", at(threadId, `/queue/${encodeURIComponent(id)}`));
 

@@ -1,8 +1,9 @@
 // A step as views take it: what stands in its observation, by name.
 
-import type { Asked, Decided, Found, Observation, RunStatus, Step } from "./types";
+import type { ShownStatus } from "../api/types";
+import type { Asked, Decided, Found, Observation, Step } from "./types";
 
-const OUTCOMES: Record<string, RunStatus> = { agent_waits: "waiting", agent_failed: "failed", agent_paused: "paused" };
+const OUTCOMES: Record<string, ShownStatus> = { agent_waits: "waiting", agent_failed: "failed", agent_paused: "paused" };
 
 const textOf = (value: unknown): string | undefined => (typeof value === "string" && value.trim() ? value : undefined);
 

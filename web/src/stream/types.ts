@@ -1,20 +1,6 @@
-// What the page knows of a conversation. The server's bodies are in `bodies.ts`; here they are folded and typed for views.
+// What the page knows of a conversation: the server's answers and events, folded and typed for views.
 
-export type RunStatus = "running" | "waiting" | "finished" | "paused" | "failed" | "interrupted";
-
-/** What stands at one place of a conversation, one branch each. `shown` is the index of the branch that is followed. */
-export interface Siblings {
-  ids: readonly string[];
-  shown: number | null;
-}
-
-export interface Failure {
-  type: string;
-  message: string;
-  params?: Record<string, unknown>;
-  thread_id?: unknown;
-  [more: string]: unknown;
-}
+import type { Below, DecisionView, ErrorView, Observation as Observed, Parent, PendingCall, ShownStatus, Siblings } from "../api/types";
 
 /** What a call found: what the page reads of it, by the tools of the analyst and of agents. */
 export interface Found {
@@ -36,38 +22,24 @@ export interface Found {
 }
 
 /** What came out of a call. Whole numbers beyond 2^53 in it are strings. */
-export interface Observation {
-  ok: boolean;
+export interface Observation extends Omit<Observed, "data"> {
   data?: Found;
-  error?: Failure;
-  [more: string]: unknown;
 }
 
 /** The conversation of the agent that a call asks; `threadId` is null where it is not to be seen. */
 export interface Asked {
   threadId: string | null;
   agent: string;
-  status: RunStatus;
+  status: ShownStatus;
 }
-
-export type Decision = "approve" | "edit" | "reject" | "superseded";
 
 /** What a person has decided about a call. */
 export interface Decided {
   id: string;
   tool: string;
-  decision: Decision;
+  decision: DecisionView["decision"];
   by: string | null;
   message?: string;
-}
-
-/** A call that waits for a person. `parameters` is the JSON Schema of its arguments. */
-export interface WaitingCall {
-  id: string;
-  tool: string;
-  description: string;
-  args: Record<string, unknown>;
-  parameters: Record<string, unknown>;
 }
 
 /**
@@ -114,7 +86,7 @@ export interface Position {
 /** One run: what its events say, or the history. Both give the same. */
 export interface Run {
   id: string;
-  status: RunStatus;
+  status: ShownStatus;
   position: Position;
   model: string;
   source: string | null;
@@ -133,10 +105,10 @@ export interface Run {
   unfinished: string;
   warnings: readonly string[];
   decided: readonly Decided[];
-  waiting: readonly WaitingCall[];
+  waiting: readonly PendingCall[];
   /** Of a paused run: `max_steps`, `repeated`, `stopped`, `superseded`. */
   reason: string | null;
-  error: Failure | null;
+  error: ErrorView | null;
   /** The queries that the answer may cite, once the run has ended: also those of runs that are not loaded. */
   cites: readonly { query: string; sql: string; columns: readonly string[] }[];
   usage: { input: number; output: number } | null;
@@ -173,17 +145,6 @@ export interface Queued {
   position: number;
 }
 
-export interface Below {
-  id: string;
-  label: string;
-  agent: string | null;
-}
-
-export interface Place {
-  id: string;
-  label: string;
-}
-
 /** A conversation as far as it is loaded. `before` is the cursor of the earlier messages, null at the start. */
 export interface ConversationData {
   threadId: string;
@@ -191,7 +152,7 @@ export interface ConversationData {
   lastActiveAt: string;
   source: string | null;
   agent: string | null;
-  parent: Place | null;
+  parent: Parent | null;
   waitingBelow: readonly Below[];
   turns: readonly Turn[];
   /** The run at the end of the branch. */

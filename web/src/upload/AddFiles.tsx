@@ -1,5 +1,6 @@
 import { type RefObject, useId, useRef, useState } from "react";
-import { type SourceView, type UploadView, addFiles, addSource } from "../api/sources";
+import { addFiles, addSource } from "../api/sources";
+import type { SourceView, UploadView } from "../api/types";
 import { useT } from "../i18n";
 import { sentence } from "../i18n/sentence";
 import { filesOf } from "../layout/files";

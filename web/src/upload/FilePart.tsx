@@ -1,6 +1,7 @@
 import { type RefObject, useEffect, useEffectEvent, useId, useState } from "react";
 import { Problem } from "../api/problem";
-import { type OnConflict, type SourceView, type UploadView, discard, upload } from "../api/sources";
+import { type OnConflict, discard, upload } from "../api/sources";
+import type { SourceView, UploadView } from "../api/types";
 import { useT } from "../i18n";
 import { dayAndTime, number } from "../i18n/format";
 import { sentence } from "../i18n/sentence";

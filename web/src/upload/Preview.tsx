@@ -1,5 +1,4 @@
-import type { NoteView, SourcePreview, TableView } from "../api/sources";
-import type { Json } from "../api/types";
+import type { Json, NoteView, SourcePreview, TableView } from "../api/types";
 import { isComplete, isMessage, t, useT } from "../i18n";
 import styles from "./Upload.module.css";
 import { groupNotes } from "./notes";

@@ -1,6 +1,6 @@
 import { useRef, useState } from "react";
 import { useSources } from "../api/server";
-import type { SourceView, UploadView } from "../api/sources";
+import type { SourceView, UploadView } from "../api/types";
 import { useT } from "../i18n";
 import { sentence } from "../i18n/sentence";
 import { chooseSource, chooseSourceIn, chosenSource } from "../layout/choice";

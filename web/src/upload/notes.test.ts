@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import type { NoteView } from "../api/sources";
+import type { NoteView } from "../api/types";
 import { groupNotes } from "./notes";
 
 const note = (text: string, table: string | null = null, column: string | null = null): NoteView => ({ text, code: "", values: {}, table, column });

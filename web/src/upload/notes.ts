@@ -1,6 +1,6 @@
 // What is told of how files were read: each note once, with all tables or columns that it is on.
 
-import type { NoteView } from "../api/sources";
+import type { NoteView } from "../api/types";
 
 export interface NoteGroup {
   note: NoteView;

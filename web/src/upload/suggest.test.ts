@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import type { TableView } from "../api/sources";
+import type { TableView } from "../api/types";
 import { suggest } from "./suggest";
 
 const table = (name: string, columns: Record<string, string>, rows: TableView["rows"] = [], problem: string | null = null): TableView => ({

@@ -1,6 +1,6 @@
 // Questions that tables suggest by their columns.
 
-import type { TableView } from "../api/sources";
+import type { TableView } from "../api/types";
 import type { MessageId } from "../i18n";
 import { kindOf } from "./types";
 

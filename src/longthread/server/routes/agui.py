@@ -28,7 +28,7 @@ from longthread.model.run import Protocol
 from longthread.server.agui.messages import told_of
 from longthread.server.agui.stream import AgUiStream, ClientRun
 from longthread.server.fields import Name
-from longthread.server.openapi import STREAM, problems
+from longthread.server.openapi import AGUI_STREAM, problems
 from longthread.server.paths import PathSegment
 from longthread.server.requests import EVENT_STREAM, NO_STORE
 from longthread.server.rights import CallerRights
@@ -58,7 +58,7 @@ class Forwarded(Options):
     protocol: Protocol = "auto"
 
 
-@router.post("/{agent}", response_class=StreamingResponse, responses=problems(*_MAY_BE_WRONG, body=True) | STREAM)
+@router.post("/{agent}", response_class=StreamingResponse, responses=problems(*_MAY_BE_WRONG, body=True) | AGUI_STREAM)
 async def run_agent(served: ServedDep, user: Caller, rights: Rights, agent: PathSegment, body: RunInput) -> Response:
     """Run an agent, and send its events. The same `runId` never runs twice: it watches that run again."""
     found = await _find(served, user, body)

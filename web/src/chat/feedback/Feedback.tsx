@@ -2,6 +2,7 @@ import { useQuery } from "@tanstack/react-query";
 import { type FormEvent, type KeyboardEvent, useState } from "react";
 import { queryClient } from "../../api/cache";
 import * as api from "../../api/feedback";
+import type { Opinion } from "../../api/types";
 import { useT } from "../../i18n";
 import { sentence } from "../../i18n/sentence";
 import { Button, Tooltip, say } from "../../ui";
@@ -34,13 +35,13 @@ export function Feedback({ threadId, messageId }: FeedbackProps) {
     await queryClient.invalidateQueries({ queryKey: key });
     return true;
   };
-  const press = async (opinion: api.Opinion) => {
+  const press = async (opinion: Opinion) => {
     const takesBack = given?.opinion === opinion;
-    const change = takesBack ? api.takeBack(threadId, messageId) : api.judge(threadId, messageId, opinion, given?.text ?? "");
+    const change = takesBack ? api.takeBack(threadId, messageId) : api.judge(threadId, messageId, { opinion, text: given?.text ?? "" });
     if (await keep(change)) setWrites(!takesBack);
   };
   const write = async (text: string) => {
-    if (given && (await keep(api.judge(threadId, messageId, given.opinion, text)))) setWrites(false);
+    if (given && (await keep(api.judge(threadId, messageId, { opinion: given.opinion, text })))) setWrites(false);
   };
   return (
     <>
@@ -80,7 +81,7 @@ function Thumb({ down }: { down: boolean }) {
 
 interface SentenceProps {
   text: string;
-  opinion: api.Opinion;
+  opinion: Opinion;
   onKeep: (text: string) => Promise<void>;
   onClose: () => void;
 }
