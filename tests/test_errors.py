@@ -113,6 +113,24 @@ def test_a_class_declares_what_its_message_names() -> None:
         assert not unused or each is LongthreadError, each
 
 
+def test_messages_name_pages_of_the_documentation_through_one_place() -> None:
+    package, named = Path(errors.__file__).parents[1], []
+    for path in sorted(package.rglob("*.py")):
+        nodes = list(ast.walk(ast.parse(path.read_text("utf-8"))))
+        calls = [
+            node for node in nodes if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "documentation"
+        ]
+        named += [call.args[0].value for call in calls if isinstance(call.args[0], ast.Constant)]
+        texts = [node for node in nodes if isinstance(node, ast.Constant) and isinstance(node.value, str)]
+        docstrings = {id(node.value) for node in nodes if isinstance(node, ast.Expr)}
+        own = [
+            node.value for node in texts if id(node) not in docstrings and re.search(r"docs/[^ ]*\.md", str(node.value))
+        ]
+        assert not own or path.name == "documentation.py", f"{path.name}: {own}: name the page by `documentation(…)`"
+    assert len(named) > 5
+    assert [page for page in named if not (package.parents[1] / "docs" / f"{page}.md").is_file()] == []
+
+
 def test_each_place_that_raises_gives_the_fields_of_its_class() -> None:
     kinds = {each.__name__: each for each in classes() if each.__module__.startswith(errors.__name__)}
     checked = 0

@@ -9,6 +9,7 @@ from pathlib import Path
 from string import Formatter
 from typing import TYPE_CHECKING, Any, ClassVar, dataclass_transform
 
+from longthread.documentation import documentation
 from longthread.extras import install_command
 
 
@@ -110,17 +111,20 @@ class SourceMissing(InvalidInput):
 
 class EvalInvalid(InvalidInput):
     message = """{where} cannot be measured with: {reason} It holds entries and queries, one JSON object a line;
-    docs/guide/recall.md shows them."""
+    {page} shows them."""
     where: Path | str
+    page: str = documentation("guide/recall")
 
 
 class QuestionsInvalid(InvalidInput):
     message = """{where} cannot be measured with: {reason} It holds questions with gold SQL: one JSON object a line, or
-    BIRD's or Spider's array; docs/reference/analyst-eval.md shows them."""
+    BIRD's or Spider's array; {page} shows them."""
     where: Path | str
+    page: str = documentation("reference/analyst-eval")
 
 
 class StatementsInvalid(InvalidInput):
     message = """{where} cannot be judged: {reason} It holds SQL statements, one JSON object a line;
-    docs/guide/sql.md shows them."""
+    {page} shows them."""
     where: Path | str
+    page: str = documentation("guide/sql")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
+from longthread.documentation import documentation
 from longthread.errors.base import InvalidInput, LongthreadError
 
 
@@ -143,8 +144,9 @@ class NotACheckpointDatabase(InvalidInput):
 
 class NothingToImport(InvalidInput):
     message = """{where} cannot be imported: {reason} Give an export of Longthread's, or the SQLite file or
-    postgresql:// address of a database that docs/how-to/import.md lists."""
+    postgresql:// address of a database that {page} lists."""
     where: Path | str
+    page: str = documentation("how-to/import")
 
 
 class ImportedUnreadable(StoreError):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
+from longthread.documentation import documentation
 from longthread.errors.base import InvalidInput, LongthreadError
 
 
@@ -240,8 +241,9 @@ class ResultTooLong(InvalidInput):
 
 
 class PoliciesInvalid(InvalidInput):
-    message = "The policies in {where} cannot be read: {reason} docs/guide/sql.md shows them."
+    message = "The policies in {where} cannot be read: {reason} {page} shows them."
     where: Path | str
+    page: str = documentation("guide/sql")
 
 
 class PolicyUnusable(SourceError):

@@ -30,6 +30,7 @@ from longthread.cli.language import say, translate
 from longthread.cli.progress import counted
 from longthread.cli.screen import Console
 from longthread.cli.whole_store import existing
+from longthread.documentation import documentation
 from longthread.errors import LongthreadError, StoreError
 from longthread.llm.providers import window_setting
 from longthread.settings import EMBEDDED, Settings
@@ -58,7 +59,7 @@ async def server_findings(url: str) -> AsyncIterator[Finding]:
             return
         except (ValueError, KeyError, TypeError):
             other = "{} answers with {}, not as Longthread. {}"
-            yield False, "server", say(other, url, info.status_code, say(_hint(info)))
+            yield False, "server", say(other, url, info.status_code, _hint(info))
             return
         yield told["version"] == __version__, "server", found if told["version"] == __version__ else _other(found)
         yield _clock(info)
@@ -71,8 +72,9 @@ async def server_findings(url: str) -> AsyncIterator[Finding]:
 
 def _hint(answer: httpx.Response) -> str:
     if answer.status_code == 421:
-        return "It does not go by that name: let the proxy forward its own `Host`, see docs/how-to/servers.md."
-    return "Is there another server at that URL?"
+        page = documentation("how-to/servers")
+        return say("It does not go by that name: let the proxy forward its own `Host`, see {}.", translate(page))
+    return say("Is there another server at that URL?")
 
 
 def _other(found: str) -> str:

@@ -19,6 +19,7 @@ from longthread.cli.progress import counted
 from longthread.cli.screen import Console, echo_data
 from longthread.cli.terminal import print_line
 from longthread.cli.whole_store import existing
+from longthread.documentation import documentation
 from longthread.errors import InvalidInput
 from longthread.gateway.inspect import InspectedGatewayCall, look_at_call
 from longthread.model.manifest import TEXTS
@@ -138,7 +139,8 @@ async def _last(store: Driver, thread_id: str, settings: Settings, *, is_of_one:
         raise InvalidInput(
             reason=f"Thread {thread_id} has no model call whose view is kept. Those of `longthread ask`, `chat`, "
             "the server and the gateway are; of a LangGraph application the last one is, where its agent has "
-            f"MemoryMiddleware (docs/how-to/langgraph.md). `longthread threads show {thread_id}` shows its messages."
+            f"MemoryMiddleware ({documentation('how-to/langgraph')}). `longthread threads show {thread_id}` shows its "
+            "messages."
         )
     if is_of_one:
         raise InvalidInput(
