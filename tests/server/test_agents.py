@@ -28,9 +28,9 @@ def test_the_agents_that_can_be_asked_are_listed(serve: Any, store_address: str)
     found = serve(played).client.get("/api/agents").json()["agents"]
     assert [each["name"] for each in found] == ["analyst", "assistant", "clerk", "editor", "own", "研究员"]
     assert found[0]["id"] == ANALYST
-    assert [each["name"] for each in found if each["asksSource"]] == ["analyst", "editor", "own"]
+    assert [each["name"] for each in found if each["asks_source"]] == ["analyst", "editor", "own"]
     assert [each["source"] for each in found] == [None, None, None, None, "航天", None]
-    assert found[-1].keys() == {"id", "name", "description", "asksSource", "source", "model"}
+    assert found[-1].keys() == {"id", "name", "description", "asks_source", "source", "model"}
 
 
 def test_a_conversation_says_where_it_stands(serve: Any, store_address: str) -> None:
@@ -44,19 +44,19 @@ def test_a_conversation_says_where_it_stands(serve: Any, store_address: str) -> 
     assert {name: each["status"] for name, each in asked.items()} == {"研究员": "finished", "clerk": "waiting"}
     helper, clerk = asked["研究员"], asked["clerk"]
     assert {step["call_id"] for step in above["steps"][above["run"]["id"]]} == {helper["call_id"], clerk["call_id"]}
-    assert above["waitingBelow"] == [{"id": clerk["thread_id"], "label": "给 Ada 写信。", "agent": "clerk"}]
+    assert above["waiting_below"] == [{"id": clerk["thread_id"], "label": "给 Ada 写信。", "agent": "clerk"}]
     [listed] = running.client.get("/api/conversations").json()["conversations"]
-    assert (listed["status"], listed["waitingBelow"]) == ("finished", [clerk["thread_id"]])
+    assert (listed["status"], listed["waiting_below"]) == ("finished", [clerk["thread_id"]])
     assert listed["agent"]["name"] == "editor"
     below = running.history(clerk["thread_id"])
     assert (below["agent"]["name"], below["parent"]) == ("clerk", {"id": thread, "label": "发射了多少次？"})
-    assert (below["run"]["id"], below["run"]["asked"], below["waitingBelow"]) == (clerk["run_id"], [], [])
+    assert (below["run"]["id"], below["run"]["asked"], below["waiting_below"]) == (clerk["run_id"], [], [])
     [call] = below["run"]["outcome"]["calls"]
     path = f"/api/conversations/{clerk['thread_id']}/approvals"
     answer = running.client.post(path, json={"decisions": {call["id"]: {"type": "approve"}}})
     assert running.client.get(answer.json()["events"]).status_code == 200
     after = running.history(thread)
-    assert (after["waitingBelow"], {each["status"] for each in after["run"]["asked"]}) == ([], {"finished"})
+    assert (after["waiting_below"], {each["status"] for each in after["run"]["asked"]}) == ([], {"finished"})
 
 
 def test_a_chart_comes_with_its_rows(serve: Any) -> None:

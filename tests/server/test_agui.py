@@ -156,7 +156,7 @@ def test_what_a_client_changed_or_cut_is_a_branch(serve: Any, told: list[Any], e
     assert [text for _, text in shown(running)] == [*expected, "New."]
     assert view(running, -1)[-len(expected) :] == expected
     log = running.client.get("/api/conversations").json()["conversations"][0]
-    assert log["messageCount"] >= len(before) + 2, "the entries of the branch that was left stay"
+    assert log["message_count"] >= len(before) + 2, "the entries of the branch that was left stay"
 
 
 def test_an_approval_is_an_interrupt_and_resume_decides_it(serve: Any, store_address: str) -> None:

@@ -50,7 +50,7 @@ def test_conversations_are_listed_latest_first_page_by_page(serve: Any) -> None:
             break
     assert seen == whole
     item = running.client.get("/api/conversations").json()["conversations"][0]
-    assert item.keys() >= {"id", "label", "lastActiveAt", "source", "messageCount"}
+    assert item.keys() >= {"id", "label", "last_active_at", "source", "message_count"}
     assert item["source"] == "demo"
 
 
@@ -315,7 +315,7 @@ def test_what_agents_ask_each_other_is_listed_below(serve: Any, store_address: s
     assert labels(running) == ["How many?"]
     assert sorted(labels(running, children=True)) == ["Asked", "How many?"]
     [child] = running.client.get("/api/conversations", params={"parent": thread}).json()["conversations"]
-    assert (child["id"], child["parentId"]) == ("child", thread)
+    assert (child["id"], child["parent_id"]) == ("child", thread)
     assert running.client.get("/api/conversations", params={"parent": "none"}).status_code == 404
     assert running.client.delete(f"/api/conversations/{thread}").status_code == 204
     assert labels(running, children=True) == []
@@ -331,15 +331,15 @@ def test_what_is_noted_about_a_conversation_is_shown(serve: Any) -> None:
         "expires_at": "2040-05-08T12:00:00+08:00",
     }
     item = running.client.patch(path, json=noted).json()
-    wanted = {"tags": noted["tags"], "metadata": noted["metadata"], "expiresAt": "2040-05-08T04:00:00+00:00"}
+    wanted = {"tags": noted["tags"], "metadata": noted["metadata"], "expires_at": "2040-05-08T04:00:00+00:00"}
     assert wanted.items() <= item.items()
     assert wanted.items() <= running.client.get("/api/conversations").json()["conversations"][0].items()
     assert wanted.items() <= running.history(thread).items()
     assert item["label"] == "How many?"
     changed = running.client.patch(path, json={"metadata": {"n": None, "x": 1}, "tags": [], "expires_at": None}).json()
-    assert (changed["metadata"], changed["tags"], changed["expiresAt"]) == ({"team": "数据", "x": 1}, [], None)
-    soon = running.client.patch(path, json={"ttl_seconds": 3600}).json()["expiresAt"]
-    assert soon > changed["lastActiveAt"]
+    assert (changed["metadata"], changed["tags"], changed["expires_at"]) == ({"team": "数据", "x": 1}, [], None)
+    soon = running.client.patch(path, json={"ttl_seconds": 3600}).json()["expires_at"]
+    assert soon > changed["last_active_at"]
 
 
 def test_what_is_noted_about_a_message_is_shown(serve: Any) -> None:

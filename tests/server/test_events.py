@@ -84,7 +84,7 @@ def spoken(made: Sequence[BaseEvent]) -> list[str]:
         if event.type is EventType.TEXT_MESSAGE_CONTENT:
             texts[event.message_id] = texts.get(event.message_id, "") + event.delta  # type: ignore[attr-defined]
         elif event.type is EventType.CUSTOM and event.name == WITHDRAWN:  # type: ignore[attr-defined]
-            del texts[event.value["messageId"]]  # type: ignore[attr-defined]
+            del texts[event.value["message_id"]]  # type: ignore[attr-defined]
     return list(texts.values())
 
 
@@ -122,7 +122,7 @@ def test_a_whole_run() -> None:
     assert said[7]["parentMessageId"] == "m1"
     assert said[8]["delta"] == '{"sql":"SELECT 1"}'
     assert json.loads(said[10]["content"]) == {"ok": True, "data": {}}
-    assert said[10]["metadata"]["longthread"] == {"step": 1, "ok": True, "elapsedMs": 3}
+    assert said[10]["metadata"]["longthread"] == {"step": 1, "ok": True, "elapsed_ms": 3}
     assert said[-1]["outcome"] == {"type": "success"}
     assert said[-1]["result"]["status"] == "finished"
     assert said[-1]["usage"] == [{"model": "demo", "inputTokens": 10, "outputTokens": 2, "totalTokens": 12}]

@@ -197,7 +197,11 @@ def test_a_removed_question_is_never_asked(serve: Any) -> None:
     with reading(running, second["events"]) as events:
         assert running.client.delete(path).status_code == 204
         [told] = events()
-    assert told == {"type": "CUSTOM", "name": "longthread.question_removed", "value": {"queuedId": second["queued_id"]}}
+    assert told == {
+        "type": "CUSTOM",
+        "name": "longthread.question_removed",
+        "value": {"queued_id": second["queued_id"]},
+    }
     for method, at in (("DELETE", path), ("GET", path), ("GET", second["events"])):
         answer = running.client.request(method, at)
         assert (answer.status_code, answer.json()["code"]) == (404, "question_not_found")

@@ -94,7 +94,7 @@ def test_runs_and_the_list_come_over_one_connection(serve: Any) -> None:
         running.client.patch(archived, json={"archived": True})
         seen += until(frames, "archived", id=second["thread_id"])
         running.client.patch(archived, json={"archived": False})
-        seen += until(frames, "conversation", id=second["thread_id"], archivedAt=None)
+        seen += until(frames, "conversation", id=second["thread_id"], archived_at=None)
         running.client.delete(f"/api/conversations/{first['thread_id']}?undo_seconds=3600")
         seen += until(frames, "deleted", id=first["thread_id"])
     assert told(seen, second["run_id"]) == own(running, second)

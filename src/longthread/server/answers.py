@@ -18,13 +18,13 @@ JsonObject = dict[str, Any]
 
 
 class AgentInfo(TypedDict):
-    """An active agent. With `asksSource` it, or an agent below it, asks a source; `source` is the name of its
+    """An active agent. With `asks_source` it, or an agent below it, asks a source; `source` is the name of its
     own, and `model` its own model, which a question may name another one for."""
 
     id: str
     name: str
     description: str
-    asksSource: bool
+    asks_source: bool
     source: str | None
     model: str | None
 
@@ -49,9 +49,9 @@ class Attributes(TypedDict):
 
     tags: list[str]
     metadata: JsonObject
-    expiresAt: Timestamp | None
-    archivedAt: Timestamp | None
-    pinnedAt: Timestamp | None
+    expires_at: Timestamp | None
+    archived_at: Timestamp | None
+    pinned_at: Timestamp | None
 
 
 class Match(TypedDict):
@@ -63,21 +63,21 @@ class Match(TypedDict):
 
 
 class ConversationView(Attributes):
-    """A conversation of the list. `agent` is null for the analyst, `status` that of the last run, `sessionStatus` that
-    of document 002, which can be set. `waitingBelow` are the conversations below it with calls that wait, `queued` is
+    """A conversation of the list. `agent` is null for the analyst, `status` that of the last run, `session_status` that
+    of document 002, which can be set. `waiting_below` are the conversations below it with calls that wait, `queued` is
     how many questions wait in it, `match` is the place that a search found."""
 
     id: str
     label: str
-    lastActiveAt: Timestamp
-    createdAt: Timestamp
+    last_active_at: Timestamp
+    created_at: Timestamp
     source: str | None
     agent: AgentName | None
-    parentId: str | None
-    messageCount: int
+    parent_id: str | None
+    message_count: int
     status: ShownStatus | None
-    sessionStatus: SessionStatus
-    waitingBelow: list[str]
+    session_status: SessionStatus
+    waiting_below: list[str]
     queued: int
     match: NotRequired[Match]
 
@@ -459,7 +459,7 @@ class Lineage(TypedDict):
 
     agent: AgentName
     parent: Parent | None
-    waitingBelow: list[Below]
+    waiting_below: list[Below]
 
 
 class PlaceView(TypedDict):
@@ -477,8 +477,8 @@ class History(Attributes, Lineage):
     thread_id: str
     label: str
     source: str | None
-    createdAt: Timestamp
-    lastActiveAt: Timestamp
+    created_at: Timestamp
+    last_active_at: Timestamp
     messages: list[MessageView]
     runs: list[RunView]
     steps: dict[str, list[StepView]]

@@ -19,13 +19,13 @@ from longthread.server.wording import error_for_http
 WARNING = "longthread.warning"
 """Custom event, value `{"message"}`: something was cut, retried or not parsed."""
 WITHDRAWN = "longthread.text_withdrawn"
-"""Custom event, value `{"messageId"}`: this text is no answer, but a thought or an aborted attempt."""
+"""Custom event, value `{"message_id"}`: this text is no answer, but a thought or an aborted attempt."""
 DECIDED = "longthread.decided"
 """Custom event, value `{"calls": [{id, tool, decision, by, args?, message?}]}`: a person's decisions."""
 INTERRUPTED = "longthread.interrupted"
 """Custom event, value `{}`: the process that executed the run is gone. Run and stream can be resumed."""
 REMOVED = "longthread.question_removed"
-"""Custom event, value `{"queuedId"}`, the last one of a question that was removed from its queue."""
+"""Custom event, value `{"queued_id"}`, the last one of a question that was removed from its queue."""
 NOTE = "longthread"
 """Key in an event's `metadata` for what AG-UI has no field for."""
 _OfRun = (
@@ -169,7 +169,7 @@ class Encoder:
     def _withdraw(self) -> list[agui.BaseEvent]:
         withdrawn = self._text_id
         end = self._close()
-        return [*end, agui.CustomEvent(name=WITHDRAWN, value={"messageId": withdrawn})] if end else []
+        return [*end, agui.CustomEvent(name=WITHDRAWN, value={"message_id": withdrawn})] if end else []
 
     def _leave(self, data: Mapping[str, Any]) -> list[agui.BaseEvent]:
         """End the text of a run that ended early. It stays where it is part of the conversation."""
@@ -211,7 +211,7 @@ class Encoder:
             # The process died during the call, and another one runs it again: it is still the same call.
             made.append(agui.StepFinishedEvent(step_name=self._steps.pop(call_id)))
         self._steps[call_id] = name
-        made.append(agui.StepStartedEvent(step_name=name, metadata={NOTE: {"step": data["step"], "callId": call_id}}))
+        made.append(agui.StepStartedEvent(step_name=name, metadata={NOTE: {"step": data["step"], "call_id": call_id}}))
         if call_id not in self._calls:
             self._calls.add(call_id)
             made += [
@@ -226,7 +226,7 @@ class Encoder:
     def _step_finished(self, data: Mapping[str, Any]) -> list[agui.BaseEvent]:
         call_id = str(data["call_id"])
         self._parent_id = None
-        note = {"step": data["step"], "ok": data.get("ok"), "elapsedMs": data.get("elapsed_ms")}
+        note = {"step": data["step"], "ok": data.get("ok"), "elapsed_ms": data.get("elapsed_ms")}
         result = agui.ToolCallResultEvent(
             message_id=f"{call_id}.result",
             tool_call_id=call_id,

@@ -95,8 +95,8 @@ async def history_of(tx: Transaction, thread: Thread, last: Run | None, *, limit
         "label": thread.title or "",
         "source": thread.source,
         **await lineage(tx, thread),
-        "createdAt": thread.created_at.isoformat(),
-        "lastActiveAt": thread.updated_at.isoformat(),
+        "created_at": thread.created_at.isoformat(),
+        "last_active_at": thread.updated_at.isoformat(),
         **attributes_json(thread),
         "messages": [_message(entry, noted.get(entry.seq, {}), forks) for entry in page.messages],
         "runs": [views[each.run.id] for each in shown],
@@ -120,9 +120,9 @@ def attributes_json(thread: Thread) -> Attributes:
     return {
         "tags": list(thread.tags),
         "metadata": dict(thread.metadata),
-        "expiresAt": thread.expires_at.isoformat() if thread.expires_at else None,
-        "archivedAt": thread.archived_at.isoformat() if thread.archived_at else None,
-        "pinnedAt": thread.pinned_at.isoformat() if thread.pinned_at else None,
+        "expires_at": thread.expires_at.isoformat() if thread.expires_at else None,
+        "archived_at": thread.archived_at.isoformat() if thread.archived_at else None,
+        "pinned_at": thread.pinned_at.isoformat() if thread.pinned_at else None,
     }
 
 

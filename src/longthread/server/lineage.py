@@ -25,7 +25,7 @@ async def lineage(tx: Transaction, thread: Thread) -> Lineage:
     return {
         "agent": await _agent(tx, thread),
         "parent": {"id": parent.id, "label": parent.title or ""} if parent else None,
-        "waitingBelow": [
+        "waiting_below": [
             {"id": each.id, "label": each.title or "", "agent": (await _agent(tx, each))["name"]} for each in below
         ],
     }

@@ -104,13 +104,13 @@ class StartNote(TypedDict):
 
 class CallNote(TypedDict):
     step: int
-    callId: str
+    call_id: str
 
 
 class ResultNote(TypedDict):
     step: int
     ok: bool | None
-    elapsedMs: int | None
+    elapsed_ms: int | None
 
 
 class TextEndNote(TypedDict):
@@ -152,7 +152,7 @@ class WarningValue(TypedDict):
 class WithdrawnValue(TypedDict):
     """This text is no answer, but a thought or an aborted attempt."""
 
-    messageId: str
+    message_id: str
 
 
 class DecisionView(TypedDict):
@@ -177,7 +177,7 @@ class InterruptedValue(TypedDict):
 class RemovedValue(TypedDict):
     """The question was removed from the queue. This event is the stream's last."""
 
-    queuedId: str
+    queued_id: str
 
 
 class ListedConversations(TypedDict):

@@ -38,7 +38,7 @@ class QueuedStream:
             try:
                 found = await served.analyst.queue.find(thread_id, question_id, user_id=self._user)
             except (QuestionNotFound, ThreadNotFound):
-                yield frame(CustomEvent(name=REMOVED, value={"queuedId": question_id}).model_dump_json(by_alias=True))
+                yield frame(CustomEvent(name=REMOVED, value={"queued_id": question_id}).model_dump_json(by_alias=True))
                 return
             if isinstance(found, str):
                 async for part in self._run(found):

@@ -56,7 +56,7 @@ class SharedConversation(TypedDict):
     messages."""
 
     label: str
-    createdAt: Timestamp
+    created_at: Timestamp
     shared_at: Timestamp
     messages: list[SharedMessage]
     runs: list[SharedRun]

@@ -23,7 +23,7 @@ def listed(running: Any, **query: Any) -> list[str]:
 
 
 def without_times(history: dict[str, Any]) -> dict[str, Any]:
-    return {key: value for key, value in history.items() if key != "lastActiveAt"}
+    return {key: value for key, value in history.items() if key != "last_active_at"}
 
 
 def test_a_deleted_conversation_is_gone_and_restored_with_all_that_it_had(serve: Any) -> None:
@@ -122,8 +122,8 @@ def test_an_archived_conversation_is_listed_and_found_on_request(serve: Any) -> 
     threads = [running.answer(f"Are there {each}?")["thread_id"] for each in ("rockets", "launches")]
     path = f"/api/conversations/{threads[0]}"
     archived = running.client.patch(path, json={"archived": True}).json()
-    assert archived["archivedAt"] is not None
-    assert running.history(threads[0])["archivedAt"] == archived["archivedAt"]
+    assert archived["archived_at"] is not None
+    assert running.history(threads[0])["archived_at"] == archived["archived_at"]
     both = ["Are there launches?", "Are there rockets?"]
     for query in ({}, {"q": "there"}):
         assert listed(running, **query) == both[:1]
@@ -132,7 +132,7 @@ def test_an_archived_conversation_is_listed_and_found_on_request(serve: Any) -> 
     assert running.client.get("/api/conversations", params={"archived": "yes"}).status_code == 422
     assert running.client.patch(path, json={"archived": None}).status_code == 200, "nothing is said of it"
     assert listed(running) == both[:1]
-    assert running.client.patch(path, json={"archived": False}).json()["archivedAt"] is None
+    assert running.client.patch(path, json={"archived": False}).json()["archived_at"] is None
     assert listed(running) == both
 
 

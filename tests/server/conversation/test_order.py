@@ -65,8 +65,8 @@ def test_pins_and_tags_list_their_conversations(serve: Any) -> None:
     ids = [running.answer(f"Question {number}")["thread_id"] for number in range(3)]
     paths = [f"/api/conversations/{each}" for each in ids]
     pinned = running.client.patch(paths[0], json={"pinned": True}).json()
-    assert pinned["pinnedAt"] and pinned["metadata"] == {}
-    assert running.history(ids[0])["pinnedAt"] == pinned["pinnedAt"]
+    assert pinned["pinned_at"] and pinned["metadata"] == {}
+    assert running.history(ids[0])["pinned_at"] == pinned["pinned_at"]
     running.client.patch(paths[0], json={"tags": ["航天"]})
     running.client.patch(paths[1], json={"tags": ["weekly", "航天"]})
     assert listed(running, pinned=True) == ["Question 0"]
@@ -76,7 +76,7 @@ def test_pins_and_tags_list_their_conversations(serve: Any) -> None:
     assert listed(running, tag="week") == listed(running, q="航天", tag="none") == []
     tags = [{"tag": "航天", "conversations": 2}, {"tag": "weekly", "conversations": 1}]
     assert running.client.get("/api/tags").json() == {"tags": tags}
-    assert running.client.patch(paths[0], json={"pinned": False}).json()["pinnedAt"] is None
+    assert running.client.patch(paths[0], json={"pinned": False}).json()["pinned_at"] is None
     refused = running.client.patch(paths[0], json={"metadata": {"longthread.titled": "mine"}})
     assert (refused.status_code, "Choose another name" in refused.text) == (422, True)
 

@@ -61,7 +61,7 @@ def test_a_conversation_is_begun_before_its_first_question(serve: Any, store_add
     assert made.status_code == 201
     assert made.json() == running.client.get("/api/conversations").json()["conversations"][0]
     wanted = {"id": "s/1", "label": "火箭", "source": "demo", "tags": ["甲", "b"], "metadata": {"ticket": 7}}
-    wanted |= {"agent": None, "status": None, "sessionStatus": "active", "messageCount": 0}
+    wanted |= {"agent": None, "status": None, "session_status": "active", "message_count": 0}
     assert {key: made.json()[key] for key in wanted} == wanted
     assert said(running, "s/1") == []
     assert code(begin(running, id="s/1")) == (409, "thread_taken")
@@ -221,7 +221,7 @@ def test_what_is_no_message_is_refused(serve: Any, message: dict[str, Any], stat
     answer = running.client.post("/api/conversations/t/messages", json=message)
     assert code(answer) == (status, kind)
     assert said(running, "t") == []
-    assert running.client.get("/api/conversations").json()["conversations"][0]["messageCount"] == 0
+    assert running.client.get("/api/conversations").json()["conversations"][0]["message_count"] == 0
 
 
 def test_a_run_under_way_takes_no_message(serve: Any) -> None:
@@ -255,25 +255,25 @@ def test_a_status_holds_until_the_last_run_stands_otherwise(serve: Any, store_ad
         assert changed.status_code == 200
         [row] = rows(store_address, "SELECT status, ended_at FROM sessions WHERE id = 't'")
         assert (row["status"], row["ended_at"] is None) == (status, status in ("active", "paused"))
-        return str(changed.json()["sessionStatus"])
+        return str(changed.json()["session_status"])
 
     for status in ("completed", "paused", "failed", "active"):
         assert put(status) == status
     running.answer("How many?", thread_id="t")
     [listed] = running.client.get("/api/conversations").json()["conversations"]
-    assert (listed["status"], listed["sessionStatus"]) == ("finished", "completed")
-    before = listed["lastActiveAt"]
+    assert (listed["status"], listed["session_status"]) == ("finished", "completed")
+    before = listed["last_active_at"]
     assert put("paused") == "paused"
     append(running, "t", "user", "A note is no run.")
     [listed] = running.client.get("/api/conversations").json()["conversations"]
-    assert (listed["status"], listed["sessionStatus"]) == ("finished", "paused")
-    assert listed["lastActiveAt"] > before
+    assert (listed["status"], listed["session_status"]) == ("finished", "paused")
+    assert listed["last_active_at"] > before
     running.answer("More?", thread_id="t")
-    assert running.client.get("/api/conversations").json()["conversations"][0]["sessionStatus"] == "completed"
+    assert running.client.get("/api/conversations").json()["conversations"][0]["session_status"] == "completed"
     assert running.client.patch(path, json={"status": "done"}).status_code == 422
     assert running.client.patch("/api/conversations/none", json={"status": "failed"}).status_code == 404
     both = running.client.patch(path, json={"status": "failed", "label": "完", "expires_at": None}).json()
-    assert (both["sessionStatus"], both["label"], both["expiresAt"]) == ("failed", "完", None)
+    assert (both["session_status"], both["label"], both["expires_at"]) == ("failed", "完", None)
 
 
 def test_changes_are_made_all_or_none(serve: Any) -> None:
@@ -282,7 +282,7 @@ def test_changes_are_made_all_or_none(serve: Any) -> None:
     wrong = {"status": "failed", "label": "After", "metadata": {"x": "y" * 70_000}}
     assert running.client.patch("/api/conversations/t", json=wrong).status_code == 422
     [listed] = running.client.get("/api/conversations").json()["conversations"]
-    assert (listed["label"], listed["sessionStatus"]) == ("Before", "active")
+    assert (listed["label"], listed["session_status"]) == ("Before", "active")
 
 
 @pytest.mark.one_backend

@@ -18,14 +18,14 @@ export interface AddedFiles {
 }
 
 /**
- * An active agent. With `asksSource` it, or an agent below it, asks a source; `source` is the name of its own, and
+ * An active agent. With `asks_source` it, or an agent below it, asks a source; `source` is the name of its own, and
  * `model` its own model, which a question may name another one for.
  */
 export interface AgentInfo {
   id: string;
   name: string;
   description: string;
-  asksSource: boolean;
+  asks_source: boolean;
   source: string | null;
   model: string | null;
 }
@@ -139,7 +139,7 @@ export interface CallMetadata {
 
 export interface CallNote {
   step: number;
-  callId: string;
+  call_id: string;
 }
 
 /**
@@ -333,27 +333,27 @@ export interface ConversationMemory {
 }
 
 /**
- * A conversation of the list. `agent` is null for the analyst, `status` that of the last run, `sessionStatus` that of
- * document 002, which can be set. `waitingBelow` are the conversations below it with calls that wait, `queued` is how
+ * A conversation of the list. `agent` is null for the analyst, `status` that of the last run, `session_status` that of
+ * document 002, which can be set. `waiting_below` are the conversations below it with calls that wait, `queued` is how
  * many questions wait in it, `match` is the place that a search found.
  */
 export interface ConversationView {
   tags: string[];
   metadata: JsonObject;
-  expiresAt: string | null;
-  archivedAt: string | null;
-  pinnedAt: string | null;
+  expires_at: string | null;
+  archived_at: string | null;
+  pinned_at: string | null;
   id: string;
   label: string;
-  lastActiveAt: string;
-  createdAt: string;
+  last_active_at: string;
+  created_at: string;
   source: string | null;
   agent: AgentName | null;
-  parentId: string | null;
-  messageCount: number;
+  parent_id: string | null;
+  message_count: number;
   status: "running" | "waiting" | "finished" | "paused" | "failed" | "interrupted" | null;
-  sessionStatus: "active" | "paused" | "completed" | "failed";
-  waitingBelow: string[];
+  session_status: "active" | "paused" | "completed" | "failed";
+  waiting_below: string[];
   queued: number;
   match?: Match;
 }
@@ -541,17 +541,17 @@ export interface Health {
 export interface History {
   tags: string[];
   metadata: JsonObject;
-  expiresAt: string | null;
-  archivedAt: string | null;
-  pinnedAt: string | null;
+  expires_at: string | null;
+  archived_at: string | null;
+  pinned_at: string | null;
   agent: AgentName;
   parent: Parent | null;
-  waitingBelow: Below[];
+  waiting_below: Below[];
   thread_id: string;
   label: string;
   source: string | null;
-  createdAt: string;
-  lastActiveAt: string;
+  created_at: string;
+  last_active_at: string;
   messages: MessageView[];
   runs: RunView[];
   steps: Record<string, StepView[]>;
@@ -1038,7 +1038,7 @@ export interface RejectDecision {
 
 /** The question was removed from the queue. This event is the stream's last. */
 export interface RemovedValue {
-  queuedId: string;
+  queued_id: string;
 }
 
 export interface ResultMetadata {
@@ -1048,7 +1048,7 @@ export interface ResultMetadata {
 export interface ResultNote {
   step: number;
   ok: boolean | null;
-  elapsedMs: number | null;
+  elapsed_ms: number | null;
 }
 
 /**
@@ -1291,7 +1291,7 @@ export interface SharedCard {
  */
 export interface SharedConversation {
   label: string;
-  createdAt: string;
+  created_at: string;
   shared_at: string;
   messages: SharedMessage[];
   runs: SharedRun[];
@@ -1792,7 +1792,7 @@ export interface WatchedRun {
 
 /** This text is no answer, but a thought or an aborted attempt. */
 export interface WithdrawnValue {
-  messageId: string;
+  message_id: string;
 }
 
 /** A tool call in OpenAI's form (document 002). */

@@ -13,7 +13,7 @@ export const asAgent = (item: CatalogItem): AgentInfo => ({
   id: item.id,
   name: item.name,
   description: textAt(item.definition ?? {}, "description"),
-  asksSource: true,
+  asks_source: true,
   source: null,
   model: null,
 });

@@ -42,8 +42,8 @@ function OpenConversation({ threadId }: { threadId: string }) {
   const listed = useListed(threadId);
   const { data } = useConversation(threadId);
   // The list has all but old and archived ones, and knows a change first.
-  const known = listed ?? data;
-  const item = known && { id: threadId, label: known.label, tags: known.tags, archivedAt: known.archivedAt, pinnedAt: known.pinnedAt };
+  const known = listed ?? (data && { ...data, archived_at: data.archivedAt, pinned_at: data.pinnedAt });
+  const item = known && { id: threadId, label: known.label, tags: known.tags, archived_at: known.archived_at, pinned_at: known.pinned_at };
   const done = () => setDoing(null);
   return (
     <>
@@ -106,7 +106,7 @@ function Fact({ label, value, short = value }: { label: string; value: string; s
 
 interface ToolsProps {
   threadId: string;
-  item: Pick<ConversationView, "id" | "label" | "archivedAt" | "pinnedAt"> | null;
+  item: Pick<ConversationView, "id" | "label" | "archived_at" | "pinned_at"> | null;
   onDo: (doing: Doing) => void;
 }
 

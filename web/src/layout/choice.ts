@@ -30,15 +30,15 @@ export const useSourceIn = (threadId: string): string | null => useStore(inThrea
 /** Whether an agent asks the source that a question names. */
 export function useAsksAny(name: string | null | undefined): boolean {
   const agents = useAgents().data ?? [];
-  return agents.some((each) => each.name === name && each.asksSource && each.source === null);
+  return agents.some((each) => each.name === name && each.asks_source && each.source === null);
 }
 
 /** Whether an agent asks a source at all: one may name a source, and have no skill for it. */
 export function useAsksSource(name: string | null | undefined): boolean {
-  return (useAgents().data ?? []).find((each) => each.name === name)?.asksSource ?? true;
+  return (useAgents().data ?? []).find((each) => each.name === name)?.asks_source ?? true;
 }
 
-const ANALYST: AgentInfo = { id: "", name: "analyst", description: "", asksSource: true, source: null, model: null };
+const ANALYST: AgentInfo = { id: "", name: "analyst", description: "", asks_source: true, source: null, model: null };
 
 export interface Choice {
   agent: AgentInfo;
@@ -57,8 +57,8 @@ export function useChoice(): Choice {
   const agents = useAgents().data ?? [];
   const first = agents[0] ?? ANALYST;
   const agent = agents.find((each) => each.id === id) ?? first;
-  const isFree = agent.asksSource && agent.source === null;
-  const asked = !agent.asksSource ? null : isFree ? (source ?? info?.source ?? null) : agent.source;
+  const isFree = agent.asks_source && agent.source === null;
+  const asked = !agent.asks_source ? null : isFree ? (source ?? info?.source ?? null) : agent.source;
   const fields = {
     ...(agent === first ? {} : { agent: agent.id }),
     ...(isFree && asked !== null ? { source: asked } : {}),

@@ -37,7 +37,7 @@ export function List({ asked, active }: { asked: Asked; active: string | null })
   const items = data.pages.flatMap((page) => page.conversations);
   const damaged = data.pages.flatMap((page) => page.damaged);
   const pinned = asked.archived ? [] : pins.filter(({ tags }) => !asked.tag || tags.includes(asked.tag));
-  const others = grouped(asked.archived ? items : items.filter(({ pinnedAt }) => pinnedAt === null));
+  const others = grouped(asked.archived ? items : items.filter(({ pinned_at }) => pinned_at === null));
   const first = pinned.length ? [{ group: "pinned" as const, items: pinned }] : [];
   const groups = asked.q ? [{ group: null, items }] : [...first, ...others];
   return (
@@ -73,7 +73,7 @@ const emptyOf = ({ q, archived, tag }: Asked) => (q || tag ? "list.nothingFound"
 function RowWithChildren({ item, active }: { item: Parameters<typeof Row>[0]["item"]; active: string | null }) {
   const t = useT();
   const isActive = item.id === active;
-  const { data } = useChildren(item.id, isActive || item.waitingBelow.length > 0);
+  const { data } = useChildren(item.id, isActive || item.waiting_below.length > 0);
   const children = data?.conversations ?? [];
   return (
     <>

@@ -33,7 +33,7 @@ export function Tags({ item, open, onClose }: TagsProps) {
 /** What there is to know, or to do, about a conversation. */
 export function markOf(item: ConversationView): { id: MessageId; kind: "live" | "warn" } | null {
   if (item.status === "waiting") return { id: "list.waits", kind: "warn" };
-  if (item.waitingBelow.length) return { id: "list.waitsBelow", kind: "warn" };
+  if (item.waiting_below.length) return { id: "list.waitsBelow", kind: "warn" };
   if (item.status === "interrupted") return { id: "list.interrupted", kind: "warn" };
   if (item.status === "running") return { id: "list.running", kind: "live" };
   return null;
@@ -66,7 +66,7 @@ export function Row({ item, active }: { item: ConversationView; active: boolean 
         className={classes(styles["open"], active && styles["active"])}
         href={to}
         aria-current={active ? "page" : undefined}
-        title={`${name}\n${whole(item.lastActiveAt)}`}
+        title={`${name}\n${whole(item.last_active_at)}`}
         onClick={(event) => follow(event, to)}
       >
         <span className={styles["first"]}>
@@ -149,9 +149,9 @@ export function NameItems({ onRename, onTags }: { onRename: () => void; onTags: 
   );
 }
 
-export function PinItem({ item }: { item: Pick<ConversationView, "id" | "pinnedAt"> }) {
+export function PinItem({ item }: { item: Pick<ConversationView, "id" | "pinned_at"> }) {
   const t = useT();
-  const isPinned = item.pinnedAt !== null;
+  const isPinned = item.pinned_at !== null;
   return (
     <MenuItem icon="pin" onClick={() => void pin(item.id, !isPinned)}>
       {t(isPinned ? "list.unpin" : "list.pin")}
@@ -159,9 +159,9 @@ export function PinItem({ item }: { item: Pick<ConversationView, "id" | "pinnedA
   );
 }
 
-export function ArchiveItem({ item }: { item: Pick<ConversationView, "id" | "label" | "archivedAt"> }) {
+export function ArchiveItem({ item }: { item: Pick<ConversationView, "id" | "label" | "archived_at"> }) {
   const t = useT();
-  const isArchived = item.archivedAt !== null;
+  const isArchived = item.archived_at !== null;
   return (
     <MenuItem icon="archive" onClick={() => void archive(item, !isArchived)}>
       {t(isArchived ? "list.unarchive" : "list.archive")}

@@ -36,7 +36,7 @@ export const useList = (asked: Asked) =>
 /** The pinned ones, also those that the list has further below. */
 export function usePinned(): readonly ConversationView[] {
   const { data } = useList(PINNED);
-  return data?.pages.flatMap((page) => page.conversations).filter((each) => each.pinnedAt !== null && each.archivedAt === null) ?? [];
+  return data?.pages.flatMap((page) => page.conversations).filter((each) => each.pinned_at !== null && each.archived_at === null) ?? [];
 }
 
 /** The conversations that agents have begun for one. */
@@ -72,17 +72,17 @@ function withPages(data: Pages, change: (item: ConversationView) => Conversation
 /** One that is new, or has changed: the newest stands first. */
 function heard(item: ConversationView) {
   const pins = queryClient.getQueryData<Pages>([KEY, PINNED])?.pages.flatMap((page) => page.conversations);
-  const known = pins?.find(({ id }) => id === item.id)?.pinnedAt ?? null;
+  const known = pins?.find(({ id }) => id === item.id)?.pinned_at ?? null;
   // Another tab has pinned it, or no longer.
-  if (pins && known !== item.pinnedAt) void queryClient.invalidateQueries({ queryKey: [KEY, PINNED] });
+  if (pins && known !== item.pinned_at) void queryClient.invalidateQueries({ queryKey: [KEY, PINNED] });
   replaced(item);
-  if (item.parentId !== null) return void queryClient.invalidateQueries({ queryKey: [KEY, "below", item.parentId] });
+  if (item.parent_id !== null) return void queryClient.invalidateQueries({ queryKey: [KEY, "below", item.parent_id] });
   queryClient.setQueryData<Pages>(ALL, (data) => {
     const [first, ...rest] = data?.pages ?? [];
-    if (!data || !first || item.archivedAt) return data;
+    if (!data || !first || item.archived_at) return data;
     const others = withPages(data, (each) => (each.id === item.id ? null : each)).pages;
     const before = others[0]?.conversations ?? [];
-    const place = before.findIndex((each) => each.lastActiveAt <= item.lastActiveAt);
+    const place = before.findIndex((each) => each.last_active_at <= item.last_active_at);
     const index = place < 0 ? before.length : place;
     // What belongs behind the first page is seen when that page is asked for again.
     if (place < 0 && first.next_cursor !== null) return { ...data, pages: [{ ...first }, ...rest] };

@@ -13,18 +13,18 @@ export function conversationOf(body: History): ConversationData {
   return {
     threadId: body.thread_id,
     label: body.label,
-    lastActiveAt: body.lastActiveAt,
+    lastActiveAt: body.last_active_at,
     source: body.source,
     agent: body.agent.name,
     parent: body.parent,
-    waitingBelow: body.waitingBelow,
+    waitingBelow: body.waiting_below,
     turns: turnsOf(body, runs),
     run: body.run === null ? null : (runs.get(body.run.id) ?? runOf(body.run, body.steps[body.run.id] ?? [])),
     queue: body.queue.map((each) => ({ id: each.queued_id, question: each.question, position: each.position })),
     before: body.before,
     tags: body.tags,
-    archivedAt: body.archivedAt,
-    pinnedAt: body.pinnedAt,
+    archivedAt: body.archived_at,
+    pinnedAt: body.pinned_at,
     aside: body.at?.chosen === false,
   };
 }

@@ -92,7 +92,7 @@ describe("a run that is heard", () => {
 
 describe("what the stream's list tells of a conversation", () => {
   const shown = { ...data(["a"], null), lastActiveAt: "2026-01-02" };
-  const listed = { id: "t", label: "", lastActiveAt: "2026-01-02", status: null, queued: 0, waitingBelow: [] } as unknown as ConversationView;
+  const listed = { id: "t", label: "", last_active_at: "2026-01-02", status: null, queued: 0, waiting_below: [] } as unknown as ConversationView;
 
   it("is what is shown", () => expect(isAsListed(shown, listed)).toBe(true));
 
@@ -103,10 +103,10 @@ describe("what the stream's list tells of a conversation", () => {
 
   it.each([
     ["nothing", undefined],
-    ["a later change", { ...listed, lastActiveAt: "2026-01-03" }],
+    ["a later change", { ...listed, last_active_at: "2026-01-03" }],
     ["a run", { ...listed, status: "running" }],
     ["a question that waits", { ...listed, queued: 1 }],
     ["another name", { ...listed, label: "x" }],
-    ["an agent that waits below", { ...listed, waitingBelow: ["u"] }],
+    ["an agent that waits below", { ...listed, waiting_below: ["u"] }],
   ])("is news: %s", (_, told) => expect(isAsListed(shown, told as ConversationView | undefined)).toBe(false));
 });

@@ -55,10 +55,10 @@ export function withHeard(turns: readonly Turn[], heard: ReadonlyMap<string, Run
 
 /** Whether the list knows the conversation as it is shown; one that is not in it may be any. */
 export function isAsListed({ lastActiveAt, label, run, queue, waitingBelow }: ConversationData, listed: ConversationView | undefined): boolean {
-  if (listed === undefined || listed.lastActiveAt !== lastActiveAt || listed.label !== label) return false;
+  if (listed === undefined || listed.last_active_at !== lastActiveAt || listed.label !== label) return false;
   // The list counts questions that wait: as many may be others.
   const waits = listed.queued > 0 || queue.length > 0;
-  return !waits && listed.status === (run?.status ?? null) && listed.waitingBelow.join() === waitingBelow.map(({ id }) => id).join();
+  return !waits && listed.status === (run?.status ?? null) && listed.waiting_below.join() === waitingBelow.map(({ id }) => id).join();
 }
 
 /** The turn that shows a message. */

@@ -46,7 +46,7 @@ const add = (messageId: string, delta: string): StreamEvent => ({ type: "TEXT_ME
 const start = (step: number, callId: string): StreamEvent => ({
   type: "STEP_STARTED",
   stepName: `${step}`,
-  metadata: { longthread: { step, callId } },
+  metadata: { longthread: { step, call_id: callId } },
 });
 
 describe.each(RECORDED)("the recorded stream $name", ({ events, history }) => {
@@ -71,7 +71,7 @@ describe.each(RECORDED)("the recorded stream $name", ({ events, history }) => {
 });
 
 describe("a run", () => {
-  const withdrawn: StreamEvent = { type: "CUSTOM", name: "longthread.text_withdrawn", value: { messageId: "m" } };
+  const withdrawn: StreamEvent = { type: "CUSTOM", name: "longthread.text_withdrawn", value: { message_id: "m" } };
 
   it("shows withdrawn text until something stands in its place", () => {
     const begun = [begin("m"), add("m", "I look."), withdrawn];

@@ -114,7 +114,7 @@ function thought(run: Run, event: Of<"REASONING_MESSAGE_CONTENT">): Run {
 
 /** A call that a dead process had begun starts again: it is the same call, under a new number, and the last one. */
 function stepStarted(run: Run, event: Of<"STEP_STARTED">): Run {
-  const { step, callId } = event.metadata?.longthread ?? { step: null, callId: "" };
+  const { step, call_id: callId } = event.metadata?.longthread ?? { step: null, call_id: "" };
   const known = run.steps.find((each) => each.callId === callId);
   const begins: Step = { ...(known ?? begun(callId, "")), index: step, status: "running", startedAt: event.timestamp ?? null };
   if (run.thought) begins.thought = run.thought;
@@ -130,7 +130,7 @@ function argued(run: Run, event: Of<"TOOL_CALL_ARGS">): Run {
 }
 
 function resulted(run: Run, event: Of<"TOOL_CALL_RESULT">): Run {
-  const elapsedMs = event.metadata?.longthread?.elapsedMs ?? null;
+  const elapsedMs = event.metadata?.longthread?.elapsed_ms ?? null;
   const observation = parseExact(event.content || "null") as Observation | null;
   return changed(run, event.toolCallId, (step) => {
     const times = { finishedAt: event.timestamp ?? null, elapsedMs };
@@ -147,7 +147,7 @@ function custom(run: Run, event: Of<"CUSTOM">): Run {
     case "longthread.warning":
       return { ...run, warnings: [...run.warnings, event.value.message] };
     case "longthread.text_withdrawn":
-      return run.text !== null && run.text.id === event.value.messageId ? { ...run, text: { ...run.text, withdrawn: true } } : run;
+      return run.text !== null && run.text.id === event.value.message_id ? { ...run, text: { ...run.text, withdrawn: true } } : run;
     case "longthread.decided":
       return { ...run, decided: [...run.decided, ...decidedOf(event.value.calls)] };
     case "longthread.interrupted":

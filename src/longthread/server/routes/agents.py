@@ -19,12 +19,12 @@ async def agents(served: ServedDep) -> AgentList:
 
 
 def _item(role: AgentRole) -> AgentInfo:
-    """An agent. With `asksSource` it, or an agent below it, asks a source; `source` is the name of its own."""
+    """An agent. With `asks_source` it, or an agent below it, asks a source; `source` is the name of its own."""
     return {
         "id": role.agent.id,
         "name": role.agent.name,
         "description": role.agent.description or "",
-        "asksSource": role.asks_data or bool(role.sub_agents),
+        "asks_source": role.asks_data or bool(role.sub_agents),
         "source": role.source.name if role.source else None,
         "model": role.agent.config.get("model"),
     }

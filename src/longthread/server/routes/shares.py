@@ -158,7 +158,7 @@ def _shown(found: History, link: ShareLink) -> SharedConversation:
     hidden = dict(text for steps in found["steps"].values() for step in steps for text in _hidden(step))
     return {
         "label": found["label"],
-        "createdAt": found["createdAt"],
+        "created_at": found["created_at"],
         "shared_at": link.created_at.isoformat(),
         "messages": [
             SharedMessage(
