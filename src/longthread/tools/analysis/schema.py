@@ -6,7 +6,7 @@ import difflib
 import hashlib
 import json
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Literal
 
@@ -118,6 +118,14 @@ class Schema:
         some = list(self.tables)[:10]
         more = f" and {len(self.tables) - len(some)} more" if len(self.tables) > len(some) else ""
         return f"The tables are: {', '.join(some)}{more}." if some else "The source has no tables."
+
+    def with_keys(self, keys: Mapping[str, Mapping[str, ForeignKey]]) -> Schema:
+        """Return this schema with further foreign keys, by table and column."""
+        tables = (
+            replace(table, foreign_keys=(*table.foreign_keys, *keys.get(label, {}).values()))
+            for label, table in self.tables.items()
+        )
+        return Schema(tables, self.home)
 
     def referenced_by(self, table: Table) -> list[tuple[Table, ForeignKey]]:
         """The foreign keys that refer to `table`."""

@@ -210,12 +210,16 @@ class Source:
         return judged.text, self.bounded(judged.text if run is None else run)
 
     def prepare_mended(self, sql: str, schema: Schema) -> tuple[str, str, list[str]]:
-        """Prepare a statement of a model, with what is certainly wrong mended: qualifiers, and other engines' parts of
-        dates. Return what `prepare` returns, and a note for each mending. Blocking. Raises what `prepare` raises."""
+        """Prepare a statement of a model, with what is certainly wrong mended: qualifiers, keys in joins, and other
+        engines' parts of dates. The keys that the prompt shows count, declared or not. Return what `prepare` returns,
+        and a note for each mending. Blocking. Raises what `prepare` raises."""
         judged = self.judge(sql, schema)
         if judged.explains:  # the places of its names are those of another text
             return *self.prepare(sql, schema), []
-        mends = Resolver(schema, self.dialect, self.functions).mends(judged.tree)
+        linked = schema
+        if self._values is not None and self._values[0] == schema.fingerprint:
+            linked = schema.with_keys(self._values[1].links)
+        mends = Resolver(linked, self.dialect, self.functions).mends(judged.tree)
         if not self.functions & {"year", "month", "day"}:
             mends += mend_date_parts(judged.tree, judged.text, schema, self.dialect)
         if not mends:

@@ -62,6 +62,17 @@ MENDED = [
         "WITH best AS (SELECT id, rating AS score FROM restaurant) SELECT b.score FROM best b, location l",
     ),
 ]
+KEYS = [
+    (
+        "SELECT l.house FROM location l JOIN restaurant r ON l.id = r.id",
+        "SELECT l.house FROM location l JOIN restaurant r ON l.restaurant_id = r.id",
+    ),
+    (
+        "SELECT 1 FROM restaurant r LEFT JOIN location AS l ON l.restaurant_id = r.restaurant_id AND l.house > 3",
+        "SELECT 1 FROM restaurant r LEFT JOIN location AS l ON l.restaurant_id = r.id AND l.house > 3",
+    ),
+]
+"""A join that names the other table's column in both."""
 GLUED = [
     ("SELECT SUM(客户编号) FROM 客户", "SELECT SUM(客户.{编号}) FROM 客户"),
     ("SELECT SUM(c.编号) FROM 客户 c WHERE 客户姓名 = 'x'", "SELECT SUM(c.编号) FROM 客户 c WHERE c.{姓名} = 'x'"),
@@ -103,7 +114,16 @@ UNCERTAIN = [
         f"SELECT T9.county FROM {JOINED}",
         "county is in geographic: JOIN geographic ON geographic.city_name = T1.city_name.",
     ),
-    ("SELECT l.house FROM location l JOIN restaurant r ON l.id = r.id", "Its key is l.restaurant_id = r.id."),
+    (
+        "SELECT 1 FROM location l JOIN location m ON l.id = m.restaurant_id",
+        "no column l.id. id is in restaurant: JOIN restaurant ON restaurant.id = l.restaurant_id.",
+    ),
+    ("SELECT 1 FROM location l JOIN restaurant r ON l.id = r.rating", "Its key is l.restaurant_id = r.id."),
+    ("SELECT 1 FROM location l JOIN restaurant r ON l.id > r.id", "Its key is l.restaurant_id = r.id."),
+    (
+        "SELECT 1 FROM restaurant r JOIN (SELECT restaurant_id AS id FROM location) l ON r.key = l.id",
+        "r has id, name, food_type, city_name, rating.",
+    ),
     (
         "SELECT r.name FROM restaurant r JOIN location l ON r.id = l.id JOIN reps p ON p.id = r.id",
         "no column l.id. l has restaurant_id, house, street_name, city_name. Its key is l.restaurant_id = r.id.",
@@ -148,7 +168,7 @@ def mend(sql: str, dialect: str = "sqlite", schema: Schema = FOOD) -> str:
 
 
 @pytest.mark.parametrize("dialect", ["sqlite", "postgresql", "duckdb", "mysql"])
-@pytest.mark.parametrize(("sql", "mended"), MENDED)
+@pytest.mark.parametrize(("sql", "mended"), [*MENDED, *KEYS])
 def test_a_qualifier_is_mended_where_one_source_has_the_column(dialect: str, sql: str, mended: str) -> None:
     if dialect == "duckdb" and any(lost in sql for lost in ("x.name", "restaurant.name", "k.姓名")):
         return  # DuckDB may take an unknown qualifier for a struct: the database decides
@@ -268,6 +288,25 @@ async def test_a_mended_statement_runs_and_says_so(opened: Any, make_sqlite: Any
     assert observed["data"]["rows"] == [["road"]]
     assert observed["data"]["sql"] == "SELECT y.street FROM a AS x JOIN b AS y ON x.id = y.a_id"
     assert "x.street was read as y.street" in " ".join(observed["data"]["notes"])
+
+
+async def test_a_key_that_no_table_declares_mends_a_join(opened: Any, make_sqlite: Any, ask: Any) -> None:
+    source = await opened(
+        make_sqlite(
+            "CREATE TABLE ticker (tickerId INTEGER, kind TEXT); CREATE TABLE price (dpTickerId INTEGER, amount REAL)",
+            ticker=[(1, "stock"), (2, "fund")],
+            price=[(1, 3.0), (2, 5.0), (2, 7.0)],
+        )
+    )
+    sql = "SELECT t.kind, MAX(p.amount) FROM price p JOIN ticker t ON p.tickerId = t.tickerId GROUP BY t.kind"
+    refused = await ask(source, "run_sql", sql=sql)
+    assert not refused["ok"], "no prompt has shown its keys yet"
+    await source.values(await source.schema())
+    observed = await ask(source, "run_sql", sql=sql)
+    assert observed["data"]["rows"] == [["fund", 7.0], ["stock", 3.0]]
+    assert "p.tickerId was read as p.dpTickerId, the key of that join." in observed["data"]["notes"]
+    refused = await ask(source, "run_sql", sql=sql.replace("p.tickerId =", "p.tickerId + 0 ="))
+    assert "Its key is p.dpTickerId = t.tickerId." in refused["error"]["message"]
 
 
 async def test_an_explained_statement_is_not_mended(opened: Any, make_sqlite: Any, ask: Any) -> None:

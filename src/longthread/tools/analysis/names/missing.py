@@ -1,7 +1,8 @@
 """Say where a name is that a statement lacks, and mend what is certain. Pure.
 
 A column is *in sight* if a source of its SELECT, or of one around it, has it. A column without a table's name that
-several tables have is mended if all hold the same. A part of a date in the form of another engine, as `YEAR(d)` for
+several tables have is mended if all hold the same. A column of a join's condition that its table lacks is mended if
+one key is between the two. A part of a date in the form of another engine, as `YEAR(d)` for
 SQLite, is written as this one has it where that is certain to mean the same: of a column that is a date or a text, in a
 statement of one SELECT.
 """
@@ -98,10 +99,12 @@ class Mend:
 def mend_column(unknown: UnknownColumn, schema: Schema, dialect: str) -> Mend | None:
     """Return the mending of a qualifier, if it is certain: exactly one source has the column, it belongs to this very
     SELECT, all columns in sight are known, no comparison would then hold two columns of one source, and no table that
-    the query lacks may be meant instead."""
+    the query lacks may be meant instead. In a join, the one key between its two tables is."""
     qualifier, having = unknown.qualifier, unknown.having()
     if qualifier is None:
         return _add_dot(unknown, schema, dialect)
+    if (mend := _mend_key(unknown, dialect)) is not None:
+        return mend
     if len(having) != 1 or any(source.columns is None for source in unknown.sources):
         return None
     if having[0].is_outer or _may_lack_table(unknown, having[0], schema):
@@ -112,6 +115,36 @@ def mend_column(unknown: UnknownColumn, schema: Schema, dialect: str) -> Mend | 
     written = having[0].written
     note = f"{unknown.label} was read as {written}.{unknown.column.name}, the only source here with that column."
     return Mend(begin, end + 1, written, note)
+
+
+def _mend_key(unknown: UnknownColumn, dialect: str) -> Mend | None:
+    """Return the mending of `ON a.x_id = x.x_id` where `a` has no `x_id`. It is certain if the two tables have exactly
+    one key between them, and the other side is its column there."""
+    column, owner, equation = unknown.column, unknown.owner, unknown.column.parent
+    if owner is None or owner.table is None or owner.is_outer or not isinstance(equation, exp.EQ):
+        return None
+    if not isinstance(equation.find_ancestor(exp.Join, exp.Query), exp.Join):
+        return None
+    other = equation.right if equation.left is column else equation.left
+    if not isinstance(other, exp.Column) or len(other.parts) != 2:
+        return None
+    joined = [source for source in unknown.sources if source.key == other.table.casefold() and source.key != owner.key]
+    begin, end = column.this.meta.get("start"), column.this.meta.get("end")
+    if begin is None or end is None or len(joined) != 1 or joined[0].table is None or joined[0].table is owner.table:
+        return None
+    pairs = _key_pairs(owner.table, joined[0].table)
+    if len(pairs) != 1 or pairs[0][1].casefold() != other.name.casefold():
+        return None
+    written = quoted_if_needed(pairs[0][0], dialect)
+    note = f"{unknown.label} was read as {owner.written}.{written}, the key of that join."
+    return Mend(begin, end + 1, written, note)
+
+
+def _key_pairs(one: Table, other: Table) -> list[tuple[str, str]]:
+    """Return the columns of the keys between two tables, those of `one` first; several for a key of several columns."""
+    keys = [(key.columns, key.references) for key in one.foreign_keys if key.table == other.label]
+    keys += [(key.references, key.columns) for key in other.foreign_keys if key.table == one.label]
+    return [pair for own, its in dict.fromkeys(keys) for pair in zip(own, its, strict=False)]
 
 
 def _add_dot(unknown: UnknownColumn, schema: Schema, dialect: str) -> Mend | None:
