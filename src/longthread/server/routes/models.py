@@ -26,8 +26,8 @@ from longthread.llm.model_facts import check_model
 from longthread.llm.models import DEMO, model_name
 from longthread.llm.providers import OWN, ROWS, Credential, ProviderRow, address_of, bare_name, key_for
 from longthread.llm.server_facts import expect_key, find_models, local_servers, models_of, read_address
+from longthread.server.catalog_answers import KeyChecked, ModelChecked, ModelInfo, ModelList, ModelOrigin, ModelProvider
 from longthread.server.fields import Flag, Name
-from longthread.server.model_answers import KeyChecked, ModelChecked, ModelInfo, ModelList, ModelOrigin, ModelProvider
 from longthread.server.openapi import problems
 from longthread.server.state import OWNER_ONLY, Caller, Rights, Served, ServedDep
 from longthread.settings import Settings
