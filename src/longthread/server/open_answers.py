@@ -36,7 +36,7 @@ class EditView(TypedDict):
     note: str
 
 
-class Observation(TypedDict):
+class ObservationView(TypedDict):
     """What came out of a call. The fields of `data` are the tool's."""
 
     ok: bool
@@ -214,8 +214,8 @@ class WatchedRun(TypedDict):
 OPEN_FIELDS: Mapping[tuple[str, str], Any] = {
     ("RunView", "outcome"): RunOutcome,
     ("SharedRun", "outcome"): RunOutcome,
-    ("StepView", "observation"): Observation,
-    ("ToolTrial", "observation"): Observation,
+    ("StepView", "observation"): ObservationView,
+    ("ToolTrial", "observation"): ObservationView,
     ("CardView", "error"): ErrorView,
     ("RunStartedEvent", "metadata"): StartMetadata,
     ("StepStartedEvent", "metadata"): CallMetadata,

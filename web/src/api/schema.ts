@@ -834,7 +834,7 @@ export interface NoteView {
 }
 
 /** What came out of a call. The fields of `data` are the tool's. */
-export interface Observation {
+export interface ObservationView {
   ok: boolean;
   data?: Json;
   error?: ErrorView;
@@ -1450,7 +1450,7 @@ export interface StepView {
   args: JsonObject;
   call_id: string | null;
   ok: boolean | null;
-  observation: Observation | null;
+  observation: ObservationView | null;
   cut: boolean;
   thought: string;
   elapsed_ms: number | null;
@@ -1645,7 +1645,7 @@ export interface ToolCallStartEvent {
 /** What an agent would be told: `{"ok": true, "data": …}` or `{"ok": false, "error": {"type", "message"}}`. */
 export interface ToolTrial {
   tool: string;
-  observation: Observation;
+  observation: ObservationView;
 }
 
 export interface TopicSpan {

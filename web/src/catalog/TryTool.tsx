@@ -1,7 +1,7 @@
 import { type FormEvent, useId, useState } from "react";
 import * as api from "../api/catalog";
 import { useSources } from "../api/server";
-import type { CatalogItem, JsonObject, Observation } from "../api/types";
+import type { CatalogItem, JsonObject, ObservationView } from "../api/types";
 import { RowsTable } from "../chat/RowsTable";
 import { asJson } from "../chat/visible";
 import { useT } from "../i18n";
@@ -49,7 +49,7 @@ interface TrialProps {
   draft: boolean;
 }
 
-type Outcome = { observation: Observation; took: number } | { failure: string };
+type Outcome = { observation: ObservationView; took: number } | { failure: string };
 
 function useTrial({ isBuiltIn, name, definition, draft }: TrialProps) {
   const [args, setArgs] = useState<JsonObject | null>({});

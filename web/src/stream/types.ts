@@ -1,6 +1,6 @@
 // What the page knows of a conversation: the server's answers and events, folded and typed for views.
 
-import type { Below, DecisionView, ErrorView, Observation as Observed, Parent, PendingCall, ShownStatus, Siblings } from "../api/types";
+import type { Below, DecisionView, ErrorView, ObservationView, Parent, PendingCall, ShownStatus, Siblings } from "../api/types";
 
 /** What a call found: what the page reads of it, by the tools of the analyst and of agents. */
 export interface Found {
@@ -22,7 +22,7 @@ export interface Found {
 }
 
 /** What came out of a call. Whole numbers beyond 2^53 in it are strings. */
-export interface Observation extends Omit<Observed, "data"> {
+export interface Observation extends Omit<ObservationView, "data"> {
   data?: Found;
 }
 
