@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from longthread.demo.query.plan import QueryPlan
 from longthread.demo.schema import DemoSchema, DemoTable, Ref
 
-_SUM_ROW = re.compile(r'Its last row begins with "(.*)": it may be a sum of the others\.')
+_SUM_ROW = re.compile(r'Its last row begins with "(.*)": it may be a sum of the others\.', re.S)
 
 
 @dataclass(frozen=True)
