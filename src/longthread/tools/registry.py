@@ -33,7 +33,7 @@ Build = Callable[[DefinedTool, ToolParts], Awaitable[Sequence[Tool]]]
 def check(type_: str, name: str, implementation: Mapping[str, Any], parameters: Mapping[str, Any]) -> None:
     """Checks a tool; an unknown type is accepted. Raises ToolInvalid."""
     if type_ in _BUILDS:
-        importlib.import_module(f"longthread.tools.{type_}.tool").check(implementation, parameters)
+        importlib.import_module(_MODULES[type_]).check(implementation, parameters)
 
 
 async def build(definition: ToolDefinition, parts: ToolParts, defaults: Mapping[str, Any] | None = None) -> list[Tool]:
@@ -107,3 +107,10 @@ async def _mcp(definition: DefinedTool, parts: ToolParts) -> list[Tool]:
 
 
 _BUILDS: Mapping[str, Build] = {"api": _api, "code": _code, "query": _query, "mcp": _mcp}
+_MODULES = {
+    "api": "longthread.tools.api.tool",
+    "code": "longthread.tools.code.interpreters",
+    "query": "longthread.tools.query",
+    "mcp": "longthread.tools.mcp.tool",
+}
+"""Where the tools of a type are checked."""
