@@ -1,15 +1,13 @@
-"""The tool `chart`, which shows a result as a chart, and finds results by their labels, such as [q3]."""
+"""The tool `chart`, which shows a result as a chart."""
 
 from __future__ import annotations
 
 import asyncio
-import json
-import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from longthread.errors import InvalidInput, ResultNotFound
+from longthread.builtin.query_results import StoredResult, find_result, find_result_before, result_labels
+from longthread.errors import InvalidInput
 from longthread.messages.message import Message
 from longthread.model.builtin import CHART, QUERIES
 from longthread.model.entry import Entry
@@ -43,8 +41,6 @@ CHART_PARAMETERS: Mapping[str, Any] = {
     },
     "required": ["mark"],
 }
-_CHUNK = 100
-"""Entries that are read at a time."""
 
 
 def chart_tool(store: Driver, thread: Thread, window: Window) -> Tool:
@@ -139,53 +135,3 @@ def with_query(
         how = "failed" if result is not None else "has not run"
         raise InvalidInput(reason=f"The query of this reply {how}, so there is no result to show. Mend it, then chart.")
     return {**args, "query": str(observation["data"]["query"])}
-
-
-@dataclass(frozen=True)
-class StoredResult:
-    """A result in the conversation: its SQL, and the rows that were shown."""
-
-    label: str
-    sql: str
-    columns: Sequence[str]
-    rows: Sequence[Sequence[Any]]
-    shown: str
-
-
-def find_result(entries: Sequence[Entry], label: str) -> StoredResult:
-    """The result of a label such as `q3` or `[q3]`. Raises ResultNotFound, which lists the labels."""
-    wanted = re.sub(r"[\[\]\s]", "", label).lower()
-    found = {one.label: one for entry in entries if entry.role == "tool" and (one := _result(entry.text)) is not None}
-    if wanted not in found:
-        there = ", ".join(found) if found else "none"
-        raise ResultNotFound(label=label[:50], labels=there)
-    return found[wanted]
-
-
-async def find_result_before(tx: Transaction, thread_id: str, seq: int, label: str) -> StoredResult:
-    """The result of a label on the branch that ends in an entry, read backwards. Raises ResultNotFound."""
-    while seq:
-        entries = await log.branch(tx, thread_id, seq, limit=_CHUNK)
-        if label in result_labels(entries):
-            return find_result(entries, label)
-        seq = entries[0].parent_seq
-    return find_result((), label)
-
-
-def result_labels(entries: Sequence[Entry]) -> list[str]:
-    """The labels of the results in entries, the newest last."""
-    found = (_result(entry.text) for entry in entries if entry.role == "tool")
-    return [one.label for one in found if one is not None]
-
-
-def _result(text: str) -> StoredResult | None:
-    try:
-        observation = json.loads(text)
-    except ValueError:
-        return None
-    data = observation.get("data") if isinstance(observation, dict) else None
-    if not isinstance(data, dict) or not data.get("query") or "sql" not in data:
-        return None
-    return StoredResult(
-        str(data["query"]), str(data["sql"]), data.get("columns") or [], data.get("rows") or [], str(data.get("shown"))
-    )

@@ -23,7 +23,7 @@ from longthread.store import log
 from longthread.tools.analysis.export.table import TableFormat, write
 
 if TYPE_CHECKING:
-    from longthread.builtin.chart import StoredResult
+    from longthread.builtin.query_results import StoredResult
     from longthread.runs.analyst import Analyst
 
 
@@ -48,7 +48,7 @@ def result(
     settings = Settings.load(database=database, read_only=read_only, sql_timeout=seconds)
 
     # Here and not above: LangChain takes time to load, and other commands do not need it.
-    from longthread.builtin.chart import find_result
+    from longthread.builtin.query_results import find_result
     from longthread.runs.analyst import Analyst
 
     async def work() -> int:

@@ -15,7 +15,7 @@ import typer
 from rich.markup import escape
 from rich.table import Table
 
-from longthread.builtin.chart import result_labels
+from longthread.builtin.query_results import result_labels
 from longthread.cli import options
 from longthread.cli.find_thread import find_thread
 from longthread.cli.language import say
