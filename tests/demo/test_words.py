@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from longthread.demo.glossary import glossary
+from longthread.demo.nouns import plural_of
 from longthread.demo.words.lexicon import language_of, lexicon, number_of, tokenize
 from longthread.demo.words.moments import moment_at
 from longthread.tools.analysis.schema_linking import atoms
@@ -56,3 +57,14 @@ def test_the_glossary_says_the_same_thing_in_both_languages() -> None:
 def test_the_glossary_and_the_lexicon_have_no_empty_phrase() -> None:
     assert all(glossary().synonyms) and all(lexicon())
     assert len(glossary().synonyms) > 1000
+
+
+@pytest.mark.parametrize(
+    ("name", "plural"),
+    [
+        *(("branch", "branches"), ("city", "cities"), ("box", "boxes"), ("day", "days"), ("dish", "dishes")),
+        *(("class", "classes"), ("order item", "order items"), ("门店", "门店")),
+    ],
+)
+def test_the_plural_of_a_word(name: str, plural: str) -> None:
+    assert plural_of(name) == plural

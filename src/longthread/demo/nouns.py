@@ -49,4 +49,6 @@ def plural_of(name: str) -> str:
         return ""
     if hissing:
         return name.removesuffix("is") + "es"
-    return name[:-1] + "ies" if name.endswith("y") and name[-2:-1] not in "aeiou" else name + "s"
+    if name.endswith("y") and name[-2:-1] not in "aeiou":
+        return name[:-1] + "ies"
+    return name + ("es" if name.endswith(("ch", "sh", "x", "z")) else "s")
