@@ -244,6 +244,8 @@ class Coverage:
         chunk = self.r.chunks[at]
         if self._kin(at) or (chunk.of("table", "column", "flag") and self._touched(at)):
             return True
+        if is_name(chunk.key) and self._behind(at, "by", "each"):
+            return self._touched(at)  # a group by a name that nothing has
         if chunk.noun >= 0.9 and not any(op.name in ("stop", "list", "which", "count") for op in chunk.ops):
             return False
         return bool(chunk.ops) and any(self._empty(at, op.name, op.args) for op in chunk.ops)

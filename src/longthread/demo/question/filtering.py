@@ -6,6 +6,7 @@ import itertools
 import re
 
 from longthread.demo.query.display import display_columns
+from longthread.demo.query.joins import path
 from longthread.demo.query.plan import Condition, Field, field_of
 from longthread.demo.question.asked import measured_by
 from longthread.demo.question.nouns import is_name
@@ -242,9 +243,12 @@ def _chosen(r: QuestionReading, at: int, senses: tuple[Sense, ...]) -> Sense | N
     named = any(_is_name(r, s) and s.score >= 0.95 for s in senses)
     own = {table for table in r.anchors() if any(s.ref.table == table and _is_name(r, s) for s in senses)}
     beside = [*list(r.before(at, r.filler))[:2], *list(r.after(at, r.filler))[:1]]
+    measured = _measured_tables(r)
 
     def worth(sense: Sense) -> float:
         total = r.fitness(sense)
+        if measured and all(path(r.schema, name, sense.ref.table) is None for name in measured):
+            total -= 0.3  # what is measured has no key to it, and may hold the value itself
         if any(
             t is not None and r.table_at(t) == sense.ref.table for _, t in r.counted
         ) and sense.ref.column in display_columns(r.schema.tables[sense.ref.table]):
@@ -262,6 +266,12 @@ def _chosen(r: QuestionReading, at: int, senses: tuple[Sense, ...]) -> Sense | N
 
     best = max(senses, key=worth)
     return best if worth(best) > -0.5 else None
+
+
+def _measured_tables(r: QuestionReading) -> set[str]:
+    """The tables with a number that the question names."""
+    senses = (sense for chunk in r.chunks for sense in chunk.of("column") if sense.score >= 0.95)
+    return {sense.ref.table for sense in senses if r.schema.column(sense.ref).kind == "number"}
 
 
 def _is_name(r: QuestionReading, sense: Sense) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from longthread.demo.glossary import glossary
-from longthread.demo.query.display import amounts, dates, link_of, naming_columns
+from longthread.demo.query.display import amounts, dates, display_columns, link_of, naming_columns
 from longthread.demo.query.joins import distance, path
 from longthread.demo.query.plan import Dimension, Field, PlannedMeasure, field_of
 from longthread.demo.question.reading import QuestionReading
@@ -272,7 +272,7 @@ def dimension_at(r: QuestionReading, at: int, base: str | None) -> Dimension | N
         return dimension_of_column(r, foreign)
     if table is not None:
         return dimension_of_table(r, table)
-    if is_name(chunk.key) and (named := r.entity or base):
+    if is_name(chunk.key) and (named := r.entity or base) and not _called_elsewhere(r, at, named):
         made = dimension_of_table(r, named)
         return Dimension(made.fields) if named == base else made  # rows by their own key are one each
     ref = r.column_at(at, least=-0.8)
@@ -291,6 +291,12 @@ def dimension_at(r: QuestionReading, at: int, base: str | None) -> Dimension | N
     if r.schema.column(ref).kind == "date":
         return Dimension((Field(ref),), "day")
     return dimension_of_column(r, ref)
+
+
+def _called_elsewhere(r: QuestionReading, at: int, table: str) -> bool:
+    """Whether a word for a name is the name of a column of other tables alone, as rows of this one have no name."""
+    columns = [sense.ref for sense in r.chunks[at].of("column") if sense.score >= 0.95]
+    return bool(columns) and not display_columns(r.schema.tables[table])
 
 
 def _role_column(r: QuestionReading, at: int, base: str | None) -> Ref | None:
