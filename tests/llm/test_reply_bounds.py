@@ -134,10 +134,12 @@ def nest(depth: int) -> str:
 @pytest.mark.parametrize(
     ("text", "loops"),
     [
-        (f"```sql\n{nest(9)}", True),
-        ("SELECT a FROM t WHERE " + "b = 1 OR " * 60, True),
-        ("的" * 300, True),
-        (f"```sql\n{nest(5)}", False),
+        (f"```sql\n{nest(30)}", True),
+        ("SELECT a FROM t WHERE " + "b = 1 OR " * 240, True),
+        ("的" * 1000, True),
+        (f"```sql\n{nest(9)}", False),
+        ("SELECT a, b FROM t UNION ALL SELECT " + "NULL, " * 80, False),
+        ("WITH n AS (SELECT 0" + " UNION ALL SELECT 0" * 45, False),
         ("| name | n |\n|" + "-" * 120 + "|---|", False),
         ("SELECT * FROM t WHERE id IN (" + ", ".join(map(str, range(1000, 1400))), False),
         ("| 部门 | 平均 |\n" + "".join(f"| 部门{n} | 0 |\n" for n in range(60)), False),
@@ -149,7 +151,7 @@ def test_a_text_that_repeats_itself_to_its_end_is_a_loop(text: str, loops: bool)
 
 
 def test_one_round_of_a_loop_is_left() -> None:
-    text = f"```sql\n{nest(12)}"
+    text = f"```sql\n{nest(30)}"
     assert text[: find_loop(text)].rstrip() == f"```sql\n{nest(1)}".rstrip()
 
 
@@ -157,6 +159,9 @@ async def test_a_reply_in_a_loop_is_ended_where_the_call_asks_for_it() -> None:
     model = Endless(Chunk("b = 1 OR "), 1000)
     reply = await reply_of(model, QUESTION, options=CallOptions(stops_loops=True))
     assert model.closed
-    assert len(reply.text) < 1000 and reply.response_metadata == {"finish_reason": LOOP}
+    assert len(reply.text) < 2000 and reply.response_metadata == {"finish_reason": LOOP}
+    thinking = Endless(Chunk("b = 1 OR ", "So. "), 1000)
+    reply = await reply_of(thinking, QUESTION, options=CallOptions(stops_loops=True))
+    assert reply.additional_kwargs["reasoning_content"].startswith("So. So. ")
     with pytest.raises(ReplyTooLong):
         await reply_of(Endless(Chunk("b = 1 OR "), 1000), QUESTION)

@@ -319,3 +319,10 @@ async def test_a_statement_that_repeats_itself_is_stopped_and_shown_once(open_an
     assert reply.text == "```sql\nSELECT name, city, country\nFROM ( …"
     assert "repeated itself" in correction.text
     await check_told_again(analyst, model)
+
+
+async def test_an_answer_may_repeat_equal_rows(open_analyst: OpenAnalyst, shop: str) -> None:
+    rows = "| Engineering Department | Senior Developer | Beijing |\n" * 40
+    model = ScriptedModel([fence(COUNT), f"{rows}\nThese are the 3 customers [q1]."])
+    events = await ask(await open_analyst(model), "How many customers?", shop, protocol="sql")
+    assert events[-1].data["answer"] == f"{rows}\nThese are the 3 customers [q1]."

@@ -53,9 +53,9 @@ _THINKING = 4
 _LEAST = 20_000
 """Characters that any reply may have."""
 LOOP = "loop"
-_LOOP_ROUNDS = 6
-_LOOP_LEAST = 300
-"""Characters without white space: a ruled line or a column of equal values is no loop."""
+_LOOP_ROUNDS = 8
+_LOOP_LEAST = 1_000
+"""Characters without white space: a ruled line, or a list of equal values, is no loop."""
 _LOOP_PERIOD = 400
 _LOOP_LOOK = 64
 """Characters after which a reply is looked at again."""
@@ -143,7 +143,7 @@ async def reply_of(
     """Return the whole reply; `tell` is awaited with each piece of visible text. Raises `ReplyTooLong`, and what
     `stream` raises."""
     limit, text, thinking = options.max_tokens or model.max_tokens, 0, 0
-    written = ""
+    written, thought = "", ""
     try:
         async with asyncio.timeout(bounds.seconds) as clock, aclosing(model.stream(messages, tools, options)) as chunks:
             async for chunk in chunks:
@@ -154,10 +154,12 @@ async def reply_of(
                 bounds.check(limit, text=text, thinking=thinking)
                 if chunk.text and tell is not None:
                     await tell(chunk.text)
+                thought += chunk.thinking
                 if chunk.text and options.stops_loops:
                     before, written = len(written), written + chunk.text
                     if len(written) // _LOOP_LOOK > before // _LOOP_LOOK and find_loop(written) is not None:
-                        return Message("assistant", written, response_metadata={"finish_reason": LOOP})
+                        kwargs = {"reasoning_content": thought} if thought else {}
+                        return Message("assistant", written, kwargs, response_metadata={"finish_reason": LOOP})
     except TimeoutError:
         if not clock.expired():
             raise

@@ -16,7 +16,7 @@ from typing import Any
 
 from longthread.builtin.memories import FORGET, REMEMBER
 from longthread.context.citations import as_digits, citations, holds, numbers_in
-from longthread.llm.chat import PLAIN, CallOptions, ChatModel, ReplyBounds, ToolSpec, find_loop, reply_of
+from longthread.llm.chat import LOOP, PLAIN, CallOptions, ChatModel, ReplyBounds, ToolSpec, find_loop, reply_of
 from longthread.llm.failures import ProviderError, overflow_of
 from longthread.llm.json_protocol import (
     OBSERVATION,
@@ -178,11 +178,11 @@ async def _in_sql(context: RunContext, request: ChatRequest) -> Message:
     """Ask for a statement, or for the answer from the rows of the last one. No tools are offered."""
     context.spoken = "answer" if context.answering else "sql"
     messages = render_answering(request.messages) if context.answering else render_writing(request.messages)
-    options = replace(request.options, stops_loops=True)
+    options = replace(request.options, stops_loops=not context.answering)  # an answer may repeat equal rows
     if is_stuck(context.window.own):
         options = replace(options, temperature=_OTHER_TEMPERATURE)
     message = _clean(await replace(request, messages=messages, tools=(), options=options).reply(context))
-    if (loop := find_loop(str(message.text))) is not None:
+    if message.response_metadata.get("finish_reason") == LOOP and (loop := find_loop(str(message.text))) is not None:
         return await _leave_loop(context, message, loop)
     text, tools, ran = str(message.text), list(context.tools.values()), _ran(context)
     question = "" if malformed_in_a_row(context.window.own) else context.run.question  # it goes back once

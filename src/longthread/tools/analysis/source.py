@@ -219,7 +219,7 @@ class Source:
         linked = schema
         if self._values is not None and self._values[0] == schema.fingerprint:
             linked = schema.with_keys(self._values[1].links)
-        mends = Resolver(linked, self.dialect, self.functions).mends(judged.tree)
+        mends = Resolver(linked, self.dialect, self.functions).mends(judged.tree, keys=self._policy is None)
         if not self.functions & {"year", "month", "day"}:
             mends += mend_date_parts(judged.tree, judged.text, schema, self.dialect)
         if not mends:

@@ -64,15 +64,32 @@ MENDED = [
 ]
 KEYS = [
     (
-        "SELECT l.house FROM location l JOIN restaurant r ON l.id = r.id",
-        "SELECT l.house FROM location l JOIN restaurant r ON l.restaurant_id = r.id",
-    ),
-    (
         "SELECT 1 FROM restaurant r LEFT JOIN location AS l ON l.restaurant_id = r.restaurant_id AND l.house > 3",
         "SELECT 1 FROM restaurant r LEFT JOIN location AS l ON l.restaurant_id = r.id AND l.house > 3",
     ),
+    (
+        "SELECT l.house FROM location l JOIN restaurant r ON l.id = r.id",
+        "SELECT l.house FROM location l JOIN restaurant r ON l.restaurant_id = r.id",
+    ),
 ]
 """A join that names the other table's column in both."""
+FLIGHTS = Schema(
+    [
+        table("airport", "code city", "code"),
+        table("flight", "id origin dest_apt", "id", origin=("airport", "code")),
+    ]
+)
+NO_KEY = [
+    "SELECT 1 FROM flight f JOIN airport a ON f.dest_airport = a.code",
+    "SELECT 1 FROM flight f JOIN airport o ON f.code = o.code JOIN airport d ON f.code = d.code",
+    "SELECT 1 FROM flight f JOIN airport a ON f.origin = a.code AND f.code = a.code",
+    "SELECT 1 FROM flight f JOIN airport a ON NOT f.code = a.code",
+    "SELECT 1 FROM flight f JOIN airport a ON f.id = 3 OR f.code = a.code",
+    "SELECT 1 FROM flight f JOIN airport a ON (f.code = a.code) = 0",
+    "SELECT 1 FROM flight f JOIN airport a ON CASE WHEN f.code = a.code THEN 1 ELSE 0 END = 0",
+    "SELECT 1 FROM flight f JOIN airport AS a(city, code) ON f.code = a.code",
+]
+"""Joins that may mean another column than the one key between their tables."""
 GLUED = [
     ("SELECT SUM(客户编号) FROM 客户", "SELECT SUM(客户.{编号}) FROM 客户"),
     ("SELECT SUM(c.编号) FROM 客户 c WHERE 客户姓名 = 'x'", "SELECT SUM(c.编号) FROM 客户 c WHERE c.{姓名} = 'x'"),
@@ -165,6 +182,19 @@ LACKING = [
 def mend(sql: str, dialect: str = "sqlite", schema: Schema = FOOD) -> str:
     judged = Guard(dialect).judge(sql)
     return apply_mends(judged.text, Resolver(schema, dialect).mends(judged.tree))
+
+
+@pytest.mark.parametrize("sql", NO_KEY)
+def test_a_join_that_may_mean_another_key_is_refused(sql: str) -> None:
+    with pytest.raises(ColumnNotFound):
+        Resolver(FLIGHTS, "duckdb").mends(Guard("duckdb").judge(sql).tree)
+
+
+def test_a_schema_that_hides_columns_mends_no_key() -> None:
+    tree = Guard("sqlite").judge("SELECT 1 FROM flight f JOIN airport a ON f.code = a.code").tree
+    assert len(Resolver(FLIGHTS, "sqlite").mends(tree)) == 1
+    with pytest.raises(ColumnNotFound):
+        Resolver(FLIGHTS, "sqlite").mends(tree, keys=False)
 
 
 @pytest.mark.parametrize("dialect", ["sqlite", "postgresql", "duckdb", "mysql"])

@@ -96,14 +96,14 @@ class Mend:
     note: str
 
 
-def mend_column(unknown: UnknownColumn, schema: Schema, dialect: str) -> Mend | None:
+def mend_column(unknown: UnknownColumn, schema: Schema, dialect: str, *, keys: bool = True) -> Mend | None:
     """Return the mending of a qualifier, if it is certain: exactly one source has the column, it belongs to this very
     SELECT, all columns in sight are known, no comparison would then hold two columns of one source, and no table that
-    the query lacks may be meant instead. In a join, the one key between its two tables is."""
+    the query lacks may be meant instead. In a join, the one key between its two tables is, if `keys`."""
     qualifier, having = unknown.qualifier, unknown.having()
     if qualifier is None:
         return _add_dot(unknown, schema, dialect)
-    if (mend := _mend_key(unknown, dialect)) is not None:
+    if keys and (mend := _mend_key(unknown, dialect)) is not None:
         return mend
     if len(having) != 1 or any(source.columns is None for source in unknown.sources):
         return None
@@ -119,25 +119,48 @@ def mend_column(unknown: UnknownColumn, schema: Schema, dialect: str) -> Mend | 
 
 def _mend_key(unknown: UnknownColumn, dialect: str) -> Mend | None:
     """Return the mending of `ON a.x_id = x.x_id` where `a` has no `x_id`. It is certain if the two tables have exactly
-    one key between them, and the other side is its column there."""
+    one key between them, both sides have the name of its column in `x`, the join asks for it once and for sure, and
+    each of the two tables is read once."""
     column, owner, equation = unknown.column, unknown.owner, unknown.column.parent
-    if owner is None or owner.table is None or owner.is_outer or not isinstance(equation, exp.EQ):
-        return None
-    if not isinstance(equation.find_ancestor(exp.Join, exp.Query), exp.Join):
+    if owner is None or owner.is_outer or not isinstance(equation, exp.EQ):
         return None
     other = equation.right if equation.left is column else equation.left
-    if not isinstance(other, exp.Column) or len(other.parts) != 2:
+    if not isinstance(other, exp.Column) or len(other.parts) != 2 or other.name.casefold() != column.name.casefold():
         return None
     joined = [source for source in unknown.sources if source.key == other.table.casefold() and source.key != owner.key]
     begin, end = column.this.meta.get("start"), column.this.meta.get("end")
-    if begin is None or end is None or len(joined) != 1 or joined[0].table is None or joined[0].table is owner.table:
+    if begin is None or end is None or len(joined) != 1 or not _is_sure(equation):
         return None
+    if not all(_is_read_once(source, unknown.sources) for source in (owner, joined[0])):
+        return None
+    assert owner.table is not None and joined[0].table is not None
     pairs = _key_pairs(owner.table, joined[0].table)
     if len(pairs) != 1 or pairs[0][1].casefold() != other.name.casefold():
         return None
     written = quoted_if_needed(pairs[0][0], dialect)
     note = f"{unknown.label} was read as {owner.written}.{written}, the key of that join."
     return Mend(begin, end + 1, written, note)
+
+
+def _is_sure(equation: exp.EQ) -> bool:
+    """Return whether a join's condition is this equation, or this one and others of which none compares two columns."""
+    node: exp.Expr = equation
+    while isinstance(node.parent, exp.And | exp.Paren):
+        node = node.parent
+    pairs = (
+        each
+        for each in node.find_all(exp.EQ)
+        if isinstance(each.left, exp.Column) and isinstance(each.right, exp.Column)
+    )
+    return isinstance(node.parent, exp.Join) and node.arg_key == "on" and list(pairs) == [equation]
+
+
+def _is_read_once(source: SightedSource, sources: Sequence[SightedSource]) -> bool:
+    """Return whether a source is a table with its own names of columns, and no other source is that table."""
+    if source.table is None or sum(each.table is source.table for each in sources) != 1:
+        return False
+    names = [column.name.casefold() for column in source.table.columns]
+    return [name.casefold() for name in (source.columns or {}).values()] == names
 
 
 def _key_pairs(one: Table, other: Table) -> list[tuple[str, str]]:

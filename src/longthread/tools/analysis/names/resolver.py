@@ -96,10 +96,12 @@ class Resolver:
         if self._unknown:
             raise explain_columns(self._unknown, self._schema, self._dialect)
 
-    def mends(self, statement: exp.Expr) -> list[Mend]:
-        """Return what makes a statement's names right, if all of it is certain. Raises what `check` raises."""
+    def mends(self, statement: exp.Expr, *, keys: bool = True) -> list[Mend]:
+        """Return what makes a statement's names right, if all of it is certain. `keys`: the schema hides none, so that
+        they tell what a join means. Raises what `check` raises."""
         self._find_unknown(statement)
-        mends = [mend for each in self._unknown if (mend := mend_column(each, self._schema, self._dialect)) is not None]
+        possible = (mend_column(each, self._schema, self._dialect, keys=keys) for each in self._unknown)
+        mends = [mend for mend in possible if mend is not None]
         if len(mends) < len(self._unknown):
             raise explain_columns(self._unknown, self._schema, self._dialect)
         return [*mends, *self._ambiguous]
