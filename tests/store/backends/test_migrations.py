@@ -19,6 +19,7 @@ from tests.store.next_version import NEXT, become_next, set_version
 from longthread.errors import StoreError, StoreTooNew, StoreUnavailable
 from longthread.store.backends.migrate import OLDEST_VERSION, SCHEMA_VERSION
 from longthread.store.backends.sqlite import SqliteDriver
+from longthread.store.backends.sqlite_connection import StoreConnection
 from longthread.store.maintenance.status import status_of
 from longthread.store.open import open_store
 from longthread.testing.contract.history import seen, turns
@@ -131,6 +132,29 @@ async def test_an_upgrade_runs_once_and_loses_nothing(empty: str, monkeypatch: p
     async with open_store(empty) as store:
         assert store.found_version == NEXT
         assert await seen(store) == before
+
+
+@pytest.mark.parametrize("upgrade", [False, True])
+async def test_what_another_process_did_before_the_lock_is_not_done_again(
+    backend: str, empty: str, upgrade: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if upgrade:
+        await open_and_close(empty)
+    become_next(monkeypatch, UPGRADE)
+    connection: Any = StoreConnection if backend == "sqlite" else psycopg.AsyncConnection
+    execute, others = connection.execute, [empty]
+
+    async def execute_later(self: Any, sql: Any, *values: Any) -> Any:
+        if sql in ("BEGIN IMMEDIATE", "SELECT pg_advisory_xact_lock(%s)") and others:
+            await open_and_close(others.pop())
+        return await execute(self, sql, *values)
+
+    monkeypatch.setattr(connection, "execute", execute_later)
+    await open_and_close(empty)
+    assert not others, "another one opened it between the look and the lock"
+    assert ("moods" in counts(empty)) == upgrade
+    async with open_store(empty) as store:
+        assert store.found_version == NEXT
 
 
 async def test_a_store_that_is_only_read_is_not_upgraded(empty: str, monkeypatch: pytest.MonkeyPatch) -> None:
