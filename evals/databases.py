@@ -403,12 +403,17 @@ def build(folder: Path, name: str, seed: int = 7) -> Path:
         with connection:
             connection.executescript(ddl)
             for table, rows in generate(random.Random(f"{name}:{seed}")).items():
-                lines = [tuple(row) for row in rows]
-                marks = ", ".join("?" * len(lines[0]))
-                connection.executemany(f'INSERT INTO "{table}" VALUES ({marks})', lines)
+                insert_rows(connection, table, rows)
     finally:
         connection.close()
     return path
+
+
+def insert_rows(connection: sqlite3.Connection, table: str, rows: Iterable[Sequence[Any]]) -> None:
+    """Insert rows of one length, at least one, into a table that has these columns."""
+    lines = [tuple(row) for row in rows]
+    marks = ", ".join("?" * len(lines[0]))
+    connection.executemany(f'INSERT INTO "{table}" VALUES ({marks})', lines)
 
 
 if __name__ == "__main__":

@@ -20,6 +20,7 @@ from typing import Any
 
 import duckdb
 import file_rows
+from databases import insert_rows
 from file_rows import Tables
 from old_workbook import write_old_workbook
 from openpyxl import Workbook
@@ -254,8 +255,7 @@ def write_truth(folder: Path, seed: int = SEED) -> Path:
                 for table, (columns, rows) in make(random.Random(f"{name}:{seed}")).items():
                     listed = ", ".join(f'"{column}"' for column in columns)
                     connection.execute(f'CREATE TABLE "{table}" ({listed})')
-                    marks = ", ".join("?" * len(columns))
-                    connection.executemany(f'INSERT INTO "{table}" VALUES ({marks})', rows)
+                    insert_rows(connection, table, rows)
     finally:
         connection.close()
     return path

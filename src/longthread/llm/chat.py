@@ -154,9 +154,8 @@ async def reply_of(
                 bounds.check(limit, text=text, thinking=thinking)
                 if chunk.text and tell is not None:
                     await tell(chunk.text)
-                thought += chunk.thinking
-                if chunk.text and options.stops_loops:
-                    before, written = len(written), written + chunk.text
+                if options.stops_loops:
+                    before, written, thought = len(written), written + chunk.text, thought + chunk.thinking
                     if len(written) // _LOOP_LOOK > before // _LOOP_LOOK and find_loop(written) is not None:
                         kwargs = {"reasoning_content": thought} if thought else {}
                         return Message("assistant", written, kwargs, response_metadata={"finish_reason": LOOP})
