@@ -8,7 +8,7 @@ from typing import Any
 
 from longthread.demo.doubts import texts_named, texts_used
 from longthread.demo.examples import examples_for
-from longthread.demo.findings import STATED, FoundRows, FoundSentence
+from longthread.demo.findings import STATED, FoundSentence, read_rows
 from longthread.demo.phrases import PHRASES, REFUSALS
 from longthread.demo.query.audit import Audit
 from longthread.demo.query.plan import QueryPlan
@@ -166,7 +166,7 @@ class AnswerTexts:
 
     def _found(self, plan: QueryPlan, data: Mapping[str, Any], sql: str, audit: Audit | None) -> str:
         """What was found in one sentence, and the rows where it does not state them all."""
-        found = FoundRows.read(data, plan, self.schema)
+        found = read_rows(data, plan, self.schema)
         cite = f" [{data['query']}]" if data.get("query") else ""
         end = cite + ("。" if self.language == "zh" else ".")
         if not found.rows:
@@ -180,7 +180,7 @@ class AnswerTexts:
             return text
         shown = min(len(found.rows), _SHOWN_ROWS)
         more = unsourced(self.say("first_rows", str(_SHOWN_ROWS))) if len(found.rows) > _SHOWN_ROWS else ""
-        return f"{text}\n\n{_table(found, shown)}{more}"
+        return f"{text}\n\n{found.table(shown)}{more}"
 
     def _tell_count(self, rows: Sequence[Any], data: Mapping[str, Any]) -> str:
         """How many rows are shown of how many."""
@@ -232,10 +232,3 @@ def _cell(value: Any) -> str:
         text = f"{value:.4f}".rstrip("0").rstrip(".") if abs(value) < 1e15 else repr(value)
         return text or "0"
     return str(value).replace("|", "\\|").replace("\n", " ")
-
-
-def _table(found: FoundRows, rows: int) -> str:
-    lines = ["| " + " | ".join(_cell(name) for name in found.columns) + " |", "|" + " --- |" * len(found.columns)]
-    places = range(len(found.columns))
-    lines += ["| " + " | ".join(found.written(row, at) for at in places) + " |" for row in range(rows)]
-    return "\n".join(lines)

@@ -6,7 +6,7 @@ Each number in it is a cell of the result, or how many rows it has.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
@@ -18,14 +18,8 @@ from longthread.demo.query.render import PlanSql
 from longthread.demo.query.wording import part_in_words
 from longthread.demo.schema import DemoSchema, key_of
 from longthread.demo.sentence_words import SentenceWords, joined
-from longthread.tools.analysis.formats.column_format import (
-    ColumnFormat,
-    format_of,
-    format_of_json,
-    number_in,
-    with_places,
-    write_value,
-)
+from longthread.tools.analysis.formats.column_format import ColumnFormat, number_in, with_places
+from longthread.tools.analysis.formats.result_rows import ResultRows
 
 _GRAINS_ZH = {"year": "年", "quarter": "季度", "month": "月", "day": "天"}
 _PERIODS_ZH = {"year": "年份", "quarter": "季度", "month": "月份", "day": "日期"}
@@ -35,50 +29,20 @@ STATED = 4
 """Cells of the only row that are stated, at most."""
 
 
-@dataclass(frozen=True)
-class FoundRows:
-    """A result: its cells as JSON, how they are written, and how many rows there are."""
-
-    columns: tuple[str, ...]
-    rows: Sequence[Sequence[Any]]
-    formats: tuple[ColumnFormat, ...]
-    total: int | None
-    """How many rows the query has; None: nobody counted."""
-
-    @property
-    def is_whole(self) -> bool:
-        return self.total == len(self.rows)
-
-    @classmethod
-    def read(cls, data: Mapping[str, Any], plan: QueryPlan, schema: DemoSchema) -> FoundRows:
-        """The result of a plan's query, from its observation."""
-        columns = tuple(str(name) for name in data.get("columns") or ())
-        rows: Sequence[Sequence[Any]] = data.get("rows") or ()
-        years = {field.ref.column for field in plan.fields() if field.ref.column and schema.column(field.ref).yearish}
-        given = {name: ColumnFormat("plain", places=0) for name in years}
-        given |= {name: format_of_json(each) for name, each in (data.get("formats") or {}).items()}
-        formats = [format_of(name, [row[at] for row in rows], given.get(name)) for at, name in enumerate(columns)]
-        if plan.share and formats:
-            formats[-1] = with_places(ColumnFormat("percent"), [row[-1] for row in rows])
-        total = data.get("total")
-        return cls(columns, rows, tuple(formats), len(rows) if total is None and not data.get("truncated") else total)
-
-    def written(self, row: int, column: int) -> str:
-        """A cell as people write it, for Markdown; a dash where there is no value."""
-        cell = self.rows[row][column]
-        text = "—" if cell is None else write_value(cell, self.formats[column])
-        return text.replace("|", "\\|").replace("\n", " ")
-
-    def strong(self, row: int, columns: Sequence[int]) -> str:
-        """Cells of a row as one name or number."""
-        text = " ".join(self.written(row, at) for at in columns).strip().replace("*", "\\*")
-        return f"**{text}**" if text else "“”"
+def read_rows(data: Mapping[str, Any], plan: QueryPlan, schema: DemoSchema) -> ResultRows:
+    """The result of a plan's query, from its observation."""
+    years = {field.ref.column for field in plan.fields() if field.ref.column and schema.column(field.ref).yearish}
+    found = ResultRows.read(data, {name: ColumnFormat("plain", places=0) for name in years})
+    if not plan.share or not found.formats:
+        return found
+    share = with_places(ColumnFormat("percent"), [row[-1] for row in found.rows])
+    return replace(found, formats=(*found.formats[:-1], share))
 
 
 class FoundSentence:
     """What one result says, in one sentence. `audit` is what was counted beside it."""
 
-    def __init__(self, words: SentenceWords, found: FoundRows, audit: Audit | None = None) -> None:
+    def __init__(self, words: SentenceWords, found: ResultRows, audit: Audit | None = None) -> None:
         self.audit = audit
         self.words, self.found, self.plan, self.say = words, found, words.plan, words.say
         self.first_measure = len(found.columns) - len(self.plan.measures)
