@@ -70,7 +70,7 @@ async def test_a_result_that_does_not_fit_is_answered_from_the_rows_that_do(
 ) -> None:
     model = ScriptedModel([fence("SELECT *, note || note || note AS n3 FROM big"), "Many [q1]."])
     analyst = await open_analyst(model, memory_context_window=window)
-    events = await ask(analyst, "Which notes are there?", wide)
+    events = await ask(analyst, "Describe the notes.", wide)
     assert (events[-1].type, events[-1].data["answer"]) == ("finished", "Many [q1].")
     shown = model.calls[-1].messages[-1].text
     assert "a note about item 0" in shown and '"q1"' in shown and size_of(model.calls[-1].messages) < window
@@ -89,7 +89,7 @@ async def test_short_tables_are_not_taken_for_a_prompt_that_was_cut(open_analyst
     model.address = "http://127.0.0.1:9/v1"
     analyst = await open_analyst(model)
     for n in range(4):
-        events = await ask(analyst, f"Show the notes number {n}", wide)
+        events = await ask(analyst, f"Describe the notes number {n}", wide)
         assert (events[-1].type, warnings(events)) == ("finished", [])
 
 
@@ -196,7 +196,7 @@ async def test_what_two_malformed_replies_taught_holds_for_the_next_question(
     model = ScriptedModel(reply, tool_calling=True)
     analyst = await open_analyst(model)
     counts = []
-    for question in ("How many?", "And how many now?"):
+    for question in ("Describe the customers.", "Describe them now."):
         before = len(model.calls)
         assert (await ask(analyst, question, shop, "auto"))[-1].data["answer"] == "3 [q1]."
         counts.append(len(model.calls) - before)
@@ -208,7 +208,7 @@ async def test_the_schema_of_a_conversation_stays_the_same(open_analyst: OpenAna
     model = ScriptedModel([each for name in names for each in (fence(f"SELECT * FROM {name}"), "Yes.")])
     analyst = await open_analyst(model, memory_context_window=6_000)
     for name in names:
-        await ask(analyst, f"What is in {name}?", wide)
+        await ask(analyst, f"Describe {name}.", wide)
     prompts = {made.messages[0].text for made in model.calls if is_writing(made.messages)}
     assert len(prompts) == 1
 
@@ -237,5 +237,5 @@ async def test_a_question_whose_run_failed_is_no_instruction(open_analyst: OpenA
     model = ScriptedModel([failure, fence("SELECT COUNT(*) AS n FROM customers"), "3 [q1]."])
     analyst = await open_analyst(model)
     assert (await ask(analyst, "Which city is first?", shop))[-1].type == "failed"
-    assert (await ask(analyst, "How many customers?", shop))[-1].data["answer"] == "3 [q1]."
+    assert (await ask(analyst, "Describe the customers.", shop))[-1].data["answer"] == "3 [q1]."
     assert "Which city" not in model.calls[-1].messages[-1].text

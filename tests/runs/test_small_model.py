@@ -203,7 +203,7 @@ async def test_one_row_is_seen_in_4096_tokens_and_the_columns_in_twenty_turns(
     model = ScriptedModel(replies, tool_calling=protocol == "native")
     analyst = await open_analyst(model, memory_context_window=4_096)
     for n in range(20):
-        events = await ask(analyst, f"And what is the amount of x, in case {n}?", str(path), protocol=protocol)
+        events = await ask(analyst, f"Tell me about the amount of x, in case {n}.", str(path), protocol=protocol)
         assert events[-1].type == "finished"
         writing, answering = model.calls[-2:]
         assert "customer_name" in "\n".join(message.text for message in writing.messages)

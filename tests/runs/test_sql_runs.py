@@ -22,6 +22,10 @@ from longthread.testing import ScriptedModel
 COUNT = "SELECT COUNT(*) AS n FROM customers"
 
 
+WORDS = "Tell me about the number of customers."
+"""A question that wants more than rows, so that the model writes the answer."""
+
+
 def fence(sql: str) -> str:
     return f"```sql\n{sql}\n```"
 
@@ -45,14 +49,14 @@ async def check_told_again(analyst: Analyst, model: ScriptedModel) -> None:
 async def test_a_question_takes_a_statement_and_a_sentence(open_analyst: OpenAnalyst, shop: str) -> None:
     model = ScriptedModel([fence(COUNT), "There are 3 customers [q1].", fence("SELECT 1 AS one"), "One [q2]."])
     analyst = await open_analyst(model)
-    events = await ask(analyst, "How many customers?", shop, protocol="sql")
+    events = await ask(analyst, WORDS, shop, protocol="sql")
     assert events[-1].data["answer"] == "There are 3 customers [q1]."
     assert events[-1].data["citations"] == [{"number": "3", "query": "q1"}]
     writing, answering = model.calls
     assert "CREATE TABLE customers" in writing.messages[0].text
     assert "CREATE TABLE" not in "".join(message.text for message in answering.messages)
     assert COUNT in answering.messages[-1].text
-    events = await ask(analyst, "and one?", shop, protocol="sql")
+    events = await ask(analyst, "Summarize one.", shop, protocol="sql")
     assert events[-1].data["answer"] == "One [q2]."
     follow_up = model.calls[2].messages
     assert follow_up[0].text == writing.messages[0].text  # the prefix that a server keeps
@@ -61,7 +65,7 @@ async def test_a_question_takes_a_statement_and_a_sentence(open_analyst: OpenAna
     assert "Today is" not in follow_up[0].text
     await check_told_again(analyst, model)
     later = ScriptedModel([fence(COUNT), "There are 3 [q1]."])
-    await ask(await open_analyst(later), "How many customers are there today?", shop, protocol="sql")
+    await ask(await open_analyst(later), "Describe the customers of today.", shop, protocol="sql")
     assert re.search(r"Today is \d{4}-\d\d-\d\d\.$", later.calls[0].messages[0].text)
 
 
@@ -79,7 +83,7 @@ async def test_an_answer_with_numbers_names_its_query(
 ) -> None:
     model = ScriptedModel([fence(COUNT), reply])
     analyst = await open_analyst(model)
-    events = await ask(analyst, "How many customers?", shop, protocol="sql")
+    events = await ask(analyst, WORDS, shop, protocol="sql")
     assert events[-1].data["answer"] == answer
     await check_told_again(analyst, model)
 
@@ -88,7 +92,7 @@ async def test_an_error_goes_back_and_the_same_statement_is_not_run_again(open_a
     wrong = "SELECT COUNT(*) FROM customer"
     model = ScriptedModel([fence(wrong), fence(wrong), fence(COUNT), "3 [q3]."])
     analyst = await open_analyst(model)
-    events = await ask(analyst, "How many customers?", shop, protocol="sql")
+    events = await ask(analyst, WORDS, shop, protocol="sql")
     assert events[-1].data["answer"] == "3 [q3]."
     errors = [event.data["observation"] for event in events if event.type == "step_finished"]
     assert [each.get("error", {}).get("type") for each in errors] == ["unknown_table", "sql_repeated", None]
@@ -101,7 +105,7 @@ async def test_a_model_that_is_left_to_us_is_asked_for_sql_after_two_replies_tha
 ) -> None:
     model = ScriptedModel(["{half", "{again", fence(COUNT), "3 [q1]."], tool_calling=False)
     analyst = await open_analyst(model)
-    events = await ask(analyst, "How many customers?", shop)
+    events = await ask(analyst, WORDS, shop)
     assert events[-1].data["answer"] == "3 [q1]."
     warnings = [event.data["message"] for event in events if event.type == "warning"]
     assert "The model's replies are no calls: asking it for SQL." in warnings
@@ -252,7 +256,7 @@ async def test_after_two_failures_of_a_kind_the_error_stands_alone_and_another_r
     statements = [fence(f"SELECT {name} FROM customers") for name in ("nam", "namm", "nammm")]
     model = ScriptedModel([*statements, fence(COUNT), "3 [q4]."])
     analyst = await open_analyst(model)
-    await ask(analyst, "How many customers?", shop, protocol="sql")
+    await ask(analyst, WORDS, shop, protocol="sql")
     told = [call.messages[-1].text for call in model.calls[1:4]]
     assert [len(text.split(". ")) > 1 for text in told] == [True, False, False]
     assert told[1] == "That failed: There is no column namm."
@@ -277,7 +281,7 @@ NAMES = "SELECT name FROM customers"
 async def test_another_statement_in_the_answering_is_run(open_analyst: OpenAnalyst, shop: str, reply: str) -> None:
     model = ScriptedModel([fence(COUNT), reply, "Ada, 李雷 and Bob [q2]."])
     analyst = await open_analyst(model)
-    events = await ask(analyst, "Who are the customers?", shop, protocol="sql")
+    events = await ask(analyst, "Describe the customers.", shop, protocol="sql")
     assert events[-1].data["answer"] == "Ada, 李雷 and Bob [q2]."
     actions = [event.data["action"] for event in events if event.type == "step_finished"]
     assert actions == ["run_sql", "run_sql"]
@@ -288,7 +292,7 @@ async def test_another_statement_in_the_answering_is_run(open_analyst: OpenAnaly
 async def test_the_statement_that_was_run_is_no_answer(open_analyst: OpenAnalyst, shop: str, reply: str) -> None:
     model = ScriptedModel([fence(COUNT), reply, "There are 3 [q1]."])
     analyst = await open_analyst(model)
-    events = await ask(analyst, "How many customers?", shop, protocol="sql")
+    events = await ask(analyst, WORDS, shop, protocol="sql")
     assert events[-1].data["answer"] == "There are 3 [q1]."
     retold = model.calls[2].messages
     assert "Answer in words, from the rows." in retold[-1].text
@@ -302,7 +306,7 @@ async def test_a_model_that_has_no_other_words_than_its_statement_ends_without_s
 ) -> None:
     model = ScriptedModel([fence(COUNT)] * 12)
     analyst = await open_analyst(model)
-    events = await ask(analyst, "How many customers?", shop, protocol="sql")
+    events = await ask(analyst, WORDS, shop, protocol="sql")
     assert events[-1].type == "failed"
     assert "answer" not in events[-1].data
     assert len(model.calls) == 1 + MALFORMED_LIMIT
@@ -313,7 +317,7 @@ async def test_a_statement_that_repeats_itself_is_stopped_and_shown_once(open_an
     loop = "```sql\n" + "SELECT name, city, country\nFROM (\n" * 200
     model = ScriptedModel([loop, fence(COUNT), "There are 3 customers [q1]."])
     analyst = await open_analyst(model)
-    events = await ask(analyst, "How many customers?", shop, protocol="sql")
+    events = await ask(analyst, WORDS, shop, protocol="sql")
     assert events[-1].data["answer"] == "There are 3 customers [q1]."
     [_, reply, correction] = model.calls[1].messages[1:]
     assert reply.text == "```sql\nSELECT name, city, country\nFROM ( …"
@@ -324,5 +328,64 @@ async def test_a_statement_that_repeats_itself_is_stopped_and_shown_once(open_an
 async def test_an_answer_may_repeat_equal_rows(open_analyst: OpenAnalyst, shop: str) -> None:
     rows = "| Engineering Department | Senior Developer | Beijing |\n" * 40
     model = ScriptedModel([fence(COUNT), f"{rows}\nThese are the 3 customers [q1]."])
-    events = await ask(await open_analyst(model), "How many customers?", shop, protocol="sql")
+    events = await ask(await open_analyst(model), WORDS, shop, protocol="sql")
     assert events[-1].data["answer"] == f"{rows}\nThese are the 3 customers [q1]."
+
+
+@pytest.mark.parametrize(
+    ("question", "sql", "answer"),
+    [
+        ("How many customers?", "SELECT COUNT(*) FROM customers", "**3** [q1]."),
+        ("有多少客户？", "SELECT COUNT(*) AS customer_count FROM customers", "Customer count：**3** [q1]。"),
+        ("Who?", NAMES, "**Ada**, **李雷**, **Bob** [q1]."),
+        ("Who has a number over 9?", f"{NAMES} WHERE id > 9", "No rows match [q1]."),
+        ("The sum of none?", "SELECT SUM(id) AS s FROM customers WHERE id > 9", "There is no value [q1]."),
+    ],
+)
+async def test_rows_are_the_answer_without_a_second_call(
+    open_analyst: OpenAnalyst, shop: str, question: str, sql: str, answer: str
+) -> None:
+    model = ScriptedModel([fence(sql), fence(COUNT)])
+    analyst = await open_analyst(model)
+    events = await ask(analyst, question, shop, protocol="sql")
+    assert events[-1].data["answer"] == answer
+    assert len(model.calls) == 1
+    events = await ask(analyst, "How many customers?", shop, protocol="sql")
+    assert events[-1].data["answer"] == "N: **3** [q2]."
+    [first, *follow_up] = model.calls[1].messages[1:]
+    assert first.text == model.calls[0].messages[1].text
+    assert [message.role for message in follow_up] == ["assistant", "user"], "the model sees rows, and no answer"
+    assert "Result [q1]" in follow_up[-1].text and answer not in follow_up[-1].text
+    await check_told_again(analyst, model)
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "Are there customers?",
+        "Why are there 3 customers?",
+        "有客户吗？",
+        "总结一下客户。",
+        "客户数是多少？用英文回答。",
+    ],
+)
+async def test_a_question_that_wants_words_is_answered_by_the_model(
+    open_analyst: OpenAnalyst, shop: str, question: str
+) -> None:
+    model = ScriptedModel([fence(COUNT), "Three [q1]."])
+    events = await ask(await open_analyst(model), question, shop, protocol="sql")
+    assert events[-1].data["answer"] == "Three [q1]."
+
+
+async def test_what_a_user_said_of_answers_is_the_models_to_follow(open_analyst: OpenAnalyst, shop: str) -> None:
+    model = ScriptedModel(["I will.", fence(COUNT), "Three [q1]."])
+    analyst = await open_analyst(model)
+    await ask(analyst, "Always write numbers in words.", shop, protocol="sql")
+    events = await ask(analyst, "How many customers?", shop, protocol="sql")
+    assert events[-1].data["answer"] == "Three [q1]."
+
+
+async def test_rows_answer_when_the_steps_are_used_up(open_analyst: OpenAnalyst, shop: str) -> None:
+    model = ScriptedModel([fence(COUNT)])
+    events = await ask(await open_analyst(model), "How many customers?", shop, protocol="sql", max_steps=1)
+    assert events[-1].data.get("answer") == "N: **3** [q1]."

@@ -19,7 +19,7 @@ from longthread.demo.query.wording import part_in_words
 from longthread.demo.schema import DemoSchema, key_of
 from longthread.demo.sentence_words import SentenceWords, joined
 from longthread.tools.analysis.formats.column_format import ColumnFormat, number_in, with_places
-from longthread.tools.analysis.formats.result_rows import ResultRows
+from longthread.tools.analysis.formats.formatted_rows import FormattedRows
 
 _GRAINS_ZH = {"year": "年", "quarter": "季度", "month": "月", "day": "天"}
 _PERIODS_ZH = {"year": "年份", "quarter": "季度", "month": "月份", "day": "日期"}
@@ -29,10 +29,10 @@ STATED = 4
 """Cells of the only row that are stated, at most."""
 
 
-def read_rows(data: Mapping[str, Any], plan: QueryPlan, schema: DemoSchema) -> ResultRows:
+def read_rows(data: Mapping[str, Any], plan: QueryPlan, schema: DemoSchema) -> FormattedRows:
     """The result of a plan's query, from its observation."""
     years = {field.ref.column for field in plan.fields() if field.ref.column and schema.column(field.ref).yearish}
-    found = ResultRows.read(data, {name: ColumnFormat("plain", places=0) for name in years})
+    found = FormattedRows.read(data, {name: ColumnFormat("plain", places=0) for name in years})
     if not plan.share or not found.formats:
         return found
     share = with_places(ColumnFormat("percent"), [row[-1] for row in found.rows])
@@ -42,7 +42,7 @@ def read_rows(data: Mapping[str, Any], plan: QueryPlan, schema: DemoSchema) -> R
 class FoundSentence:
     """What one result says, in one sentence. `audit` is what was counted beside it."""
 
-    def __init__(self, words: SentenceWords, found: ResultRows, audit: Audit | None = None) -> None:
+    def __init__(self, words: SentenceWords, found: FormattedRows, audit: Audit | None = None) -> None:
         self.audit = audit
         self.words, self.found, self.plan, self.say = words, found, words.plan, words.say
         self.first_measure = len(found.columns) - len(self.plan.measures)

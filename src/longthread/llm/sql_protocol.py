@@ -1,8 +1,9 @@
 """The SQL protocol, for models that write SQL better than calls: they write a statement, and then the answer.
 
-A question takes two prompts. In the first one, the *writing*, the model sees the schema and the conversation, and
-replies with one SELECT in a fence; a failure comes back as a message, and it tries again. In the second one, the
-*answering*, it sees the question, the statement and its rows, and replies with a sentence. All functions here are pure.
+In the first prompt, the *writing*, the model sees the schema and the conversation, and replies with one SELECT in a
+fence; a failure comes back as a message, and it tries again. Mostly the rows are the answer (`rows_answer`). Where a
+question wants words, the model sees it, the statement and its rows in a second prompt, the *answering*. All functions
+here are pure.
 """
 
 from __future__ import annotations
@@ -18,8 +19,10 @@ from longthread.context.system_prompt import continued_note
 from longthread.errors import SqlRepeated
 from longthread.llm.json_protocol import ActionCall, Finish, Malformed, ParsedReply, parse_reply
 from longthread.llm.reply_text import WORDS_BESIDE, argument_of, sql_of
+from longthread.llm.rows_answer import BY_ROWS
 from longthread.messages.message import Message
 from longthread.model.builtin import QUERIES, RUN_SQL
+from longthread.model.entry import NOTE
 from longthread.model.fold import PARSE_ERROR, observation_of
 from longthread.model.statements import CORRECT, statement_form
 from longthread.model.thinking import split_thinking
@@ -169,6 +172,8 @@ def render_writing(messages: Sequence[Message]) -> list[Message]:
     failure = ""
     is_repeated = bool(messages) and failure_of(messages[-1]) == SqlRepeated.code
     for message in _until_question(messages) if is_repeated else _without_repeated(messages):
+        if message.additional_kwargs.get(NOTE, {}).get("by") == BY_ROWS:
+            continue  # the rows stand right before it, and the model goes on to write statements alone
         role, text = _written(message)
         if message.role == "tool":
             failure, before = failure_of(message), failure

@@ -14,6 +14,8 @@ from typing import Literal
 from longthread.llm.chat import ChatModel
 from longthread.llm.failures import asked_in_room
 from longthread.llm.models import DEMO, RunModels, failure_reason
+from longthread.llm.rows_answer import BY_ROWS, answer_from_rows, asks_words
+from longthread.llm.sql_protocol import is_answering
 from longthread.messages.fields import storable
 from longthread.messages.message import Message
 from longthread.model.fold import PARSE_ERROR, observation_of
@@ -25,6 +27,7 @@ from longthread.runs.protocol import ChatRequest
 from longthread.runs.run_context import RunContext
 from longthread.runs.run_messages import malformed_in_a_row, noted, open_calls, pairs
 from longthread.runs.tool_calls import call_tools
+from longthread.runs.views import instructing
 from longthread.store import runs
 from longthread.store.event_view import events_of_step
 from longthread.view.condense import cut_middle
@@ -64,6 +67,8 @@ async def drive(context: RunContext, models: RunModels) -> bool:
             return False
         if calls:
             await call_tools(context, calls)
+        elif tells_rows(context):
+            await answer_by_rows(context)
         elif is_stuck(context.window.own):
             await budget.summary(context, "repeated")
         elif budget.is_spent(context):
@@ -71,6 +76,27 @@ async def drive(context: RunContext, models: RunModels) -> bool:
         else:
             await call_model(context, models)
     return True
+
+
+def tells_rows(context: RunContext) -> bool:
+    """Return whether the rows of the last query are the answer, in the SQL protocol: the question wants no more than
+    these, and nobody said how to answer."""
+    if context.protocol != "sql" or not context.states_rows or not is_answering(context.window.messages):
+        return False
+    before = context.window.spots[: context.window.question]
+    return not (asks_words(context.run.question) or context.memories or instructing(before))
+
+
+async def answer_by_rows(context: RunContext) -> None:
+    """Write the answer that the rows of the last query give. It costs no model call, and no model sees it later: the
+    rows stand there."""
+    data = observation_of(str(context.window.messages[-1].text)).get("data") or {}
+    context.message_id = new_id()
+    answer = Message("assistant", answer_from_rows(context.run.question, data), id=context.message_id)
+    answer = noted(answer, kind="answer", by=BY_ROWS)
+    async with context.stream.writing() as (tx, held):
+        [entry] = await context.write(tx, held, [answer])
+    context.note([entry], [answer])
 
 
 class Budget:

@@ -61,7 +61,8 @@ class RunContext:
     `topics` and `memories` stand in a view for what is not in it; `mark` is the last entry that the summary covers,
     `digest` its data if no model wrote it, and `fitting` finds the memories. `known` are the facts of the source from
     before the run; `teaching` finds its business `terms`, and `describing` reads the `schema` for the SQL protocol, of
-    which the next call is the `answering` or the writing; `sizing` says in a thread's first run whether the window is
+    which the next call is the `answering` or the writing; the rows are the answer where the run `states_rows`, and
+    nobody wants more; `sizing` says in a thread's first run whether the window is
     small for the source, and `probing` finds how a model of one's own server speaks best. `digests` are the
     summary and the notes of the last view, and `budget` the tokens that its messages could have. `allowance` pays for
     the model calls of a run that an agent asked for. `missing` says why each tool that the agent lacks is missing.
@@ -112,6 +113,7 @@ class RunContext:
     terms: Sequence[str] = ()
     schema: SchemaText | None = None
     answering: bool = False
+    states_rows: bool = False
     budget: int = 0
     allowance: Allowance | None = None
     missing: Sequence[str] = ()

@@ -80,6 +80,7 @@ def run_context(services: RunServices, started: StartedRun, assignment: Assignme
         windows=services.context_windows,
         window=started.window,
         protocol=run.protocol,
+        states_rows=role.is_analyst,  # another agent's author says how it answers
         queries=max([started.known.facts.queries, *(_label(step.observation) for step in started.earlier)]),
         family=family_of(models.name),
         factor=factor,

@@ -77,10 +77,10 @@ async def test_a_source_without_metrics_has_no_tool_for_them(open_analyst: OpenA
 
 
 async def test_the_sql_protocol_shows_the_names_and_meanings(open_analyst: OpenAnalyst, shop: str) -> None:
-    model = ScriptedModel(["```sql\nSELECT sum(total) AS n FROM orders\n```", "It is 35.5 [q1]."])
+    model = ScriptedModel(["```sql\nSELECT sum(total) AS revenue FROM orders\n```"])
     analyst = await open_analyst(model)
     await apply(analyst, shop)
-    assert (await ask(analyst, shop, protocol="sql"))[-1].data["answer"] == "It is 35.5 [q1]."
+    assert (await ask(analyst, shop, protocol="sql"))[-1].data["answer"] == "Revenue: **35.50** [q1]."
     prompt = model.calls[0].messages[0].text
     assert "\n-- Metrics: revenue (收入): the value of all orders; order_value; order_count; clients." in prompt
     assert "\n-- Dimensions: country (国家)." in prompt

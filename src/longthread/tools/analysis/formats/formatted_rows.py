@@ -10,7 +10,7 @@ from longthread.tools.analysis.formats.column_format import ColumnFormat, format
 
 
 @dataclass(frozen=True)
-class ResultRows:
+class FormattedRows:
     """A result: its cells as JSON, how they are written, and how many rows there are."""
 
     columns: tuple[str, ...]
@@ -20,7 +20,7 @@ class ResultRows:
     """How many rows the query has; None: nobody counted."""
 
     @classmethod
-    def read(cls, data: Mapping[str, Any], known: Mapping[str, ColumnFormat] | None = None) -> ResultRows:
+    def read(cls, data: Mapping[str, Any], known: Mapping[str, ColumnFormat] | None = None) -> FormattedRows:
         """Read the data of a query's observation. Its own formats hold before the `known` ones of columns by name."""
         columns = tuple(str(name) for name in data.get("columns") or ())
         rows: Sequence[Sequence[Any]] = data.get("rows") or ()

@@ -1,0 +1,155 @@
+"""The answer of the SQL protocol that needs no second prompt: what the rows say, written without the model.
+
+A small model that is given rows and asked for a sentence often repeats the question, or leaves the rows out. Here each
+number is a cell of the result, or how many rows it has or shows. Pure.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from longthread.model.language import is_chinese
+from longthread.tools.analysis.formats.column_format import NUMERIC, number_in
+from longthread.tools.analysis.formats.formatted_rows import FormattedRows, escape_cell
+
+BY_ROWS = "rows"
+"""Who wrote such an answer, in its note: no model."""
+_NAMED = 3
+"""Rows that the sentence names."""
+_SHOWN = 10
+"""Rows of the table."""
+_STATED = 4
+"""Cells of the only row that are stated in a line."""
+_NAME = re.compile(r"[^\W\d_][\w %％/-]*")
+"""A column's name that is one, and no expression: `COUNT(*)` says nothing."""
+_ASKS_WORDS = re.compile(
+    r"^\W*(?:(?:and|so|but|then|or|now)\b\W*)?(?:is|are|was|were|am|do|does|did|has|have|had|should|may)\b"
+    r"|\b(?:why|explain\w*|describ\w*|summar\w+|compare[ds]?|comparing|comparison|interpret\w*|insights?|analy[sz]e"
+    r"|recommend\w*|conclu\w+|sentences?|in words|tell me about|what does\b.{1,40}\bmean"
+    r"|(?:answer|reply|respond) (?:in|with|as)|translat\w+)\b"
+    r"|[吗嗎]|是否|是不是|有没有|有沒有|会不会|能不能|对不对|为什么|為什麼|为何|原因|解释|解釋|说明|說明|总结|總結|概括|概述"
+    r"|对比|對比|比较|比較|分析|意味|建议|建議|评价|評價|描述|怎么看|回答|翻译|翻譯",
+    re.I,
+)
+"""Questions that rows alone do not answer: yes or no, why, a comparison, a summary, a form of the answer."""
+
+
+def asks_words(question: str) -> bool:
+    """Return whether a question wants more than the rows: the model writes that answer."""
+    return _ASKS_WORDS.search(question) is not None
+
+
+def answer_from_rows(question: str, data: Mapping[str, Any]) -> str:
+    """Return what the result of a query says, in the language of the question: a value as a value, some rows by name,
+    more as a table of Markdown. `data` is that of the query's observation."""
+    result, words = FormattedRows.read(data), _Words(is_chinese=is_chinese(question))
+    label = f" [{data['query']}]" if data.get("query") else ""
+    text = _tell(result, words)
+    parts = [f"{text[0].upper()}{text[1:]}{label}{words.stop}"]
+    if not _is_stated(result):
+        parts.append(result.table(min(len(result.rows), _SHOWN)))
+    parts += [" ".join(map(str, data["notes"]))] if data.get("notes") else []
+    return "\n\n".join(parts)
+
+
+class _Words:
+    """The words of one language."""
+
+    def __init__(self, *, is_chinese: bool) -> None:
+        self.is_chinese = is_chinese
+        self.colon, self.comma, self.stop = ("：", "，", "。") if is_chinese else (": ", ", ", ".")
+        self.pause = "、" if is_chinese else ", "
+
+    def say(self, english: str, chinese: str) -> str:
+        return chinese if self.is_chinese else english
+
+    def beside(self, name: str, value: str) -> str:
+        return self.say(f"{name} ({value})", f"{name}（{value}）")
+
+    def count(self, result: FormattedRows) -> str:
+        """Return how many rows there are, and how many the table shows; of an unknown number that there are more."""
+        shown = f"{_SHOWN}" if len(result.rows) > _SHOWN else ""
+        first = self.say(f", the first {shown} below", f"，下面是前 {shown} 行") if shown else ""
+        if result.total is None:
+            return self.say(f"more than **{len(result.rows):,}** rows", f"超过 **{len(result.rows):,}** 行") + first
+        return self.say(f"**{result.total:,}** rows", f"共 **{result.total:,}** 行") + first
+
+
+def _tell(result: FormattedRows, words: _Words) -> str:
+    if not result.rows:
+        return words.say("no rows match", "没有符合条件的数据")
+    if all(cell is None for row in result.rows for cell in row):
+        return words.say("there is no value", "没有值")
+    if len(result.rows) == 1:
+        return words.comma.join(_value(result, words, at) for at in range(min(len(result.columns), _STATED)))
+    if _is_list(result):
+        return words.pause.join(result.strong(row, [0]) for row in range(len(result.rows)))
+    return words.count(result) + words.colon + _named(result, words) if len(result.columns) > 1 else words.count(result)
+
+
+def _value(result: FormattedRows, words: _Words, column: int) -> str:
+    """Return a cell of the only row with its column's name, where that is one."""
+    name, value = result.columns[column], result.strong(0, [column])
+    return f"{_in_words(name)}{words.colon}{value}" if _NAME.fullmatch(name) else value
+
+
+def _in_words(name: str) -> str:
+    return escape_cell(name.replace("_", " ")).strip()
+
+
+def _is_stated(result: FormattedRows) -> bool:
+    """Return whether the sentence has all cells, so that no table follows it."""
+    if len(result.rows) <= 1:
+        return len(result.columns) <= _STATED
+    return _is_list(result) or (result.is_whole and len(result.rows) <= _NAMED and len(result.columns) == 2)
+
+
+def _is_list(result: FormattedRows) -> bool:
+    """Whether all rows are short texts of one column, which a line names."""
+    cells = [row[0] for row in result.rows] if len(result.columns) == 1 and result.is_whole else []
+    return 1 < len(cells) <= _SHOWN and all(cell is not None and len(str(cell)) <= 40 for cell in cells)
+
+
+def _named(result: FormattedRows, words: _Words) -> str:
+    """Return the first rows by name, with the last number of each; or from the least to the most of that number, where
+    the rows do not go by it."""
+    name, measure = _columns_of(result)
+    if measure is not None and (span := _span(result, words, name, measure)):
+        return span
+    rows = range(min(len(result.rows), _NAMED))
+    names = [result.strong(row, [name]) for row in rows]
+    if measure is not None:
+        names = [words.beside(name, result.strong(row, [measure])) for row, name in zip(rows, names, strict=True)]
+    return words.pause.join(names) + (" …" if len(result.rows) > _NAMED else "")
+
+
+def _span(result: FormattedRows, words: _Words, name: int, column: int) -> str:
+    """Return from the least to the most of a column, and whose the most is; empty where the rows go by it, or lack one
+    of its numbers."""
+    numbers = [number for row in result.rows if (number := number_in(row[column])) is not None]
+    if not result.is_whole or len(numbers) < len(result.rows) or len(numbers) <= _NAMED:
+        return ""
+    if numbers in (sorted(numbers), sorted(numbers, reverse=True)):
+        return ""
+    least, most = numbers.index(min(numbers)), numbers.index(max(numbers))
+    span = words.say(" to ", " 到 ").join(result.strong(row, [column]) for row in (least, most))
+    measured = _in_words(result.columns[column]) if _NAME.fullmatch(result.columns[column]) else ""
+    text = f"{measured} {span}".strip()
+    if numbers.count(numbers[most]) > 1:
+        return text
+    return f"{text}{words.comma}{words.say('the most: ', '最多：')}{result.strong(most, [name])}"
+
+
+def _columns_of(result: FormattedRows) -> tuple[int, int | None]:
+    """Return the column that names a row, a text before ids and years, and the last one that measures it: None if none
+    does."""
+    kinds = [format_.kind for format_ in result.formats]
+    measures = [at for at, kind in enumerate(kinds) if kind in NUMERIC and kind != "plain"]
+    names = [
+        *(at for at, kind in enumerate(kinds) if kind not in NUMERIC),
+        *(at for at in range(len(kinds)) if at not in measures),
+    ]
+    name = names[0] if names else 0
+    return name, next((at for at in reversed(measures) if at != name), None)
