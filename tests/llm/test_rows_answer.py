@@ -22,6 +22,7 @@ NAMES = ["Ada", "Bob", "Eve", "Kim"]
         (["COUNT(*)"], [[4272]], "**4,272** [q1].", "**4,272** [q1]。"),
         (["stock"], [[4272]], "Stock: **4,272** [q1].", "Stock：**4,272** [q1]。"),
         (["库存"], [[4272]], "库存: **4,272** [q1].", "库存：**4,272** [q1]。"),
+        (["sales_2024"], [[7]], "```sales 2024```: **7** [q1].", None),
         (["a"], [], "No rows match [q1].", "没有符合条件的数据 [q1]。"),
         (["a", "b"], [[None, None]], "There is no value [q1].", "没有值 [q1]。"),
         (["city", "n"], [["Lyon", None]], "City: **Lyon**, n: **—** [q1].", "City：**Lyon**，n：**—** [q1]。"),
@@ -66,8 +67,8 @@ def test_unsorted_rows_are_told_from_the_least_to_the_most(launches: list[int | 
 def test_a_result_in_part_says_how_many_there_are() -> None:
     rows = [[n] for n in range(100)]
     told = data(["p"], rows, total=270, truncated=True)
-    assert answer_from_rows("Which?", told).startswith("**270** rows, the first 10 below [q1].\n\n| p |")
-    assert answer_from_rows("哪些？", told | {"total": None}).startswith("超过 **100** 行，下面是前 10 行 [q1]。")
+    assert answer_from_rows("Which?", told).startswith("**270** rows, the first of them below [q1].\n\n| p |")
+    assert answer_from_rows("哪些？", told | {"total": None}).startswith("超过 **100** 行，下面是其中前几行 [q1]。")
     assert answer_from_rows("Which?", told).count("\n| ") == 2 + 10
 
 

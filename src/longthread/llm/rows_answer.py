@@ -1,7 +1,7 @@
 """The answer of the SQL protocol that needs no second prompt: what the rows say, written without the model.
 
 A small model that is given rows and asked for a sentence often repeats the question, or leaves the rows out. Here each
-number is a cell of the result, or how many rows it has or shows. Pure.
+number is a cell of the result, or how many rows it has. Pure.
 """
 
 from __future__ import annotations
@@ -69,9 +69,9 @@ class _Words:
         return self.say(f"{name} ({value})", f"{name}（{value}）")
 
     def count(self, result: FormattedRows) -> str:
-        """Return how many rows there are, and how many the table shows; of an unknown number that there are more."""
-        shown = f"{_SHOWN}" if len(result.rows) > _SHOWN else ""
-        first = self.say(f", the first {shown} below", f"，下面是前 {shown} 行") if shown else ""
+        """Return how many rows there are, and that the table shows the first; of an unknown number that there are
+        more."""
+        first = self.say(", the first of them below", "，下面是其中前几行") if len(result.rows) > _SHOWN else ""
         if result.total is None:
             return self.say(f"more than **{len(result.rows):,}** rows", f"超过 **{len(result.rows):,}** 行") + first
         return self.say(f"**{result.total:,}** rows", f"共 **{result.total:,}** 行") + first
@@ -96,7 +96,9 @@ def _value(result: FormattedRows, words: _Words, column: int) -> str:
 
 
 def _in_words(name: str) -> str:
-    return escape_cell(name.replace("_", " ")).strip()
+    """Return a column's name as words. One with digits is set as code: they come from no row."""
+    words = escape_cell(name.replace("_", " ")).strip()
+    return f"```{words}```" if re.search(r"\d", words) else words
 
 
 def _is_stated(result: FormattedRows) -> bool:
