@@ -14,11 +14,14 @@ from longthread.tools.analysis.formats.lineage import formats_of_query
 
 EURO, DOLLAR, PERCENT = ColumnFormat("currency", "€"), ColumnFormat("currency", "$"), ColumnFormat("percent")
 KILO = ColumnFormat("unit", "kg")
+CENTS, WHOLE = ColumnFormat("currency", "€", 2), ColumnFormat("currency", "€", 0)
+PIECES, YEAR, DAY = ColumnFormat("unit", "pcs", 0), ColumnFormat("plain", places=0), ColumnFormat("date")
 TABLES = {
     "sales": {"Price": EURO, "Tax": PERCENT},
     "costs": {"cost": EURO, "freight": DOLLAR},
     "orders": {"amount": EURO, "w": KILO, "amount_usd": DOLLAR},
     "us": {"amount": DOLLAR},
+    "book": {"price": CENTS, "fee": WHOLE, "qty": PIECES, "n": YEAR, "year": YEAR, "day": DAY, "due": DAY},
 }
 
 
@@ -88,6 +91,24 @@ TABLES = {
         ("SELECT CAST(amount AS double) AS a FROM orders", {"a": EURO}),
         ("SELECT * FROM us UNION ALL SELECT freight FROM costs", {}),
         ("SELECT * FROM orders UNION ALL SELECT * FROM orders", {"amount": EURO, "w": KILO, "amount_usd": DOLLAR}),
+        ("SELECT SUM(fee) AS a, MAX(fee) AS b, ABS(fee) AS c FROM book", dict.fromkeys("abc", WHOLE)),
+        (
+            "SELECT AVG(fee) AS a, ROUND(fee / 3, 1) AS b, CAST(fee AS double) AS c FROM book",
+            dict.fromkeys("abc", EURO),
+        ),
+        (
+            "SELECT price + fee AS a, COALESCE(price, fee) AS b, price - price AS c FROM book",
+            {**dict.fromkeys("ab", EURO), "c": CENTS},
+        ),
+        (
+            "SELECT price * qty AS a, SUM(n * price) AS b, price / qty AS c, price * year AS d FROM book",
+            dict.fromkeys("abc", EURO),
+        ),
+        ("SELECT year, MAX(year) AS b, SUM(year) AS c, AVG(year) AS d FROM book", {"year": YEAR, "b": YEAR}),
+        (
+            "SELECT day, MIN(day) AS b, day - due AS c, day + 1 AS d, CAST(day AS text) AS e FROM book",
+            {"day": DAY, "b": DAY},
+        ),
         ("SELECT price, n, price FROM sales UNION ALL SELECT n, n, price FROM sales", {}),
     ],
 )

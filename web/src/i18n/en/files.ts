@@ -72,6 +72,8 @@ export const files = {
   "note.numbers_as": "numbers are read as {form}",
   "note.percent": "in percent, without the sign",
   "note.unit": "in {unit}, which is not part of the numbers",
+  "note.shares": "shares, which the workbook shows in percent: 0.5 is 50%",
+  "note.several_units": "amounts in {units} do not add up",
   "note.mixed_zones": "kept as text: some times have a time zone, and others none",
   "note.dates_as": "dates are read as {form}",
   "note.missing": "{n, plural, one {# value such as “{mark}” is} other {# values such as “{mark}” are}} read as missing",

@@ -74,6 +74,8 @@ export const files: Record<keyof typeof en, string> = {
   "note.numbers_as": "数字按 {form} 读取",
   "note.percent": "单位是百分比，数字不含百分号",
   "note.unit": "单位是 {unit}，数字不含单位",
+  "note.shares": "工作簿以百分比显示：0.5 即 50%",
+  "note.several_units": "数值的单位不同（{units}），不能相加",
   "note.mixed_zones": "保留为文本：有些时间带时区，有些没有",
   "note.dates_as": "日期按 {form} 读取",
   "note.missing": "有 {n} 个类似“{mark}”的值按缺失处理",

@@ -15,7 +15,7 @@ import duckdb
 
 from longthread.errors import SourceEmpty, SourceError, SourceIsStore, SourceNotFound, SourceUnreadable
 from longthread.tools.analysis.engines.duckdb import DuckdbEngine, lock, settings, translated
-from longthread.tools.analysis.files.delimited import DelimitedTable, delimited, load_findings, of_rows, save_findings
+from longthread.tools.analysis.files.delimited import DelimitedTable, delimited, load_findings, of_sheet, save_findings
 from longthread.tools.analysis.files.encoding import called, likely, recoded
 from longthread.tools.analysis.files.jsontext import json_table
 from longthread.tools.analysis.files.listing import base_name, data_files, left_out, reader_of, stem_of
@@ -169,7 +169,7 @@ class FilesEngine(DuckdbEngine):
         sheets, own_notes = sheets_of(path, self._source)
         made = 0
         for sheet in sheets:
-            written = of_rows(root, sheet.rows, self._copy(".csv"), self._limits, sheet.merged)
+            written = of_sheet(root, sheet, self._copy(".csv"), self._limits)
             if written is None:
                 continue
             wanted = base_name(sheet.name)

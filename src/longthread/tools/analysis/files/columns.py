@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
+from types import MappingProxyType
 
 import duckdb
 
@@ -90,16 +91,39 @@ class _Column:
         return self.counted.values - self.counted.fits.get(reading.name, 0)
 
 
-def typed(root: duckdb.DuckDBPyConnection, relation: str, columns: Sequence[str], begin: str) -> list[Typed]:
+def typed(
+    root: duckdb.DuckDBPyConnection,
+    relation: str,
+    columns: Sequence[str],
+    begin: str,
+    formats: Mapping[str, ColumnFormat] = MappingProxyType({}),
+) -> list[Typed]:
     """The types of a relation's raw columns. `begin` is a relation of its first rows, which choose the readings; all
-    rows are then read once or twice."""
+    rows are then read once or twice. `formats` are those that the cells of columns have in a workbook."""
     found = [_looked_at(root, begin, column) for column in columns]
     _find_simple(root, relation, [one for one in found if one.family in ("number", "date")])
     _count(root, relation, [one for one in found if one.readings and not one.simple])
     chosen = [_choice(root, relation, one) for one in found]
     if any(reading is not None and reading.name in _COMMA_DECIMALS for reading, _ in chosen):
         chosen = [_by_the_file(root, relation, one, *choice) for one, choice in zip(found, chosen, strict=True)]
-    return [_typed(one, reading, notes) for one, (reading, notes) in zip(found, chosen, strict=True)]
+    return [
+        _with_format(_typed(one, reading, notes), reading, formats.get(one.raw))
+        for one, (reading, notes) in zip(found, chosen, strict=True)
+    ]
+
+
+def _with_format(column: Typed, reading: ColumnReading | None, format_: ColumnFormat | None) -> Typed:
+    """A column with the format of its cells, if its texts tell none: one of numbers is of no date."""
+    family = "" if reading is None else reading.family
+    fits = format_ is not None and family == ("date" if format_.kind == "date" else "number")
+    if format_ is None or not fits or column.format is not None:
+        return column
+    notes = list(column.notes)
+    if format_.kind == "share":
+        notes.append(Note("shares, which the workbook shows in percent: 0.5 is 50%", "shares"))
+    elif format_.unit:
+        notes.append(_note_on_unit(format_.unit))
+    return Typed(column.expression, notes, format_)
 
 
 def _looked_at(root: duckdb.DuckDBPyConnection, begin: str, raw: str) -> _Column:
@@ -341,7 +365,11 @@ def _notes_on_numbers(one: _Column, reading: ColumnReading, unit: str, *, is_rou
         told = f'in percent: "{one.sample[-1]}" is that number, without the sign'
         yield Note(told, "percent", value=one.sample[-1])
     elif unit:
-        yield Note(f"in {unit}, which is not part of the numbers", "unit", unit=unit)
+        yield _note_on_unit(unit)
+
+
+def _note_on_unit(unit: str) -> Note:
+    return Note(f"in {unit}, which is not part of the numbers", "unit", unit=unit)
 
 
 def _number_type(counted: _Counted, reading: ColumnReading) -> str:

@@ -12,10 +12,11 @@ import os
 import re
 import tempfile
 from collections import deque
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 from unicodedata import normalize
 
@@ -25,8 +26,10 @@ import platformdirs
 from longthread.errors import InvalidInput, SourceUnreadable
 from longthread.tools.analysis.files.columns import typed
 from longthread.tools.analysis.files.form import RowForm, form_of, open_quotes, sampled
+from longthread.tools.analysis.files.format_code import by_name
 from longthread.tools.analysis.files.layout import footer, layout_of
 from longthread.tools.analysis.files.notes import Note, pack, unpack
+from longthread.tools.analysis.files.workbook import Sheet
 from longthread.tools.analysis.formats.column_format import ColumnFormat, format_of_json
 from longthread.tools.analysis.limits import Limits
 from longthread.tools.analysis.quoting import literal, quoted
@@ -128,16 +131,11 @@ def delimited(
     return replace(_as_typed(root, relation, begin, plan, notes, None if load else used), losses=losses)
 
 
-def of_rows(
-    root: duckdb.DuckDBPyConnection,
-    rows: Sequence[Sequence[str]],
-    scratch: Path,
-    limits: Limits,
-    merged: Collection[int] = (),
-) -> DelimitedTable | None:
-    """A table of rows from elsewhere; None if there is none. `merged` is as in `layout_of`."""
+def of_sheet(root: duckdb.DuckDBPyConnection, sheet: Sheet, scratch: Path, limits: Limits) -> DelimitedTable | None:
+    """A table of a workbook's sheet; None if there is none."""
     csv.field_size_limit(max(limits.value_bytes, 131_072))
-    layout = layout_of(rows, merged)
+    rows = sheet.rows
+    layout = layout_of(rows, sheet.merged)
     if not layout.names:
         return None
     notes: list[tuple[str | None, Note]] = [(None, note) for note in layout.notes]
@@ -146,15 +144,34 @@ def of_rows(
         notes.append((None, _footer_note(rows[len(rows) - trailing :])))
     wide = max(len(layout.names), *(len(row) for row in rows))
     names = (*layout.names, *(f"column{at}" for at in range(len(layout.names), wide)))
+    body = range(layout.start, len(rows) - trailing)
+    formats, units_notes = _formats_of(sheet, names, body)
+    notes += units_notes
     with scratch.open("w", encoding="utf-8", newline="") as made:
         writer = csv.writer(made, lineterminator="\n")
-        for row in rows[layout.start : len(rows) - trailing]:
+        for row in rows[body.start : body.stop]:
             if wide == 1 or any(row):
                 writer.writerow([*row, *[""] * (wide - len(row))])
     plan = _Plan(RowForm(","), names, 0, 0)
     relation = _readable(root, scratch, plan, limits, load=True, strict=False)
     assert relation is not None
-    return _as_typed(root, relation, relation, plan, notes, None)
+    return _as_typed(root, relation, relation, plan, notes, None, formats=formats)
+
+
+def _formats_of(
+    sheet: Sheet, names: Sequence[str], rows: range
+) -> tuple[dict[str, ColumnFormat], list[tuple[str | None, Note]]]:
+    """The formats of a sheet's raw columns in these rows, and notes on those whose cells are in several units."""
+    found: dict[str, ColumnFormat] = {}
+    notes: list[tuple[str | None, Note]] = []
+    for at, name in enumerate(names):
+        units = sheet.formats.units(sheet.first + at, rows)
+        if len(units) > 1:
+            told = f"its cells are in {', '.join(units)}, which do not add up"
+            notes.append((name, Note(told, "several_units", units=", ".join(units))))
+        elif (agreed := sheet.formats.agreed(sheet.first + at, rows)) is not None:
+            found[f"c{at}"] = by_name(name, agreed)
+    return found, notes
 
 
 def _as_typed(
@@ -165,9 +182,11 @@ def _as_typed(
     notes: list[tuple[str | None, Note]],
     reads: Path | None,
     judged: str = "",
+    formats: Mapping[str, ColumnFormat] = MappingProxyType({}),
 ) -> DelimitedTable:
+    """The table of raw rows. `formats` are those that the cells of its raw columns have."""
     raw = [f"c{at}" for at in range(len(plan.names))]
-    columns = typed(root, judged or relation, raw, begin)
+    columns = typed(root, judged or relation, raw, begin, formats)
     shown_columns = [
         (name, column)
         for name, column, at in zip(plan.names, columns, raw, strict=True)
@@ -180,8 +199,8 @@ def _as_typed(
     if reads is None and (last := _sum_row(root, relation)):
         told = f'Its last row begins with "{last}": it may be a sum of the others.'
         notes.append((None, Note(told, "sum_row", label=last)))
-    formats = {name: column.format for name, column in shown_columns if column.format is not None}
-    return DelimitedTable(f"(SELECT {selected} FROM {relation}{filled})", notes, reads, formats=formats)
+    written = {name: column.format for name, column in shown_columns if column.format is not None}
+    return DelimitedTable(f"(SELECT {selected} FROM {relation}{filled})", notes, reads, formats=written)
 
 
 def _sum_row(root: duckdb.DuckDBPyConnection, relation: str) -> str | None:

@@ -10,7 +10,7 @@ import re
 import struct
 import zipfile
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import date, datetime, time, timedelta
 from itertools import islice
 from pathlib import Path
@@ -26,6 +26,7 @@ from python_calamine import (
 )
 
 from longthread.errors import SourceUnreadable
+from longthread.tools.analysis.files.cell_formats import CellFormats, read_cell_formats
 from longthread.tools.analysis.files.notes import Note
 
 MOST_SHEETS = 500
@@ -269,12 +270,15 @@ def _numbers(data: bytes) -> list[int]:
 
 @dataclass
 class Sheet:
-    """A sheet's rows. `merged` are the rows with cells that span several columns."""
+    """A sheet's rows. `merged` are the rows with cells that span several columns; `formats` count the columns before
+    the `first` one too."""
 
     name: str
     rows: list[list[str]]
     merged: set[int] = field(default_factory=set)
     notes: list[Note] = field(default_factory=list)
+    first: int = 0
+    formats: CellFormats = field(default_factory=CellFormats)
 
 
 def sheets_of(path: Path, source: str) -> tuple[list[Sheet], list[Note]]:
@@ -286,13 +290,15 @@ def sheets_of(path: Path, source: str) -> tuple[list[Sheet], list[Note]]:
             (expect_bounded_old if is_old else expect_bounded)(path, source)
             file.seek(0)
             with _PanicIsDamage(), CalamineWorkbook.from_filelike(file) as book:
-                return _read(book, 0 if is_old else count_uncalculated(path))
+                sheets, notes = _read(book, 0 if is_old else count_uncalculated(path))
     except PasswordError as error:
         reason = f"{path.name} has a password. Save it without one."
         raise SourceUnreadable(source=source, reason=reason) from error
     except (CalamineError, DamagedWorkbook, zipfile.BadZipFile, OSError) as error:
         reason = f"{path.name} is no workbook, or is damaged. Open it in Excel and save it as .xlsx again."
         raise SourceUnreadable(source=source, reason=reason) from error
+    formats = {} if is_old else read_cell_formats(path, {sheet.name for sheet in sheets})
+    return [replace(sheet, formats=formats.get(sheet.name, sheet.formats)) for sheet in sheets], notes
 
 
 class _PanicIsDamage:
@@ -353,7 +359,7 @@ def _sheet(name: str, sheet: CalamineSheet) -> Sheet:
     rows = [row[first : last + 1] for row in rows] if used else []
     merged = {top for (top, left), (_, right) in sheet.merged_cell_ranges or () if right > left > first}
     told = Note("Cells that are merged over several rows have their value in each of them.", "merged_cells")
-    return Sheet(name, rows, merged, [told] if filled else [])
+    return Sheet(name, rows, merged, [told] if filled else [], first)
 
 
 def _fill_down(rows: list[list[str]], sheet: CalamineSheet) -> bool:

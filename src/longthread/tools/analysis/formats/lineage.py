@@ -1,6 +1,7 @@
 """The formats of a query's columns, from those of the columns that it reads.
 
 A sum of euros is in euros, and so is an amount times a count; euros over euros are a plain number, and a count is one.
+What is computed has the places that it needs, as an average of whole euros has.
 Where a name may be that of several columns, or an expression is none of these, nothing is told: a wrong currency is
 worse than none.
 """
@@ -9,7 +10,8 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 
 from sqlglot import exp
 
@@ -22,6 +24,9 @@ _Known = Mapping[str, ColumnFormat | None]
 _AGGREGATES = (exp.Sum, exp.Avg, exp.Min, exp.Max, exp.Median, exp.First, exp.Last)
 _KEEPING = (*_AGGREGATES, exp.Round, exp.Abs, exp.Ceil, exp.Floor, exp.Cast, exp.TryCast, exp.Paren, exp.Neg)
 """What has the format of its first argument."""
+_COMPUTED = (exp.Avg, exp.Median, exp.Round, exp.Ceil, exp.Floor, exp.Cast, exp.TryCast)
+"""What has other places than its argument."""
+_ADDING = (exp.Sum, exp.Avg, exp.Median)
 _NESTING = (exp.Paren, exp.Cast, exp.TryCast, exp.Sum, exp.Nullif, exp.Coalesce, exp.Window, exp.Filter)
 """What is a count if its first argument is one."""
 _COUNT = re.compile(
@@ -157,7 +162,7 @@ def _expression(
         named = [each[item.name.casefold()] for each in owners if item.name.casefold() in each]
         return named[0] if len(named) == 1 else None
     if isinstance(item, _KEEPING):
-        return None if _is_to_boolean(item) else of(item.this)
+        return None if _is_to_boolean(item) else _of_function(item, of(item.this))
     if isinstance(item, exp.Subquery):
         values = list(_query(item.this, {**tables, **sources}, depth - 1).values())
         return values[0] if len(values) == 1 else None
@@ -166,13 +171,30 @@ def _expression(
     return _of_arithmetic(item, of)
 
 
+def _of_function(item: exp.Expr, format_: ColumnFormat | None) -> ColumnFormat | None:
+    """The format of a function's value, by that of its argument. What is added up is no year or id."""
+    if format_ is None or not isinstance(item, (*_COMPUTED, *_ADDING)):
+        return format_
+    if format_.kind == "date" or (format_.kind == "plain" and isinstance(item, _ADDING)):
+        return None
+    return replace(format_, places=None) if isinstance(item, _COMPUTED) else format_
+
+
 def _of_branches(item: exp.Expr, of: _Of) -> ColumnFormat | None:
     """The format that all branches of an expression have, but for numbers and NULL."""
     branches = [item.this] if isinstance(item, exp.Coalesce) else [item.args.get("default"), item.args.get("false")]
     branches += [each.args.get("true") for each in item.args.get("ifs") or ()]
     branches += item.expressions if isinstance(item, exp.Coalesce) else [item.args.get("true")]
-    told = [of(each) for each in branches if each is not None and not isinstance(each, exp.Literal | exp.Null)]
-    return told[0] if told and all(each == told[0] for each in told) else None
+    return _common([of(each) for each in branches if each is not None and not isinstance(each, exp.Literal | exp.Null)])
+
+
+def _common(formats: Sequence[ColumnFormat | None]) -> ColumnFormat | None:
+    """The format that all have, if by places only they differ."""
+    first = formats[0] if formats else None
+    if first is None or all(each == first for each in formats):
+        return first
+    bare = replace(first, places=None)
+    return bare if all(each is not None and replace(each, places=None) == bare for each in formats) else None
 
 
 def _of_arithmetic(item: exp.Expr, of: _Of) -> ColumnFormat | None:
@@ -180,13 +202,19 @@ def _of_arithmetic(item: exp.Expr, of: _Of) -> ColumnFormat | None:
         return None
     left, right = of(item.left), of(item.right)
     if isinstance(item, exp.Add | exp.Sub):
-        return left if left == right or _number(item.right) is not None else None
+        found = left if _number(item.right) is not None else _common([left, right])
+        return None if found is not None and found.kind == "date" else found  # days, or another date
+    if left is not None and right is not None and _is_count(item.right):
+        right = None  # a count has a format of its own: 3 pcs
+    elif left is not None and right is not None and isinstance(item, exp.Mul) and _is_count(item.left):
+        left = None
     amount, other = (left, item.right) if left is not None else (right, item.left)
     if amount is None or amount.kind in ("percent", "share", "plain") or (left is not None and right is not None):
         return None
     if isinstance(item, exp.Div) and left is None:
         return None
-    return amount if _is_count(other) or _is_factor(other, is_divisor=isinstance(item, exp.Div)) else None
+    is_kept = _is_count(other) or _is_factor(other, is_divisor=isinstance(item, exp.Div))
+    return replace(amount, places=None) if is_kept else None
 
 
 def _is_to_boolean(item: exp.Expr) -> bool:
