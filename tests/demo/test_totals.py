@@ -217,3 +217,48 @@ async def test_an_answer_says_which_rows_a_quote_has_swallowed(ask_file: Talk) -
     conversation = await ask_file("shop.csv", 'item,price\na,10\nb,20\n"c,30\nd,40\ne,50\nf",60\ng,70\n')
     answer = await conversation.ask("total price")
     assert "a quote is opened and closed only in line" in answer
+
+
+_TOLD = {
+    "en": (
+        'book.xlsx: The sheet "Old" is left out: it is hidden.',
+        'Sales: 1 line above the header is left out: "Report of 2024".',
+    ),
+    "zh": ("book.xlsx：工作表“Old”已略去：它是隐藏的。", 'Sales：表头上方的 1 行已略去："Report of 2024"。'),
+}
+
+
+@pytest.mark.parametrize(
+    ("question", "language", "is_of_sales"),
+    [
+        ("How many staff are there?", "en", False),
+        ("Staff 有多少行？", "zh", False),
+        ("total revenue by city", "en", True),
+        ("按 city 统计 revenue", "zh", True),
+        ("What tables are there?", "en", True),
+        ("有哪些表？", "zh", True),
+        ("What columns does Staff have?", "en", False),
+        ("Who is the tallest?", "en", False),
+    ],
+)
+async def test_what_is_left_out_of_the_tables_that_are_read_is_told(
+    tmp_path: Path, converse: Any, question: str, language: str, is_of_sales: bool
+) -> None:
+    book = Workbook()
+    sales, staff, hidden = book.active, book.create_sheet("Staff"), book.create_sheet("Old")
+    sales.title, hidden.sheet_state = "Sales", "hidden"
+    for row in (["Report of 2024"], [], ["city", "revenue"], ["Bonn", 10], ["Trier", 20]):
+        sales.append(row)
+    for row in (["name", "age"], ["Ann", 41], ["Ben", 52]):
+        staff.append(row)
+    hidden.append(["x"])
+    book.save(tmp_path / "book.xlsx")
+    source = await open_source(str(tmp_path / "book.xlsx"))
+    try:
+        answer = await converse({tool.name: tool for tool in analysis_tools(source)}).ask(question)
+    finally:
+        await source.close()
+    of_file, of_sales = _TOLD[language]
+    assert of_file in answer
+    assert (of_sales in answer) is is_of_sales
+    assert "left out" not in answer if language == "zh" else "略去" not in answer

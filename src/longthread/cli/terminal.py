@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from rich.markup import escape
 
-from longthread.cli.language import say, translate
+from longthread.cli.language import say, translate, translate_note
 from longthread.cli.screen import Console
 from longthread.model.markdown import in_line, visible
 from longthread.model.run import HALTS, Event
@@ -59,7 +59,7 @@ class Terminal:
                     said = escape(f"{say(call['decision'])} {by_user(call['by'], say('by user {}'))}".rstrip())
                     self.err.print(f"[cyan]› {escape(call['tool'])}[/cyan] {said}")
             case "warning":
-                self.err.print(f"[yellow]! {escape(translate(event.data['message']))}[/yellow]")
+                self.err.print(f"[yellow]! {escape(translate_note(event.data['message']))}[/yellow]")
             case "finished":
                 self._show_answer(event.data)
             case "paused":

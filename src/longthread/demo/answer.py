@@ -18,6 +18,7 @@ from longthread.demo.question.parse import Understanding
 from longthread.demo.schema import DemoSchema, DemoTable
 from longthread.demo.sentence_words import SentenceWords
 from longthread.demo.talk import Exchange
+from longthread.phrasebook import note_in_chinese
 
 _NUMBER = re.compile(r"(?<![A-Za-z0-9_.])-?\d[\d,]*(?:[.-]\d+)*(?![A-Za-z0-9_])")
 _CODE_OR_NUMBER = re.compile(rf"```.*?```|`[^`\n]*`|{_NUMBER.pattern}(?: (?:rows?|tables?|characters|行|张表|个字符))?")
@@ -34,6 +35,10 @@ class AnswerTexts:
     def say(self, name: str, text: str) -> str:
         """A phrase of the demo model."""
         return PHRASES[name][self.language].format(text=text)
+
+    def say_note(self, note: str) -> str:
+        """A note on a file or a result."""
+        return note_in_chinese(note) if self.language == "zh" else note
 
     def _signed(self, *parts: str) -> str:
         return "\n\n".join([*(part for part in parts if part), self.say("label", "")])
@@ -126,7 +131,7 @@ class AnswerTexts:
         notes += [self._note("as_text", name) for name in texts_used(read.plan, self.schema)]
         sums = sum_rows(read.plan, self.schema)
         notes += [self._note("sum_row", item.table) for at, item in enumerate(sums) if _may_be_read(audit, at)]
-        notes += [str(note) for note in data.get("notes") or ()]
+        notes += [self.say_note(str(note)) for note in data.get("notes") or ()]
         counted = self._counts(read.plan, audit) if audit is not None else []
         counted += [self.say("not_counted", "")] if audited and audit is None else []
         read_as = "" if _says_all(read.plan, data) else plan_in_words(read.plan, self.schema, self.language)

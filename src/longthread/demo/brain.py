@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -114,7 +114,8 @@ class _Mind:
                 self.answer.say("describing", table.name), (DemoCall("describe_table", {"table": table.name}),)
             )
         text = self.answer.columns(table) if table is not None else self.answer.tables(counted=about.counted)
-        return self._finish("The schema is known.", text)
+        read = [*self.schema.tables] if table is None else [table.name]
+        return self._finish("The schema is known.", text, read)
 
     def _words(self) -> Vocabulary:
         found = tuple(item for exchange in self.exchanges for item in found_in(exchange))
@@ -249,7 +250,8 @@ class _Mind:
             if exchange.data:
                 counted = next((Audit.read(e) for e in queries if e.call.args.get("sql") == audit), None)
                 answer = self.answer.result(read, exchange, counted, audited=bool(audit))
-                return self._finish("The rows answer the question.", answer)
+                tables = self._along(read.plan) if read.plan is not None else []
+                return self._finish("The rows answer the question.", answer, tables)
         if not runs:
             calls = tuple(DemoCall("run_sql", {"sql": text}) for text in (audit, sql) if text)
             return NextStep(self.answer.say("running", ""), calls)
@@ -275,15 +277,17 @@ class _Mind:
         names = read.plan.tables() if read.plan is not None else []
         return (DemoCall("list_tables", {}), *(DemoCall("describe_table", {"table": name}) for name in names[:4]))
 
-    def _finish(self, thought: str, text: str) -> NextStep:
-        left_out = [note for exchange in self.turn.exchanges for note in self._left_out(exchange)]
-        told = "\n".join(dict.fromkeys(left_out))
+    def _finish(self, thought: str, text: str, tables: Collection[str] = ()) -> NextStep:
+        """The answer, with what is left out of the files, and of those `tables` that it is about."""
+        left_out = [note for exchange in self.turn.exchanges for note in self._left_out(exchange, tables)]
+        told = "\n".join(dict.fromkeys(map(self.answer.say_note, left_out)))
         return NextStep(thought, answer=f"{text}\n\n```text\n{told}\n```" if told else text)
 
-    def _left_out(self, exchange: Exchange) -> list[str]:
-        """What a listing says of files that are not read."""
+    def _left_out(self, exchange: Exchange, tables: Collection[str]) -> list[str]:
+        """What a listing says of files, and parts of these tables, that are not read."""
         notes = (exchange.data or {}).get("notes") if exchange.call.name == "list_tables" else None
-        return [str(note) for note in notes or () if " left out" in str(note)]
+        others = tuple(f"{name}: " for name in self.schema.tables if name not in tables)
+        return [note for note in map(str, notes or ()) if " left out" in note and not note.startswith(others)]
 
 
 def _refused(turn: DemoTurn) -> bool:

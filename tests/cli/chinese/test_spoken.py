@@ -15,8 +15,9 @@ from typer import testing
 
 from longthread.cli import language
 from longthread.cli.app import app, main
-from longthread.cli.language import Phrasebook, translate
+from longthread.cli.language import translate, translate_note
 from longthread.errors import ArchiveInvalid, InvalidInput, ModelFailed, StoreUnavailable, ThreadNotFound
+from longthread.phrasebook import Phrasebook
 from longthread.store.backends.migrate import pending
 from longthread.store.transfer.archive_reader import check_beginning
 
@@ -130,6 +131,41 @@ def test_a_conversation_in_chinese_and_what_a_program_reads_stays(run: Run, chin
     refused = run("threads", "delete", "t1", code=1, text="n\n")
     assert "删除“How many rockets are there?”及其" in refused.stderr
     assert run("memories", "add", "The user prefers metric units.").stdout.startswith("已记住：")
+
+
+@pytest.mark.parametrize(
+    ("note", "said"),
+    [
+        ('a b.xlsx: The sheet "Old" is left out: it is hidden.', "a b.xlsx：工作表“Old”已略去：它是隐藏的。"),
+        ("empty.csv is left out: it is empty.", "empty.csv 已略去：它是空的。"),
+        (
+            "a.xlsx is left out: a.xlsx has a password. Save it without one.",
+            "a.xlsx 已略去：a.xlsx 有密码。请去掉密码后保存。",
+        ),
+        (
+            "x.db is left out: it is a database. Give it as a source of its own.",
+            "x.db 已略去：它是数据库，请单独作为数据源给出。",
+        ),
+        ("3 more are left out: .pdf (3).", "另有 3 个已略去：.pdf (3)."),
+        ('Sales: 2 lines above the header are left out: "A: b.", "c".', 'Sales：表头上方的 2 行已略去："A: b.", "c"。'),
+        ('Sales: Notes under the table are left out: "Source: x…".', 'Sales：表格下方的注释已略去："Source: x…"。'),
+        ("No t.city is 'Bon'. The nearest values are: 'Bonn'.", "没有 t.city 为 'Bon' 的行。最接近的值：'Bonn'。"),
+        ("3 long values were cut; each says how long it is.", "3 个过长的值已截短，各注明了长度。"),
+        ("The model call failed: it was closed.", translate),
+        ("What nothing says.", "What nothing says."),
+    ],
+)
+def test_a_note_says_in_chinese_what_it_is_on(note: str, said: Any, chinese: None) -> None:
+    assert translate_note(note) == (said if isinstance(said, str) else said(note))
+
+
+def test_the_command_line_tells_notes_on_files_in_chinese(run: Run, chinese: None, tmp_path: Path) -> None:
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "folder" / "a.csv").write_text("a\n1\n", encoding="utf-8")
+    (tmp_path / "folder" / "empty.csv").write_bytes(b"")
+    folder = str(tmp_path / "folder")
+    assert "empty.csv 已略去：它是空的。" in run("doctor", "--source", folder).stdout
+    assert "empty.csv 已略去：它是空的。" in run("ask", "a 有多少行？", "--source", folder).stderr
 
 
 def test_a_phrasebook_recognises_whole_texts_lines_and_sentences() -> None:

@@ -17,12 +17,13 @@ import longthread
 from longthread.cli import language, terminal
 from longthread.cli.app import app
 from longthread.cli.commands import gateway, view
-from longthread.cli.language import MADE_ELSEWHERE, Phrasebook, fields_of, literals_of, read_chinese, translate
+from longthread.cli.language import MADE_ELSEWHERE, read_chinese, translate
 from longthread.errors import LongthreadError
 from longthread.model.approval import Outcome
 from longthread.model.catalog import Kind
 from longthread.model.manifest import How
 from longthread.model.run import RunStatus
+from longthread.phrasebook import Phrasebook, fields_of, literals_of
 
 pytestmark = pytest.mark.one_backend
 

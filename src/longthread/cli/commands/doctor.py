@@ -26,7 +26,7 @@ from rich.markup import escape
 
 from longthread import __version__
 from longthread.cli import options
-from longthread.cli.language import say, translate
+from longthread.cli.language import say, translate, translate_note
 from longthread.cli.progress import counted
 from longthread.cli.screen import Console
 from longthread.cli.whole_store import existing
@@ -319,7 +319,7 @@ async def _source(settings: Settings) -> Finding:
         async with await open_source(spec, own=OwnFiles.of(settings)) as source:
             schema = await source.schema()
             found = say("{}: {}, {}", source.spec, source.dialect, counted(len(schema.tables), "table"))
-            notes = [translate(note) for note in source.notes]
+            notes = [translate_note(note) for note in source.notes]
             return True, "source", " ".join([say("{}.", found), *notes]) if notes else found
     except LongthreadError as error:
         return False, "source", str(error)

@@ -11,7 +11,7 @@ from typing import Any
 from longthread.tools.analysis.cell import Binary, as_numbers, hexadecimal, shown
 from longthread.tools.analysis.limits import Interrupted, Limits, Watch
 
-_CUT = "cut; each says how long it is."
+_CUT = " each says how long it is."
 _BESIDE = 1_000
 """Bytes of an observation that are reserved beside its rows."""
 
@@ -103,8 +103,8 @@ class Result:
         if self.stopped:
             notes.append("The query was stopped when its time was up. These are its first rows.")
         if self.cut_cells:
-            were = "long value was" if self.cut_cells == 1 else "long values were"
-            notes.append(f"{self.cut_cells} {were} {_CUT}")
+            were = "long value was cut;" if self.cut_cells == 1 else "long values were cut;"
+            notes.append(f"{self.cut_cells} {were}{_CUT}")
         if not self.stopped and len(self.rows) < min(self.counted, keep):
             fits = "row fits" if len(self.rows) == 1 else "rows fit"
             notes.append(f"Only {len(self.rows)} {fits} into {limits.bytes} bytes. Select fewer columns.")

@@ -10,6 +10,8 @@ import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any
 
+from sqlglot import exp
+
 from longthread.errors import ColumnNotFound, InvalidInput, SqlFailed, SqlRefused, SqlRepeated, TableNotFound
 from longthread.model.statements import CORRECT, statement_form
 from longthread.tools.analysis.engine import SourceConnection
@@ -300,7 +302,8 @@ async def run_query(
     except SqlFailed as error:
         raise await asyncio.to_thread(_hinted, error, source, schema, sql) from error
     elapsed = round((time.monotonic() - started) * 1000)
-    notes = [*mended, *_losses(source, schema, sql), *await notes_of(source, schema, sql)]
+    losses = await asyncio.to_thread(_losses, source, schema, sql)
+    notes = [*mended, *losses, *await notes_of(source, schema, sql)]
     formats = await asyncio.to_thread(_formats, source, schema, sql)
     beside = len("".join([sql, *notes, json.dumps(formats)]).encode())
     observed = result.observed(limits, limits.rows, beside=beside)
@@ -320,7 +323,11 @@ def _formats(source: Source, schema: Schema, sql: str) -> dict[str, dict[str, An
 def _losses(source: Source, schema: Schema, sql: str) -> list[str]:
     """Return what the tables of a statement lost when they were read: whoever has the rows must know it."""
     labelled = [(note.partition(": ")[0], note) for note in source.notes]
-    return [note for label, note in labelled if label in schema.tables and label.casefold() in sql.casefold()]
+    of_tables = [(label.casefold(), note) for label, note in labelled if label in schema.tables]
+    if not of_tables:
+        return []
+    read = {table.name.casefold() for table in source.judge(sql, schema).tree.find_all(exp.Table)}
+    return [note for label, note in of_tables if label in read]
 
 
 def _hinted(error: SqlFailed, source: Source, schema: Schema, sql: str) -> SqlFailed:

@@ -31,6 +31,23 @@ async def _opened(tmp_path: Path, name: str, text: str) -> dict[str, dict[str, A
         await source.close()
 
 
+async def test_a_loss_is_told_to_who_reads_the_table_alone(tmp_path: Path) -> None:
+    (tmp_path / "name.csv").write_text(f'{HEAD}15,"open,ok\n{MORE}', encoding="utf-8")
+    (tmp_path / "names.csv").write_text("name,n\nAnn,1\n", encoding="utf-8")
+    source = await open_source(str(tmp_path))
+    tools = {tool.name: tool for tool in analysis_tools(source)}
+    try:
+        for sql, told in (
+            ("SELECT name FROM names", 0),
+            ("SELECT count(*) AS n FROM name", 1),
+            ("WITH x AS (SELECT 1 AS n) SELECT x.n FROM x, NAME", 1),
+        ):
+            data = (await tools["run_sql"].call({"sql": sql}))["data"]
+            assert len([note for note in data["notes"] if "never closed" in note]) == told, sql
+    finally:
+        await source.close()
+
+
 @pytest.mark.parametrize(
     ("end", "rows", "said"),
     [
