@@ -6,7 +6,7 @@ import { type ColumnFormat, isNumeric } from "./columnFormat";
 import type { Formats } from "./chosen";
 import { guessed } from "./guess";
 import { type HeadingWords, headingOf } from "./heading";
-import { shortened, withPlaces, written } from "./written";
+import { shortenedTick, withPlaces, written } from "./written";
 
 interface Channel extends Record<string, unknown> {
   field?: string;
@@ -15,6 +15,7 @@ interface Channel extends Record<string, unknown> {
   aggregate?: string;
   stack?: unknown;
   axis?: object | null;
+  scale?: { type?: unknown } | null;
   legend?: object | null;
 }
 
@@ -38,7 +39,7 @@ export function formattedSpec(spec: Spec, given: Formats, words: HeadingWords): 
       const found = channel.stack === "normalize" ? SHARE : inFold ? alike((folded?.fold ?? []).map((each) => format(unescaped(each), unescaped(each)))) : format(field, name);
       const text = JSON.stringify({ ...found, locale: words.locale });
       texts.push(text);
-      if (at === "x" || at === "y") channel.axis = channel.axis === null ? null : { format: text, formatType: WRITES, labelExpr: `${SHORTENS}(datum.value, ${JSON.stringify(text)})`, ...channel.axis };
+      if (at === "x" || at === "y") channel.axis = channel.axis === null ? null : { format: text, formatType: WRITES, labelExpr: `${SHORTENS}(datum.value, ${JSON.stringify(text)}, ${reach(at, channel)})`, ...channel.axis };
       else if (at === "color") channel.legend = channel.legend === null ? null : { format: text, formatType: WRITES, ...channel.legend };
     }
     if (channel.title === name && name) channel.title = headingOf(name, words);
@@ -51,6 +52,8 @@ export function formattedSpec(spec: Spec, given: Formats, words: HeadingWords): 
 
 /** The format of parts of a whole. */
 const SHARE: ColumnFormat = { kind: "share", places: 0 };
+/** The expression of what an axis reaches from and to: its ticks are steps up to that. Where they are no steps, each stands by itself. */
+const reach = (axis: string, { scale }: Channel) => ((scale?.type ?? "linear") === "linear" ? `domain("${axis}")` : "[datum.value]");
 const unescaped = (field: string) => field.replace(/\\(.)/gu, "$1");
 
 function formatIn(rows: readonly Record<string, Cell>[], field: string, name: string, given: Formats): ColumnFormat {
@@ -79,11 +82,12 @@ function formatOf(text: string) {
 /** What Vega is given to write values with. */
 export const functions = {
   [WRITES]: (value: unknown, text: unknown) => writes(value, text, (cell, format) => written(cell, format, format.locale)),
-  // Ticks stand between the values, and need no more digits than tell them apart.
-  [SHORTENS]: (value: unknown, text: unknown) => writes(value, text, (cell, format) => shortened(tick(cell), { ...format, places: undefined }, format.locale)),
+  [SHORTENS]: (value: unknown, text: unknown, reached: unknown) =>
+    writes(value, text, (cell, format) => (typeof cell === "number" ? shortenedTick(cell, largestIn(cell, reached), format, format.locale) : cellText(cell))),
 };
 
-const tick = (cell: Cell): Cell => (typeof cell === "number" ? Number(cell.toPrecision(12)) : cell);
+/** The largest size among a tick and the ends of its axis, which has none where a specification names its scale otherwise. */
+const largestIn = (tick: number, reached: unknown) => Math.max(...[tick, ...(Array.isArray(reached) ? reached : [])].map((end) => Math.abs(Number(end))).filter(Number.isFinite));
 
 function writes(value: unknown, text: unknown, write: (cell: Cell, format: ColumnFormat & { locale: string }) => string): string {
   if (value === null || value === undefined) return "";

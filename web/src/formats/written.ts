@@ -86,15 +86,31 @@ export function tidied(text: string, format: ColumnFormat, locale: string): stri
 /** A cell where space is short: 1.2M, 120万. Below ten thousand, and in percent, as `written`. */
 export function shortened(cell: Cell | undefined, format: ColumnFormat, locale: string): string {
   const number = numberIn(cell);
-  const scales = SHORT[locale.startsWith("zh") ? "zh" : "en"];
-  if (!number || !["number", "currency", "unit"].includes(format.kind) || Math.abs(asNumber(number)) < SHORT_FROM) return written(cell, format, locale);
-  for (const [power, sign] of scales) {
+  if (!number || !isShortened(Math.abs(asNumber(number)), format)) return written(cell, format, locale);
+  for (const [power, sign] of scalesOf(locale)) {
     const scaled = shifted(number, -power);
     const near = trimmed(roundedTo(scaled, Math.max(0, SIGNIFICANT - 1 - magnitude(scaled))));
     if (magnitude(near) >= 0) return affixed(near, format, `${textOf(near, locale, true)}${sign}`);
   }
   return written(cell, format, locale);
 }
+
+/**
+ * A tick of an axis whose ticks reach up to `largest`, which tells their scale, so that all have one form: 8K beside 10K.
+ * It has the digits that tell it from the next one.
+ */
+export function shortenedTick(tick: number, largest: number, format: ColumnFormat, locale: string): string {
+  // Sums of steps have the tails of doubles.
+  const cell = Number(tick.toPrecision(TIDY_DIGITS));
+  const number = numberIn(cell);
+  const [power, sign] = (isShortened(largest, format) && scalesOf(locale).find(([power]) => 10 ** power <= largest)) || [0, ""];
+  if (!number || !power || cell === 0) return written(cell, { ...format, places: undefined }, locale);
+  const scaled = trimmed(shifted(number, -power));
+  return affixed(scaled, format, `${textOf(scaled, locale, true)}${sign}`);
+}
+
+const isShortened = (largest: number, { kind }: ColumnFormat) => largest >= SHORT_FROM && (kind === "number" || kind === "currency" || kind === "unit");
+const scalesOf = (locale: string) => SHORT[locale.startsWith("zh") ? "zh" : "en"];
 
 /** A number with so many places, a half away from zero. What would be zero and is none keeps two digits. */
 function roundedTo(number: Decimal, places: number | undefined): Decimal {
