@@ -37,8 +37,30 @@ SCHEMAS = {
             (7, 'Gil', 3, NULL, 7, '2022-07-02', NULL), (8, 'Hal', 4, NULL, 7, '2024-07-02', NULL),
             (9, 'Ida', 4, NULL, 7, '2024-07-02', NULL);
     """,
+    "many": """
+        CREATE TABLE ships (id INTEGER PRIMARY KEY, name TEXT, status TEXT, launched TEXT);
+        INSERT INTO ships WITH RECURSIVE numbers (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM numbers WHERE n < 270)
+            SELECT n, 'S' || n, CASE n % 2 WHEN 0 THEN 'sold' ELSE 'active' END, date('2000-01-01', n || ' months')
+            FROM numbers;
+    """,
 }
 Ask = Callable[[str], Awaitable[Any]]
+
+
+@pytest.mark.parametrize(
+    ("question", "said", "below"),
+    [
+        ("Number of ships by month and status", "Found **270** rows [q2].", "first ```50``` are printed here."),
+        ("每月每个 status 的 ships 数量", "找到 **270** 行 [q2]。", "只列出前 ```50 行```。"),
+    ],
+)
+async def test_the_rows_that_were_found_are_told_and_not_those_that_the_model_saw(
+    ask: Ask, question: str, said: str, below: str
+) -> None:
+    answer = await (await ask("many")).ask(question)
+    assert answer.startswith(said), answer
+    assert "100" not in answer
+    assert below in answer
 
 
 @pytest.mark.parametrize(

@@ -93,6 +93,38 @@ def test_an_answer_begins_with_what_was_found_and_shows_it_as_it_is(
     assert said.count("demo model" if locale == "en" else "演示模型") == 1, said
 
 
+LONG = {
+    "en": (
+        "Number of launches by month and outcome",
+        "Found 473 rows",
+        "printed here",
+        "Chart",
+        "Table",
+        "1–20 of 473",
+    ),
+    "zh-CN": ("每月每个结果的发射次数", "找到 473 行", "这里只列出", "图表", "表格", "第 1–20 行，共 473 行"),
+}
+
+
+@pytest.mark.parametrize(("locale", "width", "scheme"), [("en", 1280, "light"), ("zh-CN", 390, "dark")])
+def test_how_many_rows_are_shown_is_said_where_they_are(
+    serve: Any, open_page: Any, locale: str, width: int, scheme: str
+) -> None:
+    question, found, printed, chart, table, place = LONG[locale]
+    tab = open_page(serve(None, **DEMO), locale=locale, width=width, color_scheme=scheme)
+    ask(tab, question)
+    first = answer(tab, 0)
+    assert first.locator("[data-answer] p").first.inner_text().startswith(found)
+    # The command line prints the first ones below that: the card has them all.
+    assert printed not in first.inner_text()
+    first.get_by_role("tab", name=chart).click()
+    first.locator("svg .mark-group path").first.wait_for()
+    assert " 100 " not in first.inner_text()
+    looked_at(tab, f"findings-long-{width}-{scheme}-{locale}")
+    first.get_by_role("tab", name=table).click()
+    first.get_by_text(place).wait_for()
+
+
 SOLD = (
     "SELECT 'Books and other printed matter, new and used' AS category, 'North' AS region, 10 AS sold, 4 AS sent "
     "UNION ALL SELECT 'Toys', 'North', 30, 20 UNION ALL SELECT 'Toys', 'South', 25, 12 "
@@ -185,6 +217,9 @@ def test_a_chart_of_the_model_is_changed_and_comes_back(serve: Any, open_page: A
     assert result.locator("svg .mark-area path").count() == 0
 
 
+DRAWN = {"en": "The chart draws the first 100 of 1,500 rows.", "zh-CN": "图表只绘制了 1,500 行中的前 100 行。"}
+
+
 @pytest.mark.parametrize("locale", EDITING)
 def test_a_large_chart_gets_another_title_and_keeps_its_rows(
     serve: Any, open_page: Any, tmp_path: Path, locale: str
@@ -201,6 +236,8 @@ def test_a_large_chart_gets_another_title_and_keeps_its_rows(
     result.locator("[role=img] svg").wait_for()
     drawn = result.locator("[role=img][aria-label*=' 100 ']")
     assert drawn.count() == 1, result.locator("[role=img]").get_attribute("aria-label")  # those that the log has
+    result.get_by_text(DRAWN[locale]).wait_for()
+    looked_at(tab, f"chart-drawn-{locale}")
     result.get_by_role("button", name=edit, exact=True).click()
     editor = result.get_by_role("group", name=group)
     editor.get_by_label(title).fill("Each launch")

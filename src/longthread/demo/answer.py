@@ -188,9 +188,11 @@ class AnswerTexts:
         return f"{text}\n\n{found.table(shown)}{more}"
 
     def _tell_count(self, rows: Sequence[Any], data: Mapping[str, Any]) -> str:
-        """How many rows are shown of how many."""
-        shown = str(data.get("shown") or f"{len(rows)} of {len(rows)}")
-        return self.say("rows_of", shown.replace(" of ", " / ") if self.language == "zh" else shown)
+        """How many rows were found, as far as they were counted: how many of them are shown is said where they are."""
+        total = data.get("total", len(rows))
+        number = len(rows) if total is None else total
+        text = self.say("row" if number == 1 else "rows", f"**{number:,}**")
+        return self.say("found_more" if total is None else "found_rows", text)
 
     def _number_of_rows(self, number: int) -> str:
         return self.say("row" if number == 1 else "rows", f"{number:,}")

@@ -26,7 +26,8 @@ PHRASES: dict[str, dict[str, str]] = {
     "columns": {"en": "{text} has these columns:", "zh": "{text} 有以下列："},
     "row": {"en": "{text} row", "zh": "{text} 行"},
     "rows": {"en": "{text} rows", "zh": "{text} 行"},
-    "rows_of": {"en": "showing {text} rows", "zh": "显示 {text} 行"},
+    "found_rows": {"en": "found {text}", "zh": "找到 {text}"},
+    "found_more": {"en": "found more than {text}", "zh": "找到的超过 {text}"},
     "first_rows": {"en": "\n\nOnly the first {text} are printed here.", "zh": "\n\n这里只列出前 {text} 行。"},
     "cannot": {
         "en": "I cannot answer this.",

@@ -2,11 +2,13 @@ import { useMemo, useState } from "react";
 import { formattedSpec } from "../formats/chart";
 import { useGiven } from "../formats/chosen";
 import { useT } from "../i18n";
+import { number } from "../i18n/format";
 import { sentence } from "../i18n/sentence";
 import { Button, Icon, Skeleton, later } from "../ui";
 import styles from "./ChartPanel.module.css";
 import { ChartView } from "./ChartView";
 import type { ChartChoice, ChartEdit } from "./choices";
+import type { Spec } from "./forms";
 import { useScope } from "./receiptScope";
 import type { QueryResult } from "./result";
 import { useSpec } from "./useSpec";
@@ -53,6 +55,7 @@ export function ChartPanel({ threadId, result, choices, chosen, onChoose, edit }
         <ChartEditor threadId={threadId} result={result} chosen={chosen} edit={edit} onEdit={() => onChoose(undefined)} onDone={() => setEdits(false)} fallback={<Skeleton label={t("results.drawing")} lines={3} />} />
       )}
       {spec && <ChartView spec={spec} title={chosen.title} />}
+      {data && !chosen.form && <Drawn spec={data} total={result ? result.total : 0} />}
       {!spec && !error && <Skeleton label={t("results.drawing")} lines={6} />}
       {error && (
         <div role="alert" className={styles["wrong"]}>
@@ -62,4 +65,12 @@ export function ChartPanel({ threadId, result, choices, chosen, onChoose, edit }
       )}
     </>
   );
+}
+
+/** How many rows a chart of the model draws, where they are not all; null: nobody counted all. The page's own charts draw all. */
+function Drawn({ spec, total }: { spec: Spec; total: number | null }) {
+  const t = useT();
+  const n = (spec["data"] as { values?: unknown[] } | undefined)?.values?.length ?? 0;
+  if (total !== null && n >= total) return null;
+  return <p className={styles["drawn"]}>{total === null ? t("results.drawnOfMany", { n: number(n) }) : t("results.drawn", { n: number(n), total: number(total) })}</p>;
 }

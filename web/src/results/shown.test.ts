@@ -50,3 +50,13 @@ test("cells as people write them are the result's", () => {
   expect(of("2024-01-06", "95.6%", "€52,838.55")).toEqual(["table"]);
   expect(of("2024-01-05", "96.6%", "€52,838.55")).toEqual(["table"]);
 });
+
+test.each([
+  ["Only the first ```1``` are printed here.", []],
+  ["Only the first ```2``` are printed here.", ["p"]],
+  ["这里只列出前 ```1 行```。", []],
+  ["这里只列出前 ```2 行```。", ["p"]],
+  ["Only the first ```1``` are printed here, as you asked.", ["p"]],
+])("where a table of it is cut: %s", (said, tags) => {
+  expect(left(said)).toEqual(tags);
+});

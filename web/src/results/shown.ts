@@ -3,6 +3,9 @@
 import type { Element, ElementContent, Root } from "hast";
 import { type QueryResult, cellText } from "./result";
 
+/** What the demo model says below a table of which it prints the first rows. */
+const CUT = /^(?:Only the first (\d+) are printed here\.|这里只列出前 (\d+) 行。)$/;
+
 /** A rehype plugin; `shown` are the results that stand below the answer. What differs in a cell, a row or a column stays. */
 export function withoutShown(shown: readonly QueryResult[]) {
   return (tree: Root): void => {
@@ -12,7 +15,13 @@ export function withoutShown(shown: readonly QueryResult[]) {
 
 function isOf(node: Element, result: QueryResult): boolean {
   if (node.tagName === "pre") return words(textOf(node)) === words(result.sql);
-  return node.tagName === "table" && isTableOf(node, result);
+  return node.tagName === "table" ? isTableOf(node, result) : node.tagName === "p" && isCutOf(textOf(node), result);
+}
+
+/** Whether a text says that a result's table ends before its rows do: its card has them all. */
+function isCutOf(text: string, { rows }: QueryResult): boolean {
+  const [, english, chinese] = CUT.exec(text) ?? [];
+  return rows.length > Number(english ?? chinese ?? Infinity);
 }
 
 const words = (sql: string) => sql.replace(/;\s*$/, "").split(/\s+/).filter(Boolean).join(" ");

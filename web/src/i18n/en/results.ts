@@ -16,6 +16,8 @@ export const results = {
   "results.cut": "{n, plural, one {One long value is shortened. Exported files have it in full.} other {{n} long values are shortened. Exported files have them in full.}}",
   "results.printed": "{n} of {total} rows are printed. Export has them all.",
   "results.printedOfMany": "The first {n} rows are printed. Export has more.",
+  "results.drawn": "The chart draws the first {n} of {total} rows.",
+  "results.drawnOfMany": "The chart draws the first {n} rows.",
   "results.place": "{from}–{to} of {total}",
   "results.placeOfMany": "{from}–{to} of many",
   "results.before": "Previous rows",

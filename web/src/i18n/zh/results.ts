@@ -16,6 +16,8 @@ export const results: Record<keyof typeof en, string> = {
   "results.cut": "{n, plural, other {有 {n} 个值太长，只显示了一部分；导出的文件中是完整的。}}",
   "results.printed": "只打印了 {total} 行中的 {n} 行，导出可得到全部。",
   "results.printedOfMany": "只打印了前 {n} 行，导出可得到更多。",
+  "results.drawn": "图表只绘制了 {total} 行中的前 {n} 行。",
+  "results.drawnOfMany": "图表只绘制了前 {n} 行。",
   "results.place": "第 {from}–{to} 行，共 {total} 行",
   "results.placeOfMany": "第 {from}–{to} 行，总行数很多",
   "results.before": "上一页",
