@@ -3,6 +3,7 @@ import { useSources } from "../api/server";
 import type { AgentInfo } from "../api/types";
 import { type MessageId, t, useT } from "../i18n";
 import { Button, Dialog, Icon, type IconName, Menu, MenuChoices, MenuItem, MenuSeparator } from "../ui";
+import { pickFiles } from "../upload/pick";
 import styles from "./Chips.module.css";
 import { type Choice, chooseAgent, chooseSource } from "./choice";
 import { filesOf, useFiles } from "./files";
@@ -88,6 +89,9 @@ function AnySource({ source, chip }: { source: string | null; chip: ReactElement
       <Menu align="start" trigger={chip}>
         <KnownSources source={source} />
         <MenuSeparator />
+        <MenuItem icon="attach" onClick={pickFiles}>
+          {t("upload.file")}
+        </MenuItem>
         <MenuItem icon="edit" onClick={() => setTyping(true)}>
           {t("shell.otherSource")}
         </MenuItem>

@@ -3,6 +3,7 @@ import { useIsDemo } from "../chat/model";
 import { useT } from "../i18n";
 import { openConnect } from "../palette/open";
 import { Button, Icon, later } from "../ui";
+import { pickFiles } from "../upload/pick";
 import { agentName, useAbout } from "./Chips";
 import styles from "./Welcome.module.css";
 import type { Choice } from "./choice";
@@ -62,6 +63,12 @@ export function Welcome({ choice, onAsk }: { choice: Choice; onAsk: (question: s
         <Suggestions key={source} source={source} onAsk={onAsk} otherwise={asked} fallback={asked} />
       ) : (
         (source !== null || info === undefined) && asked
+      )}
+      {choice.sources === "any" && (
+        <button type="button" className={styles["own"]} onClick={pickFiles}>
+          <Icon name="attach" size={16} />
+          {t("upload.own")}
+        </button>
       )}
       {isDemo && (
         <div className={styles["connect"]}>

@@ -15,6 +15,8 @@ export interface ReadyFile {
 }
 
 interface AddFilesProps {
+  /** The button that adds them. */
+  main: RefObject<HTMLButtonElement | null>;
   ready: readonly ReadyFile[];
   /** The source that is asked here, to which files can be added. */
   current: SourceView | null;
@@ -25,13 +27,14 @@ interface AddFilesProps {
 }
 
 /** How the files are added: as one source of a name, or to the one that is asked here. Always in sight. */
-export function AddFiles({ ready, current, added, onDone, onCancel }: AddFilesProps) {
+export function AddFiles({ main, ready, current, added, onDone, onCancel }: AddFilesProps) {
   const t = useT();
   const id = useId();
   const name = useRef<HTMLInputElement>(null);
   const [together, setTogether] = useState(true);
   const [error, setError] = useState<unknown>(null);
   const [busy, setBusy] = useState(false);
+  const waits = busy || ready.length === 0;
   const tables = ready.filter(({ view }) => !isDatabase(view.file));
   const databases = ready.filter(({ view }) => isDatabase(view.file));
   const to = together && tables.length > 0 ? current : null;
@@ -93,7 +96,8 @@ export function AddFiles({ ready, current, added, onDone, onCancel }: AddFilesPr
           </>
         )}
         <span className={styles["space"]} />
-        <Button kind="primary" disabled={busy || ready.length === 0} onClick={() => void addAll()}>
+        {/* It has the focus from the start, also where the sources came after the dialog: one that is disabled cannot. */}
+        <Button ref={main} autoFocus kind="primary" aria-disabled={waits} onClick={() => waits || void addAll()}>
           {t("files.add", { n: Math.max(ready.length, 1) })}
         </Button>
         <Button onClick={onCancel}>{t("settings.cancel")}</Button>

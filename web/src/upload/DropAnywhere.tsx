@@ -4,7 +4,9 @@ import { bringSettings } from "../settings/messages";
 import { useStore } from "../store";
 import { Icon, later } from "../ui";
 import styles from "./DropAnywhere.module.css";
+import { KINDS } from "./kinds";
 import { offer, offered } from "./offered";
+import { FIELD } from "./pick";
 
 const UploadDialog = later(async () => {
   const [{ UploadDialog }, { bringFiles }] = await Promise.all([import("./UploadDialog"), import("./messages"), bringSettings()]);
@@ -14,7 +16,7 @@ const UploadDialog = later(async () => {
 
 const holdsFiles = (event: DragEvent): boolean => event.dataTransfer?.types.includes("Files") ?? false;
 
-/** Takes files that are dropped anywhere on the page. Else the browser would leave the page and open them. */
+/** Takes files that are dropped anywhere on the page, or picked. Else the browser would leave the page and open them. */
 export function DropAnywhere() {
   const t = useT();
   const over = useDrop();
@@ -28,6 +30,18 @@ export function DropAnywhere() {
           </p>
         </div>
       )}
+      <input
+        id={FIELD}
+        type="file"
+        multiple
+        hidden
+        accept={KINDS}
+        onChange={(event) => {
+          offer(event.target.files ?? []);
+          // The same file can be chosen again.
+          event.target.value = "";
+        }}
+      />
       {files.length > 0 && <UploadDialog fallback={null} />}
     </>
   );

@@ -41,6 +41,7 @@ export function UploadDialog() {
   const [views, setViews] = useState<Readonly<Record<number, UploadView | null>>>({});
   const added = useRef(new Set<string>());
   const question = useRef<HTMLElement | null>(null);
+  const main = useRef<HTMLButtonElement>(null);
   if (offers.length === 0) return null;
   const current = currentSource(answer.data?.sources ?? []);
   const done = (source: SourceView, ids: readonly number[], text: string) => {
@@ -52,7 +53,7 @@ export function UploadDialog() {
   const ready = offers.flatMap(({ id }) => views[id] ? [{ id, view: views[id] }] : []);
   const isSeveral = offers.length > 1;
   return (
-    <Dialog open onClose={leaveAll} title={t("files.title")} back={question}>
+    <Dialog open onClose={leaveAll} title={t("files.title")} focus={main} back={question}>
       {answer.error !== null && (
         <div className={styles["row"]}>
           <p role="alert" className={styles["wrong"]}>
@@ -93,7 +94,7 @@ export function UploadDialog() {
               onGone={() => leave([each.id])}
             />
           ))}
-          <AddFiles ready={ready} current={current} added={added} onDone={done} onCancel={leaveAll} />
+          <AddFiles main={main} ready={ready} current={current} added={added} onDone={done} onCancel={leaveAll} />
         </div>
       )}
     </Dialog>

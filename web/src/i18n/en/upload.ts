@@ -2,6 +2,8 @@
 
 export const upload = {
   "upload.attach": "Attach files",
+  "upload.file": "Upload a file …",
+  "upload.own": "Ask a file of your own: drop it here, or choose one",
   "upload.dropHere": "Drop files here to chat with them",
   "upload.asks": "Asks {name} next",
   "upload.leaveSource": "Do not ask {name}",
