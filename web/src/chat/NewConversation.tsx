@@ -3,7 +3,7 @@ import { Chips } from "../layout/Chips";
 import { Header } from "../layout/Header";
 import { ModelChip } from "../layout/ModelChip";
 import { Welcome } from "../layout/Welcome";
-import { useChoice } from "../layout/choice";
+import { keepSource, useChoice } from "../layout/choice";
 import { navigate, toConversation } from "../route";
 import { conversation } from "../stream/opened";
 import * as requests from "../stream/requests";
@@ -22,6 +22,7 @@ export function NewConversation() {
   const ask = async (question: string, key: string) => {
     const answer = await withModel(null, (model) => requests.ask({ question, ...choice.fields, ...model }, null, key));
     chooseModel(answer.thread_id, modelOf(null));
+    keepSource(choice.fields.source);
     if ("run_id" in answer) conversation(answer.thread_id).begins(answer.run_id);
     // What was opened meanwhile stays.
     if (here.current) navigate(toConversation(answer.thread_id));

@@ -3,7 +3,7 @@ import { useT } from "../i18n";
 import { sentence } from "../i18n/sentence";
 import { FilesChip } from "../layout/Chips";
 import { Header } from "../layout/Header";
-import { chooseSourceIn, useAsksAny, useSourceIn } from "../layout/choice";
+import { chooseSourceIn, keepSource, useAsksAny, useSourceIn } from "../layout/choice";
 import { ModelChip } from "../layout/ModelChip";
 import { navigate, toConversation, toNew } from "../route";
 import { archive } from "../sidebar/actions";
@@ -52,7 +52,10 @@ export function Thread({ threadId, at }: ThreadProps) {
   const ask = async (question: string, key: string) => {
     const fields = { question, ...(source === null ? {} : { source }) };
     const answer = await conversation.did(withModel(threadId, (model) => requests.ask({ ...fields, ...model }, threadId, key)));
-    if (source !== null) chooseSourceIn(threadId, null);
+    if (source !== null) {
+      keepSource(source);
+      chooseSourceIn(threadId, null);
+    }
     // One that waits is below; one that begins comes to the top.
     if (!("run_id" in answer)) column.current?.toEnd();
   };

@@ -33,6 +33,25 @@ export function Questions({ questions, onAsk }: { questions: readonly string[]; 
   );
 }
 
+/** Where questions will stand. What comes late moves nothing, and takes no other's place under the pointer. */
+export function Awaited() {
+  return (
+    <ul className={styles["questions"]} aria-hidden="true">
+      {QUESTIONS.map((id) => (
+        <li key={id} className={styles["awaited"]} />
+      ))}
+    </ul>
+  );
+}
+
+/** What may be asked of a source. */
+function Suggested({ source, onAsk }: { source: string | null; onAsk: (question: string) => void }) {
+  const t = useT();
+  if (source === null) return null;
+  if (source === "demo") return <Questions questions={QUESTIONS.map((id) => t(id))} onAsk={onAsk} />;
+  return <Suggestions key={source} source={source} onAsk={onAsk} fallback={<Awaited />} />;
+}
+
 /** The first minute: one line, and questions that are asked with one click. */
 export function Welcome({ choice, onAsk }: { choice: Choice; onAsk: (question: string) => void }) {
   const t = useT();
@@ -53,17 +72,11 @@ export function Welcome({ choice, onAsk }: { choice: Choice; onAsk: (question: s
       </section>
     );
   }
-  const questions = source === "demo" ? QUESTIONS : (["shell.questionAny"] as const);
-  const asked = <Questions questions={questions.map((id) => t(id))} onAsk={onAsk} />;
   return (
     <section className={styles["welcome"]}>
       <h2 className={styles["line"]}>{t("shell.welcome")}</h2>
       <p className={styles["about"]}>{t("shell.welcomeText")}</p>
-      {source !== null && source !== "demo" ? (
-        <Suggestions key={source} source={source} onAsk={onAsk} otherwise={asked} fallback={asked} />
-      ) : (
-        (source !== null || info === undefined) && asked
-      )}
+      {choice.settled ? <Suggested source={source} onAsk={onAsk} /> : <Awaited />}
       {choice.sources === "any" && (
         <button type="button" className={styles["own"]} onClick={pickFiles}>
           <Icon name="attach" size={16} />

@@ -1,26 +1,37 @@
 import { useQuery } from "@tanstack/react-query";
-import type { ReactNode } from "react";
+import { useState } from "react";
 import { useSources } from "../api/server";
 import { preview } from "../api/sources";
+import type { SourceView } from "../api/types";
 import { t, useT } from "../i18n";
-import { Questions } from "../layout/Welcome";
+import { Awaited, Questions } from "../layout/Welcome";
 import { sourceOf } from "../layout/files";
-import { suggest } from "./suggest";
+import { type Suggested, suggest } from "./suggest";
 
 interface SuggestionsProps {
   source: string;
   onAsk: (question: string) => void;
-  /** What is drawn until they are known, or where none are. */
-  otherwise: ReactNode;
 }
 
 /** Questions about files, by the columns that they have. A database of many tables is not read for them. */
-export function Suggestions({ source, onAsk, otherwise }: SuggestionsProps) {
-  useT();
-  const { data } = useSources();
+export function Suggestions({ source, onAsk }: SuggestionsProps) {
+  const { data, isPending } = useSources();
+  if (isPending) return <Awaited />;
   const found = sourceOf(source, data?.sources);
+  return <Known key={found?.files.join("\n")} source={source} found={found} onAsk={onAsk} />;
+}
+
+const ANY: readonly Suggested[] = [{ id: "shell.questionAny", values: {} }];
+
+/** Those of a source as its files are now: once they stand there, they stay. */
+function Known({ source, found, onAsk }: SuggestionsProps & { found: SourceView | null }) {
+  useT();
   const isOfFiles = found !== null && (found.upload !== null || !/:\/\//.test(found.address ?? ""));
-  const { data: seen } = useQuery({ queryKey: ["preview", source, found?.files], queryFn: ({ signal }) => preview(source, signal), enabled: isOfFiles, retry: false, staleTime: 60_000 });
-  const questions = suggest(seen?.tables ?? []).map(({ id, values }) => t(id, values));
-  return questions.length > 0 ? <Questions questions={questions} onAsk={onAsk} /> : otherwise;
+  const { data, isLoading } = useQuery({ queryKey: ["preview", source, found?.files], queryFn: ({ signal }) => preview(source, signal), enabled: isOfFiles, retry: false, staleTime: 60_000 });
+  const [suggested, setSuggested] = useState<readonly Suggested[] | null>(null);
+  if (suggested === null && !isLoading) {
+    const questions = suggest(data?.tables ?? []);
+    setSuggested(questions.length > 0 ? questions : ANY);
+  }
+  return suggested === null ? <Awaited /> : <Questions questions={suggested.map(({ id, values }) => t(id, values))} onAsk={onAsk} />;
 }

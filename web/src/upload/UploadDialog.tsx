@@ -3,7 +3,7 @@ import { useSources } from "../api/server";
 import type { SourceView, UploadView } from "../api/types";
 import { useT } from "../i18n";
 import { sentence } from "../i18n/sentence";
-import { chooseSource, chooseSourceIn, chosenSource } from "../layout/choice";
+import { chooseSource, chooseSourceIn, chosenIn, useChoice } from "../layout/choice";
 import { sourceOf } from "../layout/files";
 import { currentRoute } from "../route";
 import { useStore } from "../store";
@@ -19,10 +19,10 @@ import { leave, leaveAll, offered } from "./offered";
 const ROWS = 5;
 const ROWS_OF_SEVERAL = 3;
 
-/** What the next question asks, here: of uploaded files, more can be added to it. */
-function currentSource(sources: readonly SourceView[]): SourceView | null {
+/** What the next question asks, here: of uploaded files, more can be added to it. `first` is what new conversations ask. */
+function currentSource(sources: readonly SourceView[], first: string | null): SourceView | null {
   const route = currentRoute();
-  const spec = route.page === "conversation" ? (chosenSource(route.id) ?? conversation(route.id).get().data?.source) : chosenSource(null);
+  const spec = route.page === "conversation" ? (chosenIn(route.id) ?? conversation(route.id).get().data?.source) : first;
   const found = sourceOf(spec ?? null, sources);
   return found?.files.some((file) => !isDatabase(file)) ? found : null;
 }
@@ -38,12 +38,13 @@ export function UploadDialog() {
   const t = useT();
   const offers = useStore(offered);
   const answer = useSources();
+  const { source: first } = useChoice();
   const [views, setViews] = useState<Readonly<Record<number, UploadView | null>>>({});
   const added = useRef(new Set<string>());
   const question = useRef<HTMLElement | null>(null);
   const main = useRef<HTMLButtonElement>(null);
   if (offers.length === 0) return null;
-  const current = currentSource(answer.data?.sources ?? []);
+  const current = currentSource(answer.data?.sources ?? [], first);
   const done = (source: SourceView, ids: readonly number[], text: string) => {
     if (source.name !== current?.name) choose(source);
     question.current = document.getElementById("question");
