@@ -10,6 +10,7 @@ import { takeTable } from "../upload/paste";
 import styles from "./Composer.module.css";
 import { draftOf, keepDraft } from "./drafts";
 import { composes, sends } from "./keys";
+import { useModelChoices } from "./model";
 
 export interface ComposerHandle {
   focus: () => void;
@@ -25,6 +26,8 @@ interface ComposerProps {
   onStop?: (() => void) | undefined;
   /** ↑ in an empty field. */
   onUp?: () => void;
+  /** What a question goes with, such as its source. With another, what was refused may be asked. */
+  goesWith: string;
   /** Whether files can be attached, to be asked. */
   attaches: boolean;
   /** What stands beside the button, such as the source of a new conversation. */
@@ -33,10 +36,10 @@ interface ComposerProps {
 }
 
 /** Where a question is typed. It stays until the server has it. */
-export function Composer({ threadId, onAsk, onStop, onUp, attaches, children, ref }: ComposerProps) {
+export function Composer({ threadId, onAsk, onStop, onUp, goesWith, attaches, children, ref }: ComposerProps) {
   const t = useT();
   const field = useRef<HTMLTextAreaElement>(null);
-  const { text, change, send, sending, error } = useQuestion(threadId, onAsk);
+  const { text, change, send, sending, error } = useQuestion(threadId, onAsk, goesWith);
   useImperativeHandle(ref, () => ({ focus: () => field.current?.focus(), send: (question) => void send(question) }));
   const onKeyDown = (event: KeyboardEvent) => {
     if (sends(event)) {
@@ -86,7 +89,10 @@ export function Composer({ threadId, onAsk, onStop, onUp, attaches, children, re
   );
 }
 
-function useQuestion(threadId: string | null, onAsk: ComposerProps["onAsk"]) {
+/** Whether it is the question itself that was refused: it is too long. */
+const isOfText = (error: unknown) => error instanceof Problem && /_too_(?:long|large)$/.test(error.code);
+
+function useQuestion(threadId: string | null, onAsk: ComposerProps["onAsk"], goesWith: string) {
   const [text, setText] = useState(() => draftOf(threadId));
   const [sending, setSending] = useState(false);
   const [error, setError] = useState<unknown>(null);
@@ -94,6 +100,7 @@ function useQuestion(threadId: string | null, onAsk: ComposerProps["onAsk"]) {
   const tried = useRef({ question: "", key: "" });
   const change = (next: string) => {
     setText(next);
+    setError((now: unknown) => (isOfText(now) ? null : now));
     keepDraft(threadId, next);
   };
   const send = async (question: string) => {
@@ -112,7 +119,14 @@ function useQuestion(threadId: string | null, onAsk: ComposerProps["onAsk"]) {
       setSending(false);
     }
   };
-  // That the server did not answer is over when it is heard again. What it refused stays to be read.
+  // What it refused stays to be read, until something that it may have been refused for is another one.
+  const present = `${goesWith} ${useModelChoices()}`;
+  const [before, setBefore] = useState(present);
+  if (before !== present) {
+    setBefore(present);
+    if (error instanceof Problem) setError(null);
+  }
+  // That the server did not answer is over when it is heard again.
   useEffect(() => live().onState(() => live().online() && setError((now: unknown) => (now instanceof Problem ? now : null))), []);
   return { text, change, send, sending, error };
 }

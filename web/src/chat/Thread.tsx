@@ -94,6 +94,7 @@ export function Thread({ threadId, at }: ThreadProps) {
             onAsk={ask}
             onStop={running ? () => void actions.stop(conversation, running.id) : undefined}
             onUp={() => lastQuestion && setEditing(lastQuestion.id)}
+            goesWith={`${source ?? ""} ${data.queue.length}`}
             attaches={asksAny}
           >
             {source === null ? <FilesChip source={data.source} /> : <NextSource source={source} onLeave={() => chooseSourceIn(threadId, null)} />}

@@ -21,6 +21,9 @@ export function chooseModel(threadId: string | null, model: string | null): void
   choices.set(choices.get() + 1);
 }
 
+/** Another number each time that somebody has chosen one. */
+export const useModelChoices = () => useStore(choices);
+
 export function useModel(threadId: string | null): string | null {
   useStore(choices);
   return modelOf(threadId);

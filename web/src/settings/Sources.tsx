@@ -119,7 +119,7 @@ function Address() {
   };
   return (
     <Part title={t("settings.address")} about={t("settings.addressAbout")}>
-      <form className={styles["form"]} onSubmit={(event) => void add(event)}>
+      <form className={styles["form"]} onSubmit={(event) => void add(event)} onChange={() => setError(null)}>
         <input name="address" required className={styles["input"]} aria-label={t("settings.address")} placeholder={t("settings.addressHint")} spellCheck={false} />
         <input name="name" className={styles["input"]} aria-label={t("settings.sourceName")} placeholder={t("settings.sourceName")} maxLength={100} />
         <Button type="submit" disabled={busy}>

@@ -72,7 +72,7 @@ export function AddFiles({ main, ready, current, added, onDone, onCancel }: AddF
         ))}
       {current && tables.length > 0 && (
         <label className={styles["row"]}>
-          <input type="checkbox" checked={together} onChange={(event) => setTogether(event.target.checked)} />
+          <input type="checkbox" checked={together} onChange={(event) => (setTogether(event.target.checked), setError(null))} />
           {t("files.together", { files: filesOf(current) })}
         </label>
       )}
@@ -92,6 +92,7 @@ export function AddFiles({ main, ready, current, added, onDone, onCancel }: AddF
               className={styles["name"]}
               defaultValue={(tables.length ? tables : databases).map(({ view }) => view.name).join("_").slice(0, 60)}
               maxLength={100}
+              onChange={() => setError(null)}
             />
           </>
         )}
