@@ -24,7 +24,7 @@ def ask_held(tab: Any, running: Any, question: str) -> None:
     """Ask, and hold the model back: the run is at work until `running.model.shut` is cleared."""
     running.model.shut.set()
     ask(tab, question)
-    tab.get_by_text("Working").wait_for()
+    tab.get_by_text("Thinking about the question").first.wait_for()
 
 
 def answered(tab: Any, count: int = 1) -> None:

@@ -48,7 +48,7 @@ def test_a_reload_and_a_second_tab_in_the_middle_see_the_run_to_its_end(serve: A
     second = opened(context, running, tab.url.rsplit("/", 1)[1])
     tab.reload()
     for each in (tab, second):
-        each.get_by_text("Working").wait_for()
+        each.get_by_text("Thinking about the question").first.wait_for()
     running.model.shut.clear()
     for each in (tab, second):
         answered(each)

@@ -119,8 +119,8 @@ HIDE = "(hidden) => Object.defineProperty(document, 'hidden', { get: () => hidde
 @pytest.mark.parametrize(
     ("width", "locale", "working", "offer", "told", "off"),
     [
-        (1280, "en", "Working", "Notify me when it is done", "The answer is ready: There are 41 rockets.", "Turn off"),
-        (390, "zh-CN", "正在处理", "完成后通知我", "回答已完成：There are 41 rockets.", "关闭"),
+        (1280, "en", "Thinking", "Notify me when it is done", "The answer is ready: There are 41 rockets.", "Turn off"),
+        (390, "zh-CN", "正在思考", "完成后通知我", "回答已完成：There are 41 rockets.", "关闭"),
     ],
 )
 def test_whoever_asks_for_it_while_an_answer_takes_long_is_told_when_it_is_there(
@@ -133,7 +133,7 @@ def test_whoever_asks_for_it_while_an_answer_takes_long_is_told_when_it_is_there
     page.reload()
     running.model.shut.set()
     ask(page, "How many rockets are there?")
-    page.get_by_text(working).wait_for()
+    page.get_by_text(working).first.wait_for()
     assert page.get_by_role("button", name=offer).count() == 0
     page.clock.fast_forward(11_000)
     page.get_by_role("button", name=offer).wait_for()

@@ -180,7 +180,7 @@ def test_eight_tabs_are_live_over_one_connection_and_another_takes_over(serve: A
     thread_id = tabs[0].url.rsplit("/", 1)[1]
     tabs += [opened(context, running, thread_id) for _ in range(7)]
     for tab in tabs:
-        tab.get_by_text("Working").wait_for()
+        tab.get_by_text("Thinking about the question").first.wait_for()
     while streams(running) != 1:
         tabs[0].wait_for_timeout(50)  # the server notices late that a stream was left
     tabs.pop(0).close()

@@ -1,4 +1,5 @@
 import { useEffect, useState } from "react";
+import { t } from "../i18n";
 import { duration } from "../i18n/format";
 import styles from "./Turn.module.css";
 
@@ -12,8 +13,15 @@ function useNow(): number {
   return now;
 }
 
-/** How long it has been since `since`, while it lasts. */
-export const Elapsed = ({ since }: { since: number }) => <>{duration(Math.max(0, useNow() - since))}</>;
+/** What is over sooner says nothing of its time. */
+const SOON_MS = 5000;
+
+/** How many seconds it has been since `since`, while it lasts. */
+export function Elapsed({ since }: { since: number | null }) {
+  const ms = useNow() - (since ?? Infinity);
+  if (ms < SOON_MS) return null;
+  return ms < 60_000 ? t("format.seconds", { n: Math.floor(ms / 1000) }) : duration(ms);
+}
 
 /** A dot that changes each second: something is under way. An animation without an end would keep what is typed waiting for its frames. */
 export const Pulse = () => <span className={styles["pulse"]} data-dim={Math.floor(useNow() / 1000) % 2 === 1} aria-hidden="true" />;

@@ -4,10 +4,11 @@ import { duration } from "../i18n/format";
 import { toConversation } from "../route";
 import type { Decided, Step } from "../stream/types";
 import { Disclosure, Icon } from "../ui";
-import { Elapsed } from "./Elapsed";
+import { Elapsed, Pulse } from "./Elapsed";
 import { Link } from "./Link";
 import { Observed } from "./Observed";
 import styles from "./Steps.module.css";
+import { doing } from "./activity";
 import { foundOf, titleOf } from "./stepText";
 
 interface StepViewProps {
@@ -26,10 +27,11 @@ export function StepView({ threadId, step, decided, present }: StepViewProps) {
   const found = foundOf(step, decided, t);
   const summary = (
     <span className={styles["line"]} data-status={step.status}>
-      <span>{titleOf(step, decided, t)}</span>
+      {present && <Pulse />}
+      <span>{present ? doing(step, t) : titleOf(step, decided, t)}</span>
       {found && <span className={styles["found"]}>{found}</span>}
       <span className={styles["time"]}>
-        {present && step.startedAt !== null ? <Elapsed since={step.startedAt} /> : step.elapsedMs === null ? "" : duration(step.elapsedMs)}
+        {present ? <Elapsed since={step.startedAt} /> : step.elapsedMs === null ? "" : duration(step.elapsedMs)}
       </span>
     </span>
   );

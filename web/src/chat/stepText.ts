@@ -7,13 +7,13 @@ import type { Decided, Step } from "../stream/types";
 
 type T = typeof translate;
 
-const tableOf = (step: Step): string => String(step.args["table"] ?? step.observation?.data?.table_name ?? "");
+export const tableOf = (step: Step): string => String(step.args["table"] ?? step.observation?.data?.table_name ?? "");
 
 /** The tools whose results are those of queries. */
-const QUERIES = ["run_sql", "query_metric"];
+export const QUERIES = ["run_sql", "query_metric"];
 
 /** `revenue, orders [q3]`: the metrics of a step, as their definitions are called. */
-function metricsOf(step: Step): string {
+export function metricsOf(step: Step): string {
   const named = step.observation?.data?.["metrics"] ?? step.args["metrics"] ?? "";
   const names = Array.isArray(named) ? named.map(String).join(", ") : String(named);
   return step.query === undefined ? names : `${names} [${step.query}]`;
