@@ -6,9 +6,12 @@ from __future__ import annotations
 import io
 import re
 import zipfile
+from datetime import datetime
+from pathlib import Path
 from typing import Any
 
 import pytest
+from openpyxl import Workbook
 from tests.sheets import sheet
 from tests.web.conftest import looked_at
 from tests.web.looking import ask
@@ -22,6 +25,7 @@ SALES = (
     "UNION ALL SELECT '2024', 1200000.5, 0.965, 2500000, '2024-02-29T00:00:00'"
 )
 SCHEMES = ("light", "dark")
+FILES = {"en": ("More about this result", "All rows as Excel"), "zh-CN": ("更多操作", "导出全部行（Excel）")}
 
 
 def choose(tab: Any, result: Any, menu: str, item: str) -> None:
@@ -118,6 +122,36 @@ def test_chinese_has_its_own_words_and_large_numbers(serve: Any, open_page: Any)
     result.get_by_role("tab", name="图表").click()
     result.locator("svg text", has_text="¥100万").first.wait_for()
     looked_at(tab, "formats-chart-390-zh")
+
+
+WORKBOOK = {
+    "en": ("Total growth, revenue and weight?", ["Bonn", "€1,234.50", "19.0%", "1,200 kg", "2019", "2024-01-05"]),
+    "zh-CN": ("各城市如何？", ["Bonn", "¥1,234.50", "19.0%", "1,200件", "2019", "2024-01-05"]),
+}
+
+
+@pytest.mark.parametrize("language", ["en", "zh-CN"])
+def test_cells_are_written_as_in_the_workbook(serve: Any, open_page: Any, tmp_path: Path, language: str) -> None:
+    question, wanted = WORKBOOK[language]
+    codes = ["€ #,##0.00", "0.0%", '#,##0 "kg"', "0", "dd/mm/yyyy"]
+    if language != "en":
+        codes[0::2] = ["¥#,##0.00", '#,##0"件"', "yyyy/m/d"]
+    book = Workbook()
+    book.active.title = "sales"
+    book.active.append(["city", "a", "b", "c", "since", "d"])
+    book.active.append(["Bonn", 1234.5, 0.19, 1200, 2019, datetime(2024, 1, 5, 4, 5)])
+    for at, code in enumerate(codes, 2):
+        book.active.cell(2, at).number_format = code
+    book.save(tmp_path / "book.xlsx")
+    running = serve(asked("SELECT * FROM sales"), source=str(tmp_path / "book.xlsx"))
+    tab = open_page(running, quiet=False, locale=language)
+    ask(tab, question)
+    result = card(tab)
+    assert cells(result, 0) == wanted
+    file = href(tab, result, *FILES[language])
+    styles = zipfile.ZipFile(io.BytesIO(running.client.get(file).content)).read("xl/styles.xml").decode()
+    assert '"0.0%"' in styles
+    looked_at(tab, f"formats-workbook-{language}")
 
 
 ANSWERS = {
