@@ -44,13 +44,11 @@ class Column:
 
 @dataclass(frozen=True)
 class ForeignKey:
-    """Columns that refer to columns of another table, named by its label. `is_proven`: the values say so, each of which
-    stands there once; else the database declares it."""
+    """Columns that refer to columns of another table, named by its label."""
 
     columns: tuple[str, ...]
     table: str
     references: tuple[str, ...]
-    is_proven: bool = field(default=False, compare=False)
 
 
 @dataclass(frozen=True)

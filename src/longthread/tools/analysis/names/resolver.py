@@ -14,7 +14,6 @@ from dataclasses import dataclass, field
 from sqlglot import exp
 
 from longthread.errors import SqlRefused, TableNotFound
-from longthread.tools.analysis.names.lookups import Lookup, find_lookup, widen_tables
 from longthread.tools.analysis.names.missing import (
     Columns,
     Mend,
@@ -101,16 +100,11 @@ class Resolver:
         """Return what makes a statement's names right, if all of it is certain. `keys`: the schema hides none, so that
         they tell what a join means. Raises what `check` raises."""
         self._find_unknown(statement)
-        mends: list[Mend] = []
-        lookups: list[Lookup] = []
-        for each in sorted(self._unknown, key=lambda each: each.begin):
-            if (mend := mend_column(each, self._schema, self._dialect, keys=keys)) is not None:
-                mends.append(mend)
-            elif keys and (lookup := find_lookup(each, self._schema, self._dialect)) is not None:
-                lookups.append(lookup)
-            else:
-                raise explain_columns(self._unknown, self._schema, self._dialect)
-        return [*mends, *widen_tables(lookups, self._dialect), *self._ambiguous]
+        possible = (mend_column(each, self._schema, self._dialect, keys=keys) for each in self._unknown)
+        mends = [mend for mend in possible if mend is not None]
+        if len(mends) < len(self._unknown):
+            raise explain_columns(self._unknown, self._schema, self._dialect)
+        return [*mends, *self._ambiguous]
 
     def _find_unknown(self, statement: exp.Expr) -> None:
         self._unknown, self._ambiguous, self._missing = [], [], []

@@ -46,7 +46,7 @@ def read_links(connection: SourceConnection, schema: Schema, dialect: str) -> _F
                 continue
             try:
                 if proof.is_key(target, key) and proof.is_within(table, column, target, key, may_be_empty=is_named):
-                    link = ForeignKey((column.name,), target.label, (key.name,), is_proven=True)
+                    link = ForeignKey((column.name,), target.label, (key.name,))
                     found.setdefault(table.label, {})[column.name] = link
             except Interrupted:
                 if not watch.expired:
