@@ -160,12 +160,12 @@ def test_a_probe_is_kept_and_used(run: Run, monkeypatch: pytest.MonkeyPatch, tmp
     store = ("--database", str(tmp_path / "c.db"))
     monkeypatch.setenv("LONGTHREAD_MODEL", "small")
     monkeypatch.setenv("LLM_API_KEY", "none")
-    with ProviderEmulator(["I would count.", fence, fence, fence, "There are 3 [q1]."]) as provider:
+    with ProviderEmulator(["I would count.", fence, fence, fence]) as provider:
         monkeypatch.setenv("LLM_BASE_URL", provider.base_url)
         assert "✓ protocol   not probed" in run("doctor", *store).stdout
         assert "✓ protocol   sql, from now on" in run("doctor", "--probe", *store).stdout
         gc.collect()  # which would warn of a connection that was left open
         assert "✓ protocol   sql, as a probe found" in run("doctor", *store).stdout
         answer = run("ask", "How many?", "--source", shop, *store).stdout
-    assert "There are 3" in answer
+    assert "**3** [q1]" in answer
     assert provider.requests[3].body["messages"][0]["content"].startswith("You write one SQLite SELECT")

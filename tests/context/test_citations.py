@@ -77,3 +77,12 @@ def test_only_labelled_queries_are_taken() -> None:
         "no json",
     ]
     assert [found and found.label for found in map(CitedQuery.read, texts)] == ["q1", None, None]
+
+
+def test_a_day_is_traced_to_its_midnight() -> None:
+    moments = query("q1", ["2024-01-01T00:00:00"], ["2024-02-01 00:00:00+00:00"], ["2024-03-01T08:30:00"])
+    assert cited("2024-01-01, 2024-02-01, 2024-03-01", moments) == {
+        "2024-01-01": "q1",
+        "2024-02-01": "q1",
+        "2024-03-01": None,
+    }

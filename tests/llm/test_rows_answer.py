@@ -72,6 +72,25 @@ def test_a_result_in_part_says_how_many_there_are() -> None:
     assert answer_from_rows("Which?", told).count("\n| ") == 2 + 10
 
 
+def test_what_is_not_whole_is_not_told_as_the_whole() -> None:
+    one = data(["id", "body"], [[1, "x"]], total=3, truncated=True)
+    assert answer_from_rows("Which?", one).startswith("**3** rows: **x** [q1].\n\n| id | body |")
+    empty = data(["rating"], [[None]] * 5, total=170, truncated=True)
+    assert answer_from_rows("Which ratings?", empty).startswith("**170** rows [q1].\n\n| rating |")
+
+
+def test_rows_are_named_with_what_they_are_sorted_by() -> None:
+    rows = [["Ada", 90, 3], ["Bob", 80, 1], ["Kim", 70, 9], ["Eve", 60, 2]]
+    told = answer_from_rows("Top revenue?", data(["name", "revenue", "orders"], rows))
+    assert told.startswith("**4** rows: **Ada** (**90**), **Bob** (**80**), **Kim** (**70**) …")
+
+
+def test_lists_and_structs_are_json() -> None:
+    assert answer_from_rows("Which?", data(["tags"], [[{"a": None, "b": [True]}]])) == (
+        'Tags: **{"a": null, "b": [true]}** [q1].'
+    )
+
+
 def test_formats_of_the_file_and_notes_are_kept() -> None:
     formats = {"vat": {"kind": "share"}, "net": {"kind": "currency", "unit": "€"}}
     told = data(["net", "vat"], [[1200.5, 0.19]], formats=formats, notes=["A row of sums was left out."])
@@ -89,6 +108,15 @@ def test_a_cell_cannot_leave_its_table() -> None:
     [
         *("Are there orders?", "And is it true?", "Why did sales fall?", "Describe the customers"),
         *("Compare Lyon and Paris", "What does churn mean?", "Answer in French: how many?"),
+        *("Isn't there stock?", "How come sales fell?", "Give me an overview", "What is the trend?"),
+        *("How many customers? Always add the currency.", "How many, in German?"),
+        *(
+            "Warum sind die Umsätze gefallen?",
+            "Wie viele Kunden gibt es?",
+            "Combien de clients ?",
+            "在庫はありますか？",
+        ),
+        *("趋势怎么样？", "哪个更好？"),
         *("有库存吗？", "是否有订单", "为什么下降", "总结一下", "对比两个城市"),
     ],
 )

@@ -238,7 +238,7 @@ async def test_a_model_that_repeats_a_failing_statement_pauses_with_what_was_don
     events = await ask(analyst, "How many customers?", shop, protocol="sql", max_steps=12)
     assert (events[-1].type, events[-1].data["reason"]) == ("paused", "repeated")
     assert "customer" in events[-1].data["summary"]
-    assert [each.options.get("temperature", 0.0) for each in model.calls] == [0.0, 0.0, 0.5, 0.5], "and no report"
+    assert [each.options.get("temperature", 0.0) for each in model.calls] == [0.0, 0.0, 0.5, 1.0], "and no report"
 
 
 async def test_a_report_has_no_number_that_no_query_gave(open_analyst: OpenAnalyst, shop: str) -> None:

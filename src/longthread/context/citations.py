@@ -13,6 +13,8 @@ from longthread.model.fold import observation_of
 
 _DATE = r"\d{4}-\d{2}-\d{2}"
 _NUMBER = re.compile(rf"(?<![A-Za-z0-9_.])(?:{_DATE}|-?\d+(?:,\d{{3}})*(?:\.\d+)?)(?![A-Za-z0-9_]|[.,]\d)")
+_MIDNIGHT = re.compile(rf"\A({_DATE})[T ]00:00(?::00(?:\.0+)?)?(?:Z|\+00(?::?00)?)?\Z")
+"""A day as a moment, which an answer writes as the day."""
 _LABEL = re.compile(r"\[q\d+(?:\s*,\s*q\d+)*\]")
 _MARKER = re.compile(r"^\s*\d+[.)、]\s", re.MULTILINE)
 _LETTER = r"[^\W\d_]"
@@ -109,7 +111,7 @@ def _values_in(query: Mapping[str, Any]) -> Iterator[Decimal | str]:
         yield Decimal(sum(1 for row in rows if row and row[0] is not None))
     for row in rows:
         for cell in row:
-            yield from numbers_in(str(cell))
+            yield from numbers_in(_MIDNIGHT.sub(r"\1", str(cell)))
 
 
 def numbers_in(text: str) -> Iterator[Decimal | str]:

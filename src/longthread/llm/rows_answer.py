@@ -25,20 +25,30 @@ _STATED = 4
 _NAME = re.compile(r"[^\W\d_][\w %％/-]*")
 """A column's name that is one, and no expression: `COUNT(*)` says nothing."""
 _ASKS_WORDS = re.compile(
-    r"^\W*(?:(?:and|so|but|then|or|now)\b\W*)?(?:is|are|was|were|am|do|does|did|has|have|had|should|may)\b"
-    r"|\b(?:why|explain\w*|describ\w*|summar\w+|compare[ds]?|comparing|comparison|interpret\w*|insights?|analy[sz]e"
-    r"|recommend\w*|conclu\w+|sentences?|in words|tell me about|what does\b.{1,40}\bmean"
-    r"|(?:answer|reply|respond) (?:in|with|as)|translat\w+)\b"
+    r"^\W*(?:(?:and|so|but|then|or|now)\b\W*)?(?:(?:is|are|was|were|do|does|did|has|have|had|should)(?:n['’]t)?|am|may)\b"
+    r"|\b(?:why|how come|whether|explain\w*|describ\w*|summar\w+|compare[ds]?|comparing|comparison|differences?"
+    r"|interpret\w*|insights?|analy[sz]e|trends?|overview|cause[ds]?|recommend\w*|conclu\w+|sentences?"
+    r"|in (?:one )?words?|tell me about|(?:write|give|make) (?:me |us )?a report|what does\b.{1,40}\bmean"
+    r"|translat\w+|always|from now on|(?:answer|reply|respond) (?:in|with|as)"
+    r"|in (?:english|german|french|spanish|italian|chinese|japanese|korean|portuguese|russian))\b"
     r"|[吗嗎]|是否|是不是|有没有|有沒有|会不会|能不能|对不对|为什么|為什麼|为何|原因|解释|解釋|说明|說明|总结|總結|概括|概述"
-    r"|对比|對比|比较|比較|分析|意味|建议|建議|评价|評價|描述|怎么看|回答|翻译|翻譯",
+    r"|对比|對比|比较|比較|分析|意味|建议|建議|评价|評價|描述|怎么看|怎么样|怎麼樣|如何|趋势|趨勢|更好|回答|翻译|翻譯|总是|總是|以后|以後",
     re.I,
 )
 """Questions that rows alone do not answer: yes or no, why, a comparison, a summary, a form of the answer."""
+_OTHER_LANGUAGE = re.compile(
+    r"[^\W\d_a-z\u4e00-\u9fff]|\b(?:wie|viele|warum|gibt|welche[rsn]?|und|der|das|ist|sind|nicht|combien|pourquoi|quel(?:le)?s?"
+    r"|une|cuant[oa]s|cual(?:es)?|por|quanti|quante|quale|quantos|quantas|quais|onde)\b",
+    re.I,
+)
+"""Letters and words of languages whose answers the model writes: a product in two of them would answer in English."""
 
 
 def asks_words(question: str) -> bool:
-    """Return whether a question wants more than the rows: the model writes that answer."""
-    return _ASKS_WORDS.search(question) is not None
+    """Return whether a question wants more than the rows, or is in another language than English and Chinese: the model
+    writes that answer."""
+    is_other = not is_chinese(question) and _OTHER_LANGUAGE.search(question) is not None
+    return is_other or _ASKS_WORDS.search(question) is not None
 
 
 def answer_from_rows(question: str, data: Mapping[str, Any]) -> str:
@@ -80,9 +90,9 @@ class _Words:
 def _tell(result: FormattedRows, words: _Words) -> str:
     if not result.rows:
         return words.say("no rows match", "没有符合条件的数据")
-    if all(cell is None for row in result.rows for cell in row):
+    if result.is_whole and all(cell is None for row in result.rows for cell in row):
         return words.say("there is no value", "没有值")
-    if len(result.rows) == 1:
+    if len(result.rows) == 1 and result.is_whole:
         return words.comma.join(_value(result, words, at) for at in range(min(len(result.columns), _STATED)))
     if _is_list(result):
         return words.pause.join(result.strong(row, [0]) for row in range(len(result.rows)))
@@ -103,7 +113,9 @@ def _in_words(name: str) -> str:
 
 def _is_stated(result: FormattedRows) -> bool:
     """Return whether the sentence has all cells, so that no table follows it."""
-    if len(result.rows) <= 1:
+    if not result.rows:
+        return True
+    if len(result.rows) == 1 and result.is_whole:
         return len(result.columns) <= _STATED
     return _is_list(result) or (result.is_whole and len(result.rows) <= _NAMED and len(result.columns) == 2)
 
@@ -115,25 +127,30 @@ def _is_list(result: FormattedRows) -> bool:
 
 
 def _named(result: FormattedRows, words: _Words) -> str:
-    """Return the first rows by name, with the last number of each; or from the least to the most of that number, where
-    the rows do not go by it."""
-    name, measure = _columns_of(result)
-    if measure is not None and (span := _span(result, words, name, measure)):
+    """Return the first rows by name, with a number of each, that by which they are sorted; or from the least to the
+    most of their last number, where they are sorted by none."""
+    name, measures = _columns_of(result)
+    is_whole = result.is_whole and len(result.rows) > _NAMED
+    ranked = next((at for at in measures if _is_sorted(result, at)), None)
+    if is_whole and measures and ranked is None and (span := _span(result, words, name, measures[-1])):
         return span
     rows = range(min(len(result.rows), _NAMED))
     names = [result.strong(row, [name]) for row in rows]
-    if measure is not None:
-        names = [words.beside(name, result.strong(row, [measure])) for row, name in zip(rows, names, strict=True)]
+    if measures:
+        shown = measures[-1] if ranked is None else ranked
+        names = [words.beside(name, result.strong(row, [shown])) for row, name in zip(rows, names, strict=True)]
     return words.pause.join(names) + (" …" if len(result.rows) > _NAMED else "")
 
 
-def _span(result: FormattedRows, words: _Words, name: int, column: int) -> str:
-    """Return from the least to the most of a column, and whose the most is; empty where the rows go by it, or lack one
-    of its numbers."""
+def _is_sorted(result: FormattedRows, column: int) -> bool:
     numbers = [number for row in result.rows if (number := number_in(row[column])) is not None]
-    if not result.is_whole or len(numbers) < len(result.rows) or len(numbers) <= _NAMED:
-        return ""
-    if numbers in (sorted(numbers), sorted(numbers, reverse=True)):
+    return numbers in (sorted(numbers), sorted(numbers, reverse=True))
+
+
+def _span(result: FormattedRows, words: _Words, name: int, column: int) -> str:
+    """Return from the least to the most of a column, and whose the most is; empty where a row lacks its number."""
+    numbers = [number for row in result.rows if (number := number_in(row[column])) is not None]
+    if len(numbers) < len(result.rows):
         return ""
     least, most = numbers.index(min(numbers)), numbers.index(max(numbers))
     span = words.say(" to ", " 到 ").join(result.strong(row, [column]) for row in (least, most))
@@ -144,14 +161,10 @@ def _span(result: FormattedRows, words: _Words, name: int, column: int) -> str:
     return f"{text}{words.comma}{words.say('the most: ', '最多：')}{result.strong(most, [name])}"
 
 
-def _columns_of(result: FormattedRows) -> tuple[int, int | None]:
-    """Return the column that names a row, a text before ids and years, and the last one that measures it: None if none
-    does."""
+def _columns_of(result: FormattedRows) -> tuple[int, list[int]]:
+    """Return the column that names a row, a text before ids and years, and the others that measure it."""
     kinds = [format_.kind for format_ in result.formats]
     measures = [at for at, kind in enumerate(kinds) if kind in NUMERIC and kind != "plain"]
-    names = [
-        *(at for at, kind in enumerate(kinds) if kind not in NUMERIC),
-        *(at for at in range(len(kinds)) if at not in measures),
-    ]
-    name = names[0] if names else 0
-    return name, next((at for at in reversed(measures) if at != name), None)
+    texts = [at for at, kind in enumerate(kinds) if kind not in NUMERIC]
+    name = next((at for at in [*texts, *range(len(kinds))] if at not in measures), 0)
+    return name, [at for at in measures if at != name]

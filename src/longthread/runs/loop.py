@@ -18,6 +18,7 @@ from longthread.llm.rows_answer import BY_ROWS, answer_from_rows, asks_words
 from longthread.llm.sql_protocol import is_answering
 from longthread.messages.fields import storable
 from longthread.messages.message import Message
+from longthread.model.builtin import QUERIES
 from longthread.model.fold import PARSE_ERROR, observation_of
 from longthread.model.ids import new_id
 from longthread.model.run import Step
@@ -90,7 +91,8 @@ def tells_rows(context: RunContext) -> bool:
 async def answer_by_rows(context: RunContext) -> None:
     """Write the answer that the rows of the last query give. It costs no model call, and no model sees it later: the
     rows stand there."""
-    data = observation_of(str(context.window.messages[-1].text)).get("data") or {}
+    result = next(each for each in reversed(context.window.messages) if each.name in QUERIES)
+    data = observation_of(str(result.text)).get("data") or {}
     context.message_id = new_id()
     answer = Message("assistant", answer_from_rows(context.run.question, data), id=context.message_id)
     answer = noted(answer, kind="answer", by=BY_ROWS)

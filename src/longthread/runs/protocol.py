@@ -16,6 +16,7 @@ from typing import Any
 
 from longthread.builtin.memories import FORGET, REMEMBER
 from longthread.context.citations import as_digits, citations, holds, numbers_in
+from longthread.errors import SqlRepeated
 from longthread.llm.chat import LOOP, PLAIN, CallOptions, ChatModel, ReplyBounds, ToolSpec, find_loop, reply_of
 from longthread.llm.failures import ProviderError, overflow_of
 from longthread.llm.json_protocol import (
@@ -35,6 +36,7 @@ from longthread.llm.json_protocol import (
 from longthread.llm.models import DEMO, failure_reason, refuses_tools, reply_limit, setting_name, supports_tools
 from longthread.llm.reply_text import was_tried
 from longthread.llm.sql_protocol import (
+    failure_of,
     is_stuck,
     label_answer,
     parse_answer,
@@ -54,8 +56,9 @@ from longthread.runs.run_context import RunContext
 from longthread.runs.run_messages import NO_QUERY, is_malformed, is_reminder, malformed_in_a_row, noted, pairs
 from longthread.tools.tool import Observation, Tool
 
-_OTHER_TEMPERATURE = 0.5
-"""That of a call after two failures of one kind: the same reply would fail again."""
+_OTHER_TEMPERATURES = (0.5, 1.0)
+"""Those of a call after two failures of one kind, where the same reply would fail again, and of one after a statement
+that came again all the same."""
 MARK = "No query was run for this answer: its numbers are the model's own."
 _LABEL = re.compile(r"\[q(\d+)\]")
 _DIGITS = re.compile(r"\d+")
@@ -180,7 +183,8 @@ async def _in_sql(context: RunContext, request: ChatRequest) -> Message:
     messages = render_answering(request.messages) if context.answering else render_writing(request.messages)
     options = replace(request.options, stops_loops=not context.answering)  # an answer may repeat equal rows
     if is_stuck(context.window.own):
-        options = replace(options, temperature=_OTHER_TEMPERATURE)
+        repeated = sum(failure_of(each) == SqlRepeated.code for each in context.window.own)
+        options = replace(options, temperature=_OTHER_TEMPERATURES[min(repeated, 2) // 2])
     message = _clean(await replace(request, messages=messages, tools=(), options=options).reply(context))
     if message.response_metadata.get("finish_reason") == LOOP and (loop := find_loop(str(message.text))) is not None:
         return await _leave_loop(context, message, loop)

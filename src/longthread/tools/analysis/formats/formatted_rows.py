@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -36,6 +37,8 @@ class FormattedRows:
     def written(self, row: int, column: int) -> str:
         """Return a cell as people write it, for Markdown; a dash where there is no value."""
         cell = self.rows[row][column]
+        if isinstance(cell, dict | list):
+            cell = json.dumps(cell, ensure_ascii=False)
         return "—" if cell is None else escape_cell(write_value(cell, self.formats[column]))
 
     def strong(self, row: int, columns: Sequence[int]) -> str:
@@ -53,4 +56,4 @@ class FormattedRows:
 
 def escape_cell(text: str) -> str:
     """Return a text as a cell of a table of Markdown."""
-    return text.replace("|", "\\|").replace("\n", " ")
+    return text.replace("|", "\\|").replace("\n", " ").replace("\r", " ")

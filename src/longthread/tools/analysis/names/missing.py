@@ -247,7 +247,9 @@ def _explanation(unknown: UnknownColumn, schema: Schema, dialect: str) -> str:
         return " ".join(filter(None, [_key_of(unknown, owner, dialect), unknown.note]))
     lacking = _lacking(unknown, schema)
     meant = [table for table in lacking if owner is None and _is_named(table, unknown)][:1]
-    places = _places(name, meant or lacking, unknown.sources, dialect)
+    # What the column's own table refers to comes first: "the category of an item" is its product's.
+    sources = [owner, *(each for each in unknown.sources if each != owner)] if owner else unknown.sources
+    places = _places(name, meant or lacking, sources, dialect)
     is_joined = any(joins for _, joins in places)
     texts = [] if unknown.qualifier is None or owner is not None else [_out_of_sight(unknown, meant)]
     if having and not (meant and is_joined):
