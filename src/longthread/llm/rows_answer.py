@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from longthread.model.language import is_chinese
+from longthread.phrasebook import note_in_chinese
 from longthread.tools.analysis.formats.column_format import NUMERIC, number_in
 from longthread.tools.analysis.formats.formatted_rows import FormattedRows, escape_cell
 
@@ -60,7 +61,8 @@ def answer_from_rows(question: str, data: Mapping[str, Any]) -> str:
     parts = [f"{text[0].upper()}{text[1:]}{label}{words.stop}"]
     if not _is_stated(result):
         parts.append(result.table(min(len(result.rows), _SHOWN)))
-    parts += [" ".join(map(str, data["notes"]))] if data.get("notes") else []
+    notes = [note_in_chinese(str(note)) if words.is_chinese else str(note) for note in data.get("notes") or ()]
+    parts += [words.say(" ", "").join(notes)] if notes else []
     return "\n\n".join(parts)
 
 
