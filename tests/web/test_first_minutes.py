@@ -130,6 +130,25 @@ def test_a_new_conversation_begins_with_the_last_source_or_the_only_one(
     page.locator("main strong", has_text="2").wait_for()
 
 
+def test_a_question_waits_until_its_source_is_known(serve: Any, open_page: Any) -> None:
+    running = serve(SCRIPT, source=None)
+    add(running, TOWNS)
+    page = open_page(running)
+    source_chip(page, "en", "towns.csv").wait_for()
+    held: list[Any] = []
+    page.route("**/api/sources", lambda route: held.append(route))
+    page.reload()
+    page.locator("#question").fill("How many towns?")
+    page.keyboard.press("Enter")
+    while not held:
+        page.wait_for_timeout(20)
+    with page.expect_request(
+        lambda request: request.method == "POST" and "question" in (request.post_data or "")
+    ) as sent:
+        held.pop().continue_()
+    assert sent.value.post_data_json["source"] == "towns"
+
+
 def test_the_last_source_comes_before_the_sample_and_behind_one_that_the_server_was_given(
     serve: Any, open_page: Any, tmp_path: Path
 ) -> None:

@@ -3,7 +3,7 @@ import { Chips } from "../layout/Chips";
 import { Header } from "../layout/Header";
 import { ModelChip } from "../layout/ModelChip";
 import { Welcome } from "../layout/Welcome";
-import { keepSource, useChoice } from "../layout/choice";
+import { type Choice, keepSource, useChoice } from "../layout/choice";
 import { navigate, toConversation } from "../route";
 import { conversation } from "../stream/opened";
 import * as requests from "../stream/requests";
@@ -19,10 +19,12 @@ export function NewConversation() {
     here.current = true;
     return () => void (here.current = false);
   }, []);
+  const settled = useSettled(choice);
   const ask = async (question: string, key: string) => {
-    const answer = await withModel(null, (model) => requests.ask({ question, ...choice.fields, ...model }, null, key));
+    const { fields } = await settled();
+    const answer = await withModel(null, (model) => requests.ask({ question, ...fields, ...model }, null, key));
     chooseModel(answer.thread_id, modelOf(null));
-    keepSource(choice.fields.source);
+    keepSource(fields.source);
     if ("run_id" in answer) conversation(answer.thread_id).begins(answer.run_id);
     // What was opened meanwhile stays.
     if (here.current) navigate(toConversation(answer.thread_id));
@@ -37,4 +39,18 @@ export function NewConversation() {
       </Composer>
     </>
   );
+}
+
+/** Waits until it is known what is asked: a question that is sent before would go to another source. */
+function useSettled(choice: Choice): () => Promise<Choice> {
+  const latest = useRef(choice);
+  const waiting = useRef<(() => void)[]>([]);
+  useEffect(() => {
+    latest.current = choice;
+    if (choice.settled) for (const go of waiting.current.splice(0)) go();
+  }, [choice]);
+  return async () => {
+    if (!latest.current.settled) await new Promise<void>((go) => waiting.current.push(go));
+    return latest.current;
+  };
 }

@@ -17,7 +17,8 @@ export const chooseSource = (source: string) => chosen.set({ ...chosen.get(), so
 /** Where the browser keeps the source that the last question named. */
 const LAST = "longthread.source";
 
-export const keepSource = (source: string | undefined) => source !== undefined && keepAt(LAST, source);
+/** Keeps the source that a question named; no address of a database, which may hold a password. */
+export const keepSource = (source: string | undefined) => source !== undefined && !source.includes("://") && keepAt(LAST, source);
 
 const inThread = createStore<Readonly<Record<string, string>>>({});
 
@@ -90,11 +91,11 @@ function useFirstSource(isWanted: boolean): string | null | undefined {
   if (looks && list.isPending) return undefined;
   const names = info.sources === "any" ? (list.data?.sources ?? []).map(({ name }) => name) : info.sources;
   const last = keptAt(LAST);
-  if (last !== null && (names.includes(last) || (isOpen && isAddress(last)))) return last;
+  if (last !== null && (names.includes(last) || (isOpen && isPath(last)))) return last;
   const [only, ...more] = names.filter((name) => !isSample(name));
   return own ?? (more.length === 0 ? (only ?? null) : null);
 }
 
 const isSample = (source: string | null) => source === null || source === "demo";
-/** Whether it is a path or a URL, which no list has. */
-const isAddress = (source: string) => /[\\/]/.test(source);
+/** Whether it is a path, which no list has. */
+const isPath = (source: string) => /[\\/]/.test(source);
