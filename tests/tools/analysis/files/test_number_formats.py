@@ -47,6 +47,12 @@ def unit(unit: str, places: int | None = 0) -> ColumnFormat:
         ('#,##0.00"元"', money("元")),
         ('0.00" 元"', money("元")),
         ('$#,##0.00" / kg"', money("$")),
+        ("[$£-en-GB]#,##0", money("£", 0)),
+        ("#,##0.00 [$€-de-DE]", money("€")),
+        ("[$-en-US]#,##0.00", None),
+        ("[$-zh-CN]¥#,##0", money("¥", 0)),
+        ("[$€-407]0 [$-409]", money("€", 0)),
+        ("0.0[$%-409]", ColumnFormat("percent", places=1)),
         ("0%", ColumnFormat("share", places=0)),
         ("0.0%", ColumnFormat("share", places=1)),
         ("0.0#%", SHARE),
@@ -84,6 +90,22 @@ def unit(unit: str, places: int | None = 0) -> ColumnFormat:
         ('#,##0,"k"', None),
         ('0\\.0,"万"', None),
         ('$0.0,,"M"', money("$", None)),
+        ('$#,##0"M"', None),
+        ("$#,##0\\m", None),
+        ("$0k", None),
+        ('"k" $0', None),
+        ('[$€-407]#,##0.0" Mio"', None),
+        ('#,##0 "Tsd." [$€-407]', None),
+        ("[$$-409]0[$M-409]", None),
+        ('¥#,##0"万"', None),
+        ('[$¥-804]#,##0.00"万元"', None),
+        ('$#,##0",000"', None),
+        ('#,##0.0" Mio €"', unit("Mio €", 1)),
+        ('¥#,##0.00"元"', money("¥")),
+        ('[$$-409]#,##0.00" USD"', money("$")),
+        ("[<1]0.0%;0", None),
+        ("[>=100]$0;$0.00", None),
+        ("[<1]yyyy;yyyy-mm-dd", None),
         ('[>=1000]0"km";0"m"', None),
         ('0"' + "x" * 30 + '"', None),
         ('0"', PLAIN),
@@ -180,31 +202,59 @@ async def test_titles_merged_headers_and_empty_columns_are_no_numbers(opened: Op
     }
 
 
-async def test_the_format_of_most_cells_holds_and_none_of_two_units(opened: Opened, ask: Any, tmp_path: Path) -> None:
+async def test_a_format_holds_if_all_numbers_of_a_column_have_it(opened: Opened, ask: Any, tmp_path: Path) -> None:
     book = Workbook()
     book.active.title = "mixed"
-    book.active.append(["mostly", "half", "units", "places", "text", "blank"])
+    names = ["kpi", "money", "digits", "units", "both", "places", "text", "blank", "day", "at"]
+    book.active.append(names)
+    day, clock = "yyyy-mm-dd", "yyyy-mm-dd hh:mm"
     codes = [
-        ("0%", "0%", "$0.00", "$0.00", "0%", "General"),
-        ("0%", "0%", "€0.00", "$0.00", "0%", "General"),
-        ("General", "General", "$0.00", "$0", "0%", "General"),
-        ("0.0%", "General", "$0.00", "$0.00", "0%", "General"),
+        ("0%", "€0", "0", "$0.00", "0%", "$0.00", "0%", "General", day, day),
+        ("0%", "€0", "0", "€0.00", "€0", "$0.00", "0%", "General", "dd.mm.yyyy", day),
+        ("0.0%", "€0", "0", "$0.00", "0%", "$0", "0%", "General", day, day),
+        ("General", "#,##0", "General", "$0.00", "0%", "$0.00", "0%", "General", day, clock),
     ]
     for at, each in enumerate(codes, 2):
-        book.active.append([at, at / 4, at, at, "x" if at > 2 else 1, None])
+        moment = datetime(2024, 1, at, 8, 30)
+        book.active.append([at, at, at / 4, at, at, at, "x" if at > 2 else 1, None, moment, moment])
         for column, code in enumerate(each, 1):
             book.active.cell(at, column).number_format = code
     for at in range(2, 200):  # cells that have a format alone
-        book.active.cell(at, 6).number_format = "0%"
+        book.active.cell(at, names.index("blank") + 1).number_format = "0%"
     book.save(tmp_path / "mixed.xlsx")
     source = await opened(tmp_path / "mixed.xlsx")
     data = (await ask(source, "run_sql", sql="SELECT * FROM mixed"))["data"]
-    assert data["formats"] == {
-        "mostly": {"kind": "share", "places": 0},
-        "places": {"kind": "currency", "unit": "$", "places": 2},
-    }
+    assert data["formats"] == {"places": {"kind": "currency", "unit": "$", "places": 2}, "day": {"kind": "date"}}
     notes = (await ask(source, "describe_table", table="mixed"))["data"]["notes"]
-    assert 'Column "units": its cells are in $, €, which do not add up.' in notes
+    assert [note for note in notes if "cells" in note] == [
+        'Column "kpi": only some of its cells are in %, so their formats are not used.',
+        'Column "money": only some of its cells are in €, so their formats are not used.',
+        'Column "units": its cells are in $, €, which do not add up.',
+        'Column "both": its cells are in %, €, which do not add up.',
+    ]
+
+
+async def test_all_rows_of_a_column_tell_its_format(
+    opened: Opened, ask: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    book = Workbook()
+    book.active.title = "ledger"
+    book.active.append(["country", "amount", "tax"])
+    for at in range(2, 1_302):
+        book.active.append(["DE" if at < 1_102 else "US", at, at])
+        book.active.cell(at, 2).number_format = "€#,##0" if at < 1_102 else "$#,##0"
+        book.active.cell(at, 3).number_format = "€#,##0"
+    book.save(tmp_path / "ledger.xlsx")
+    sql = "SELECT SUM(amount) AS amount, SUM(tax) AS tax FROM ledger"
+    source = await opened(tmp_path / "ledger.xlsx")
+    data = (await ask(source, "run_sql", sql=sql))["data"]
+    assert data["formats"] == {"tax": {"kind": "currency", "unit": "€", "places": 0}}
+    notes = (await ask(source, "describe_table", table="ledger"))["data"]["notes"]
+    assert 'Column "amount": its cells are in $, €, which do not add up.' in notes
+    monkeypatch.setattr(cell_formats, "_CELLS", 3_600)  # less than the sheet has
+    found = read_cell_formats(tmp_path / "ledger.xlsx", ["ledger"])["ledger"]
+    assert found.agreed(2, range(1, 1_301)) is None
+    assert found.agreed(2, range(1, 1_000)) == money("€", 0)
 
 
 @pytest.mark.parametrize(
@@ -252,8 +302,6 @@ def test_only_so_many_rows_cells_and_bytes_are_looked_at(tmp_path: Path, monkeyp
     assert looked() == {"a": 50, "b": 50}
     monkeypatch.setattr(cell_formats, "_CELLS", 120)
     assert looked() == {"a": 50, "b": 10}
-    monkeypatch.setattr(cell_formats, "_ROWS", 20)
-    assert looked() == {"a": 20, "b": 20}
     monkeypatch.setattr(cell_formats, "_SHEET_BYTES", 500)
     assert all(0 < each < 20 for each in looked().values())
     monkeypatch.setattr(cell_formats, "_STYLES_BYTES", 10)

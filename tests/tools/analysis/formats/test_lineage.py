@@ -21,6 +21,7 @@ TABLES = {
     "costs": {"cost": EURO, "freight": DOLLAR},
     "orders": {"amount": EURO, "w": KILO, "amount_usd": DOLLAR},
     "us": {"amount": DOLLAR},
+    "stock": {"qty": PIECES, "sold_qty": PIECES, "budget_qty": ColumnFormat("unit", "h", 1)},
     "book": {"price": CENTS, "fee": WHOLE, "qty": PIECES, "n": YEAR, "year": YEAR, "day": DAY, "due": DAY},
 }
 
@@ -108,6 +109,23 @@ TABLES = {
         (
             "SELECT day, MIN(day) AS b, day - due AS c, day + 1 AS d, CAST(day AS text) AS e FROM book",
             {"day": DAY, "b": DAY},
+        ),
+        (
+            "SELECT qty / sold_qty AS a, qty * 1.0 / sold_qty AS b, qty * qty AS c,"
+            " SUM(qty) * 1.0 / SUM(sold_qty) AS d, budget_qty / qty AS e,"
+            " (qty - sold_qty) * 100.0 / qty AS f, qty / COUNT(*) AS g FROM stock",
+            {"g": ColumnFormat("unit", "pcs")},
+        ),
+        ("SELECT sold / got AS a FROM (SELECT qty AS sold, sold_qty AS got FROM stock)", {}),
+        (
+            "SELECT fee + 0.45 AS a, fee - 0.01 AS b, fee + 1 AS c, year - 0.5 AS d, year - 1 AS e, fee + 2.0 AS f"
+            " FROM book",
+            {"a": EURO, "b": EURO, "c": WHOLE, "d": ColumnFormat("plain"), "e": YEAR, "f": WHOLE},
+        ),
+        (
+            "SELECT COALESCE(fee, 0.5) AS a, CASE WHEN x THEN fee ELSE 0.25 END AS b, IF(x, -0.5, fee) AS c,"
+            " COALESCE(fee, 0) AS d, CASE WHEN x THEN -1 ELSE fee END AS e FROM book",
+            {**dict.fromkeys("abc", EURO), **dict.fromkeys("de", WHOLE)},
         ),
         ("SELECT price, n, price FROM sales UNION ALL SELECT n, n, price FROM sales", {}),
     ],

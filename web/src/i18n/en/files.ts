@@ -74,6 +74,7 @@ export const files = {
   "note.unit": "in {unit}, which is not part of the numbers",
   "note.shares": "shares, which the workbook shows in percent: 0.5 is 50%",
   "note.several_units": "amounts in {units} do not add up",
+  "note.some_in_unit": "only some cells are in {unit}, so their formats are not used",
   "note.mixed_zones": "kept as text: some times have a time zone, and others none",
   "note.dates_as": "dates are read as {form}",
   "note.missing": "{n, plural, one {# value such as “{mark}” is} other {# values such as “{mark}” are}} read as missing",

@@ -76,6 +76,7 @@ export const files: Record<keyof typeof en, string> = {
   "note.unit": "单位是 {unit}，数字不含单位",
   "note.shares": "工作簿以百分比显示：0.5 即 50%",
   "note.several_units": "数值的单位不同（{units}），不能相加",
+  "note.some_in_unit": "只有部分单元格的单位是 {unit}，因此不采用单元格的格式",
   "note.mixed_zones": "保留为文本：有些时间带时区，有些没有",
   "note.dates_as": "日期按 {form} 读取",
   "note.missing": "有 {n} 个类似“{mark}”的值按缺失处理",

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import posixpath
 import re
+import sys
 import zipfile
 import zlib
 from collections import Counter
@@ -23,8 +24,6 @@ _BLOCK = 65_536
 _STYLES_BYTES = 16_000_000
 _SHEET_BYTES = 32_000_000
 """Bytes of XML that are read at most, of the styles and of a sheet."""
-_ROWS = 1_000
-"""Rows of a sheet that tell its formats."""
 _CELLS = 300_000
 """Cells of a workbook that are looked at."""
 _PLACE = re.compile(r"([A-Z]{1,3})([0-9]{1,7})")
@@ -34,28 +33,32 @@ _Element = tuple[str, Mapping[str, str]]
 @dataclass(frozen=True)
 class CellFormats:
     """The formats of a sheet's numbers and dates by column, from 0 on: their rows, and None for those that tell
-    nothing."""
+    nothing. Rows from `looked` on were not looked at."""
 
     columns: Mapping[int, Sequence[tuple[int, ColumnFormat | None]]] = field(default_factory=dict)
+    looked: int = sys.maxsize
 
     def units(self, column: int, rows: range) -> list[str]:
-        """Return the currencies and units of a column's cells."""
-        return sorted({each.unit for each in self._count(column, rows) if each is not None and each.unit})
+        """Return the currencies and units of a column's cells: `%` for percent, an empty one for those without."""
+        return sorted({_unit_of(each) for each in self._count(column, rows)})
 
     def agreed(self, column: int, rows: range) -> ColumnFormat | None:
-        """Return the format that most cells of a column have. Where they differ by their places, the usual ones
-        count."""
+        """Return the format that all cells of a column have: 5,000 beside percent is not 500,000%. Where they differ
+        by their places, the usual ones count."""
         counts = self._count(column, rows)
-        alike: Counter[tuple[str, str] | None] = Counter()
-        for each, count in counts.items():
-            alike[None if each is None else (each.kind, each.unit)] += count
-        most = max(alike, key=alike.__getitem__, default=None)
-        if most is None or 2 * alike[most] <= alike.total():
+        alike = {None if each is None else (each.kind, each.unit) for each in counts}
+        if len(alike) != 1 or rows.stop > self.looked:
             return None
-        return max((each for each in counts if each and (each.kind, each.unit) == most), key=counts.__getitem__)
+        return max(counts, key=counts.__getitem__)
 
     def _count(self, column: int, rows: range) -> Counter[ColumnFormat | None]:
         return Counter(format_ for row, format_ in self.columns.get(column, ()) if row in rows)
+
+
+def _unit_of(format_: ColumnFormat | None) -> str:
+    if format_ is None:
+        return ""
+    return "%" if format_.kind in ("share", "percent") else format_.unit
 
 
 def read_cell_formats(path: Path, sheets: Collection[str]) -> dict[str, CellFormats]:
@@ -133,12 +136,10 @@ def _read_sheet(
     for name, about in _elements(archive, part, _SHEET_BYTES):
         if name == "row":
             row, column = int(about.get("r", row + 2)) - 1, -1
-            if row >= _ROWS:
-                break
         elif name == "c":
             looked += 1
             if looked > most:
-                break
+                return looked, CellFormats(columns, row)
             place = _PLACE.fullmatch(about.get("r", ""))
             column = _index(place[1]) if place else column + 1
             style, is_number = styles[int(about.get("s", "0"))], about.get("t", "n") == "n"

@@ -161,14 +161,19 @@ def of_sheet(root: duckdb.DuckDBPyConnection, sheet: Sheet, scratch: Path, limit
 def _formats_of(
     sheet: Sheet, names: Sequence[str], rows: range
 ) -> tuple[dict[str, ColumnFormat], list[tuple[str | None, Note]]]:
-    """The formats of a sheet's raw columns in these rows, and notes on those whose cells are in several units."""
+    """The formats of a sheet's raw columns in these rows, and notes on those whose cells are in several units,
+    or only some of them in one."""
     found: dict[str, ColumnFormat] = {}
     notes: list[tuple[str | None, Note]] = []
     for at, name in enumerate(names):
         units = sheet.formats.units(sheet.first + at, rows)
-        if len(units) > 1:
-            told = f"its cells are in {', '.join(units)}, which do not add up"
-            notes.append((name, Note(told, "several_units", units=", ".join(units))))
+        named = [unit for unit in units if unit]
+        if len(named) > 1:
+            told = f"its cells are in {', '.join(named)}, which do not add up"
+            notes.append((name, Note(told, "several_units", units=", ".join(named))))
+        elif named and len(units) > 1:
+            told = f"only some of its cells are in {named[0]}, so their formats are not used"
+            notes.append((name, Note(told, "some_in_unit", unit=named[0])))
         elif (agreed := sheet.formats.agreed(sheet.first + at, rows)) is not None:
             found[f"c{at}"] = by_name(name, agreed)
     return found, notes

@@ -2,6 +2,8 @@
 
 After ECMA-376 part 1, 18.8.30 and 18.8.31. A bare `#,##0.00` tells no unit, so that nothing is lost where the column's
 name tells one. A format that writes thousands or more in short (`0.0,"k"`) has no unit either: the cells are not in it.
+Words beside a currency may scale it (`$0"M"` writes 5 as $5M), so that such a format tells nothing. Nor does one that
+depends on the value (`[<1]0%;0`).
 """
 
 from __future__ import annotations
@@ -21,7 +23,6 @@ _TOKEN = re.compile(
     r"|(?P<letter>[A-Za-z])|(?P<literal>.)",
     re.I | re.S,
 )
-_LOCALE = re.compile(r"-(?:x-\w+|[0-9A-Fa-f,]*)$")
 _ELAPSED = re.compile(r"h+|m+|s+", re.I)
 _DATE_LETTERS = frozenset("ymdhsaegb")
 _SCALED = re.compile(r"[0#?],+(?:\.|$)")
@@ -69,14 +70,21 @@ class _Section:
             self.marks += {"power": "E", "half": "t"}.get(kind, text)
         else:
             self.letters += text.lower() if kind == "letter" else ""
-            if self.digits:
-                self.behind += text
-            else:
-                self.before += text
+            self._add_literal(text)
+
+    def _add_literal(self, text: str) -> None:
+        if self.digits:
+            self.behind += text
+        else:
+            self.before += text
 
     def _add_bracket(self, text: str) -> None:
         if text.startswith("$"):
-            self.currency = _LOCALE.sub("", text[1:]).strip()
+            name = text[1:].partition("-")[0].strip()  # a locale stands behind it: $€-407, $£-en-GB
+            if self.currency or name in PERCENT:
+                self._add_literal(name)
+            else:
+                self.currency = name
         elif _ELAPSED.fullmatch(text):
             self.marks += "t"
         elif text[:1] in ("<", ">", "="):
@@ -104,6 +112,8 @@ def format_of_code(code: str) -> ColumnFormat | None:
             break
         if kind is not None:
             section.add(kind, token[kind])
+    if "?" in section.marks:
+        return None
     if section.is_date or "t" in section.marks:
         is_day = "t" not in section.marks and not set(section.letters) & set("hs")
         return _DAY if is_day else None
@@ -113,14 +123,16 @@ def format_of_code(code: str) -> ColumnFormat | None:
 
 
 def _of_number(section: _Section) -> ColumnFormat | None:
-    is_short = bool(_SCALED.search(section.digits)) or "?" in section.marks
+    is_short = bool(_SCALED.search(section.digits))
     places = None if is_short else section.places
     if "%" in section.marks:
         return ColumnFormat("share", places=places)
     if any(sign in section.before + section.behind for sign in PERCENT):
         return ColumnFormat("percent", places=places)
     before, behind = section.before.strip(_AROUND), section.behind.strip(_AROUND)
-    money = section.currency or next((each for each in (before, behind) if each in CURRENCIES or each in CODES), "")
+    money = section.currency or next((each for each in (before, behind) if _is_money(each)), "")
+    if money and not is_short and (_may_scale(before) or _may_scale(behind)):
+        return None
     if money and len(money) <= _LONGEST_UNIT and money.isprintable():
         return ColumnFormat("currency", money, places)
     if is_short:
@@ -130,6 +142,15 @@ def _of_number(section: _Section) -> ColumnFormat | None:
     if not set(section.inside) <= _GROUP_MARKS or (not is_grouped and (is_bare or behind in _ORDINALS)):
         return ColumnFormat("plain", places=0)
     return ColumnFormat("unit", behind, places) if _is_unit(behind) else None
+
+
+def _is_money(text: str) -> bool:
+    return text in CURRENCIES or text in CODES
+
+
+def _may_scale(text: str) -> bool:
+    """Whether a text beside an amount of money may say how many each stands for: M, 万, Tsd., but not `/ kg`."""
+    return not (_is_money(text) or text.startswith("/")) and any(letter.isalnum() for letter in text)
 
 
 def _is_unit(text: str) -> bool:

@@ -1,6 +1,7 @@
 """The formats of a query's columns, from those of the columns that it reads.
 
-A sum of euros is in euros, and so is an amount times a count; euros over euros are a plain number, and a count is one.
+A sum of euros is in euros, and so is an amount times a count; euros over euros are a plain number, as are a count and
+pieces over pieces.
 What is computed has the places that it needs, as an average of whole euros has.
 Where a name may be that of several columns, or an expression is none of these, nothing is told: a wrong currency is
 worse than none.
@@ -181,11 +182,20 @@ def _of_function(item: exp.Expr, format_: ColumnFormat | None) -> ColumnFormat |
 
 
 def _of_branches(item: exp.Expr, of: _Of) -> ColumnFormat | None:
-    """The format that all branches of an expression have, but for numbers and NULL."""
+    """The format that all branches of an expression have, but for literals and NULL."""
     branches = [item.this] if isinstance(item, exp.Coalesce) else [item.args.get("default"), item.args.get("false")]
     branches += [each.args.get("true") for each in item.args.get("ifs") or ()]
     branches += item.expressions if isinstance(item, exp.Coalesce) else [item.args.get("true")]
-    return _common([of(each) for each in branches if each is not None and not isinstance(each, exp.Literal | exp.Null)])
+    given = [each for each in branches if each is not None and not isinstance(each, exp.Null)]
+    literals = [each for each in given if isinstance(each, exp.Literal) or _number(each) is not None]
+    return _beside(_common([of(each) for each in given if each not in literals]), literals)
+
+
+def _beside(format_: ColumnFormat | None, literals: Sequence[exp.Expr]) -> ColumnFormat | None:
+    """A format that holds beside literals: with one such as 0.45, whole euros have other places."""
+    if format_ is None or all((_number(each) or 0) % 1 == 0 for each in literals):
+        return format_
+    return replace(format_, places=None)
 
 
 def _common(formats: Sequence[ColumnFormat | None]) -> ColumnFormat | None:
@@ -202,12 +212,16 @@ def _of_arithmetic(item: exp.Expr, of: _Of) -> ColumnFormat | None:
         return None
     left, right = of(item.left), of(item.right)
     if isinstance(item, exp.Add | exp.Sub):
-        found = left if _number(item.right) is not None else _common([left, right])
+        is_literal = _number(item.right) is not None
+        found = _beside(left, [item.right]) if is_literal else _common([left, right])
         return None if found is not None and found.kind == "date" else found  # days, or another date
-    if left is not None and right is not None and _is_count(item.right):
-        right = None  # a count has a format of its own: 3 pcs
-    elif left is not None and right is not None and isinstance(item, exp.Mul) and _is_count(item.left):
-        left = None
+    if left is not None and right is not None:
+        if (left.kind, left.unit) == (right.kind, right.unit) or (_has_counts(item.left) and _has_counts(item.right)):
+            return None  # pieces over pieces
+        if _is_count(item.right):
+            right = None  # a count has a format of its own: 3 pcs
+        elif isinstance(item, exp.Mul) and _is_count(item.left):
+            left = None
     amount, other = (left, item.right) if left is not None else (right, item.left)
     if amount is None or amount.kind in ("percent", "share", "plain") or (left is not None and right is not None):
         return None
@@ -228,6 +242,11 @@ def _is_count(item: exp.Expr) -> bool:
     return isinstance(item, exp.Count | exp.CountIf) or (
         isinstance(item, exp.Column) and _COUNT.fullmatch(item.name) is not None
     )
+
+
+def _has_counts(item: exp.Expr) -> bool:
+    """Whether an expression, such as qty * 1.0, reads nothing but counts."""
+    return all(_COUNT.fullmatch(column.name) is not None for column in item.find_all(exp.Column))
 
 
 def _is_factor(item: exp.Expr, *, is_divisor: bool) -> bool:
