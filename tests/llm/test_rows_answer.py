@@ -67,9 +67,10 @@ def test_unsorted_rows_are_told_from_the_least_to_the_most(launches: list[int | 
 def test_a_result_in_part_says_how_many_there_are() -> None:
     rows = [[n] for n in range(100)]
     told = data(["p"], rows, total=270, truncated=True)
-    assert answer_from_rows("Which?", told).startswith("**270** rows, the first of them below [q1].\n\n| p |")
-    assert answer_from_rows("哪些？", told | {"total": None}).startswith("超过 **100** 行，下面是其中前几行 [q1]。")
-    assert answer_from_rows("Which?", told).count("\n| ") == 2 + 10
+    assert answer_from_rows("Which?", told).startswith("**270** rows [q1].\n\n| p |")
+    assert answer_from_rows("哪些？", told | {"total": None}).startswith("超过 **100** 行 [q1]。")
+    assert answer_from_rows("Which?", told).endswith("\n| 9 |\n| … |")
+    assert answer_from_rows("Which?", told).count("\n| ") == 2 + 10 + 1
 
 
 def test_what_is_not_whole_is_not_told_as_the_whole() -> None:

@@ -60,7 +60,8 @@ def answer_from_rows(question: str, data: Mapping[str, Any]) -> str:
     text = _tell(result, words)
     parts = [f"{text[0].upper()}{text[1:]}{label}{words.stop}"]
     if not _is_stated(result):
-        parts.append(result.table(min(len(result.rows), _SHOWN)))
+        more = "\n|" + " … |" * len(result.columns) if len(result.rows) > _SHOWN or not result.is_whole else ""
+        parts.append(result.table(min(len(result.rows), _SHOWN)) + more)
     notes = [note_in_chinese(str(note)) if words.is_chinese else str(note) for note in data.get("notes") or ()]
     parts += [words.say(" ", "").join(notes)] if notes else []
     return "\n\n".join(parts)
@@ -81,12 +82,10 @@ class _Words:
         return self.say(f"{name} ({value})", f"{name}（{value}）")
 
     def count(self, result: FormattedRows) -> str:
-        """Return how many rows there are, and that the table shows the first; of an unknown number that there are
-        more."""
-        first = self.say(", the first of them below", "，下面是其中前几行") if len(result.rows) > _SHOWN else ""
+        """Return how many rows there are; of an unknown number that there are more."""
         if result.total is None:
-            return self.say(f"more than **{len(result.rows):,}** rows", f"超过 **{len(result.rows):,}** 行") + first
-        return self.say(f"**{result.total:,}** rows", f"共 **{result.total:,}** 行") + first
+            return self.say(f"more than **{len(result.rows):,}** rows", f"超过 **{len(result.rows):,}** 行")
+        return self.say(f"**{result.total:,}** rows", f"共 **{result.total:,}** 行")
 
 
 def _tell(result: FormattedRows, words: _Words) -> str:
