@@ -60,8 +60,10 @@ def answer_from_rows(question: str, data: Mapping[str, Any]) -> str:
     text = _tell(result, words)
     parts = [f"{text[0].upper()}{text[1:]}{label}{words.stop}"]
     if not _is_stated(result):
-        more = "\n|" + " … |" * len(result.columns) if len(result.rows) > _SHOWN or not result.is_whole else ""
-        parts.append(result.table(min(len(result.rows), _SHOWN)) + more)
+        parts.append(result.table(min(len(result.rows), _SHOWN)))
+    if len(result.rows) > _SHOWN:  # which the page leaves out with the table; as code, the number comes from no row
+        cut = words.say("Only the first ```{}``` are printed here.", "这里只列出前 ```{}``` 行。")
+        parts.append(cut.format(_SHOWN))
     notes = [note_in_chinese(str(note)) if words.is_chinese else str(note) for note in data.get("notes") or ()]
     parts += [words.say(" ", "").join(notes)] if notes else []
     return "\n\n".join(parts)
