@@ -113,6 +113,8 @@ def note_in_chinese(note: str) -> str:
     it: `sales.xlsx: NOTE`, `Sales: NOTE`, `sales.xlsx is left out: REASON`."""
     book = chinese_texts()
     before, _, told = note.partition(": ")
+    if before not in (whole := book.translate(note)):
+        return whole
     if told and _NOTED.fullmatch(before) and ((said := book.translate(told)) != told or before.endswith(" left out")):
         return f"{book.translate(before)}：{said}"
-    return book.translate(note)
+    return whole

@@ -137,6 +137,18 @@ def test_a_conversation_in_chinese_and_what_a_program_reads_stays(run: Run, chin
     ("note", "said"),
     [
         ('a b.xlsx: The sheet "Old" is left out: it is hidden.', "a b.xlsx：工作表“Old”已略去：它是隐藏的。"),
+        ('The sheet "Q" is left out: it is hidden.', "工作表“Q”已略去：它是隐藏的。"),
+        ('The sheet "Q: 1" is left out: it is empty.', "工作表“Q: 1”已略去：它是空的。"),
+        (
+            'Column "g": shares, which the workbook shows in percent: 0.5 is 50%.',
+            "列“g”：工作簿以百分比显示，0.5 即 50%。",
+        ),
+        ('Column "g": its cells are in $, €, which do not add up.', "列“g”：数值的单位不同（$, €），不能相加。"),
+        ('Sales: Column "a b": in €, which is not part of the numbers.', "Sales：列“a b”：单位是 €，数字不含单位。"),
+        (
+            'Column "g": only some of its cells are in %, so their formats are not used.',
+            "列“g”：只有部分单元格的单位是 %，因此不采用单元格的格式。",
+        ),
         ("empty.csv is left out: it is empty.", "empty.csv 已略去：它是空的。"),
         (
             "a.xlsx is left out: a.xlsx has a password. Save it without one.",
