@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import re
 import zipfile
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from datetime import date, datetime
 from pathlib import Path
 from typing import Any
+from xml.parsers import expat
 
 import pytest
 from openpyxl import Workbook
 
+from longthread.errors import SourceUnreadable
 from longthread.tools.analysis.files import cell_formats
 from longthread.tools.analysis.files.cell_formats import read_cell_formats
 from longthread.tools.analysis.files.format_code import BUILT_IN, by_name, format_of_code
+from longthread.tools.analysis.files.workbook import sheets_of
 from longthread.tools.analysis.formats.column_format import ColumnFormat
 from longthread.tools.analysis.source import Source
 
@@ -292,7 +296,7 @@ async def test_a_workbook_without_styles_is_read(opened: Opened, ask: Any, tmp_p
     assert "formats" not in data
 
 
-def test_only_so_many_rows_cells_and_bytes_are_looked_at(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_only_so_many_sheets_cells_and_bytes_are_looked_at(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     rows = [[at, at] for at in range(50)]
     path = write(tmp_path / "b.xlsx", {"a": (rows, 1, ["0%", "$0"]), "b": (rows, 1, ["0%", "$0"])})
 
@@ -302,10 +306,108 @@ def test_only_so_many_rows_cells_and_bytes_are_looked_at(tmp_path: Path, monkeyp
     assert looked() == {"a": 50, "b": 50}
     monkeypatch.setattr(cell_formats, "_CELLS", 120)
     assert looked() == {"a": 50, "b": 10}
-    monkeypatch.setattr(cell_formats, "_SHEET_BYTES", 500)
-    assert all(0 < each < 20 for each in looked().values())
-    monkeypatch.setattr(cell_formats, "_STYLES_BYTES", 10)
+    monkeypatch.setattr(cell_formats, "_SHEETS", 1)
+    assert looked() == {"a": 50}
+    monkeypatch.undo()
+    with zipfile.ZipFile(path) as archive:
+        texts = {name: archive.read(name) for name in archive.namelist()}
+    read = ["xl/styles.xml", "xl/workbook.xml", "xl/_rels/workbook.xml.rels", "xl/worksheets/sheet1.xml"]
+    monkeypatch.setattr(cell_formats, "_ELEMENTS", sum(len(re.findall(rb"<\w", texts[name])) for name in read))
+    assert looked() == {"a": 50}
+    monkeypatch.undo()
+    monkeypatch.setattr(cell_formats, "_BYTES", sum(len(texts[name]) for name in read))
+    assert looked() == {"a": 50}
+    monkeypatch.setattr(cell_formats, "_BYTES", 10)
     assert looked() == {}
+    monkeypatch.undo()
+    monkeypatch.setattr(cell_formats, "_CODES", 0)
+    assert {name: each.agreed(1, range(50)) for name, each in read_cell_formats(path, ["a"]).items()} == {"a": None}
+
+
+MAIN, LINKED = "http://schemas.openxmlformats.org/spreadsheetml/2006/main", "urn:r"
+ROWS = '<row r="1"><c r="A1"><v>1</v></c></row><row r="2"><c r="A2" s="1"><v>2</v></c></row>'
+
+
+def write_parts(path: Path, sheet: str, names: Sequence[str] = ("A",), styles: str = "", method: int = 8) -> Path:
+    """A workbook whose sheets are all the same part, and whose styles are compressed as `method` says."""
+    entries = "".join(f'<sheet name="{name}" sheetId="1" r:id="r1"/>' for name in names)
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        styles = styles or '<cellXfs><xf/><xf numFmtId="9"/></cellXfs>'
+        archive.writestr("xl/styles.xml", f'<styleSheet xmlns="{MAIN}">{styles}</styleSheet>', method)
+        book = f'<workbook xmlns="{MAIN}" xmlns:r="{LINKED}"><sheets>{entries}</sheets></workbook>'
+        archive.writestr("xl/workbook.xml", book)
+        link = '<Relationship Id="r1" Target="worksheets/s.xml"/>'
+        archive.writestr("xl/_rels/workbook.xml.rels", f"<Relationships>{link}</Relationships>")
+        archive.writestr("xl/worksheets/s.xml", sheet)
+    return path
+
+
+def test_a_part_is_read_once_for_all_sheets(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    sheet = f'<worksheet xmlns="{MAIN}"><sheetData>{ROWS}</sheetData></worksheet>'
+    path = write_parts(tmp_path / "s.xlsx", sheet, ["A", "B", "A", *"A" * 100])
+    opened: list[str] = []
+    read = zipfile.ZipFile.open
+    monkeypatch.setattr(
+        zipfile.ZipFile, "open", lambda self, name, *rest: opened.append(name) or read(self, name, *rest)
+    )
+    found = read_cell_formats(path, ["A", "B"])
+    share = ColumnFormat("share", places=0)
+    assert {name: each.agreed(0, range(1, 2)) for name, each in found.items()} == {"A": share, "B": share}
+    assert opened.count("xl/worksheets/s.xml") == 1
+
+
+@pytest.mark.parametrize(
+    "sheet",
+    [
+        f'<worksheet xmlns="{MAIN}" x="{"a" * 4_000_000}">{ROWS}</worksheet>',
+        f'<worksheet xmlns="{MAIN}">{ROWS}<t>{"a" * 4_000_000}</t></worksheet>',
+        f'<worksheet xmlns="{MAIN}">{ROWS}{"<a>" * 100_000}{"</a>" * 100_000}</worksheet>',
+    ],
+    ids=["attribute", "text", "depth"],
+)
+def test_a_part_with_something_very_long_or_deep_is_given_up(
+    sheet: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = write_parts(tmp_path / "s.xlsx", sheet)
+    read: list[int] = []
+    make = expat.ParserCreate
+
+    class Counting:
+        """A parser that counts the bytes of each block."""
+
+        def __init__(self) -> None:
+            object.__setattr__(self, "_inner", make())
+
+        def __setattr__(self, name: str, value: Any) -> None:
+            setattr(self._inner, name, value)
+
+        def Parse(self, block: bytes) -> None:  # noqa: N802
+            read.append(len(block))
+            self._inner.Parse(block)
+
+    monkeypatch.setattr(cell_formats.expat, "ParserCreate", Counting)
+    assert read_cell_formats(path, ["A"]) == {}
+    assert sum(read) < 1_200_000
+
+
+@pytest.mark.parametrize("method", [zipfile.ZIP_DEFLATED, zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA])
+@pytest.mark.parametrize("part", ["xl/styles.xml", "xl/worksheets/sheet1.xml"])
+def test_a_damaged_part_has_no_formats(part: str, method: int, tmp_path: Path) -> None:
+    path = write(tmp_path / "b.xlsx", {"Sales": ([row[:4] for row in SALES], 2, CODES[:4])})
+    with zipfile.ZipFile(path) as archive:
+        contents = {name: archive.read(name) for name in archive.namelist()}
+    with zipfile.ZipFile(tmp_path / "made.xlsx", "w") as archive:
+        for name, content in contents.items():
+            archive.writestr(name, content, method if name == part else zipfile.ZIP_DEFLATED)
+    data = bytearray((tmp_path / "made.xlsx").read_bytes())
+    with zipfile.ZipFile(tmp_path / "made.xlsx") as archive:
+        begin = archive.getinfo(part).header_offset + 30 + len(part)
+    for at in range(begin + 14, begin + 60):
+        data[at] ^= 0x5A
+    (tmp_path / "bad.xlsx").write_bytes(data)
+    assert read_cell_formats(tmp_path / "bad.xlsx", ["Sales"]) == {}
+    with pytest.raises(SourceUnreadable, match="damaged"):
+        sheets_of(tmp_path / "bad.xlsx", "bad")
 
 
 def test_cells_without_places_and_sheets_under_other_names_are_read(tmp_path: Path) -> None:

@@ -6,14 +6,18 @@ much of it is read, and none with a DTD. A workbook whose styles cannot be read 
 
 from __future__ import annotations
 
+import lzma
 import posixpath
 import re
+import struct
 import sys
 import zipfile
 import zlib
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
+from itertools import islice
 from pathlib import Path
 from xml.parsers import expat
 
@@ -21,11 +25,20 @@ from longthread.tools.analysis.files.format_code import BUILT_IN, format_of_code
 from longthread.tools.analysis.formats.column_format import ColumnFormat
 
 _BLOCK = 65_536
-_STYLES_BYTES = 16_000_000
-_SHEET_BYTES = 32_000_000
-"""Bytes of XML that are read at most, of the styles and of a sheet."""
+_BYTES = 64_000_000
+_ELEMENTS = 2_000_000
+"""Bytes of XML, and elements in it, that are read of a workbook at most."""
+_SILENT = 1_000_000
+"""Bytes without the begin of an element: expat looks at a long one again with each block."""
+_DEEPEST = 1_000
+"""Elements in each other where a block ends."""
+_SHEETS = 500
 _CELLS = 300_000
 """Cells of a workbook that are looked at."""
+_CODES = 1_000
+"""Formats of a workbook's own that are understood; Excel writes some 200."""
+BAD_PART = (zipfile.BadZipFile, zlib.error, lzma.LZMAError, struct.error, EOFError, RuntimeError, OSError)
+"""What is raised for a part that is damaged, has a password or is compressed in a way that is not known."""
 _PLACE = re.compile(r"([A-Z]{1,3})([0-9]{1,7})")
 _Element = tuple[str, Mapping[str, str]]
 
@@ -62,33 +75,52 @@ def _unit_of(format_: ColumnFormat | None) -> str:
 
 
 def read_cell_formats(path: Path, sheets: Collection[str]) -> dict[str, CellFormats]:
-    """Return the formats of these sheets by their names; nothing where they cannot be read."""
-    try:
-        with zipfile.ZipFile(path) as archive:
-            styles = _read_styles(archive)
-            left, found = _CELLS, {}
-            for name, part in _parts_of_sheets(archive) if any(styles) else ():
-                if name in sheets and left > 0:
-                    looked, found[name] = _read_sheet(archive, part, styles, left)
-                    left -= looked
-            return found
-    except (expat.ExpatError, zipfile.BadZipFile, zlib.error, EOFError, LookupError, ValueError, OSError, RuntimeError):
-        return {}
+    """Return the formats of these sheets by their names, of those that can be read. Each part is read once."""
+    found: dict[str, CellFormats] = {}
+    with suppress(expat.ExpatError, LookupError, ValueError, *BAD_PART), zipfile.ZipFile(path) as archive:
+        parts = _Parts(archive)
+        styles = _read_styles(parts)
+        read: dict[str, CellFormats] = {}
+        left = _CELLS
+        for name, part in islice(_parts_of_sheets(parts), _SHEETS) if any(styles) else ():
+            if name not in sheets or name in found or left <= 0:
+                continue
+            if part not in read:
+                looked, read[part] = _read_sheet(parts.elements(part), styles, left)
+                left -= looked
+            found[name] = read[part]
+    return found
 
 
-def _elements(archive: zipfile.ZipFile, part: str, most: int) -> Iterator[_Element]:
-    """The names and attributes of the elements in the first bytes of a part, without namespaces. Raises
-    `expat.ExpatError`; ValueError: it has a DTD."""
-    found: list[_Element] = []
-    parser = expat.ParserCreate(namespace_separator=" ")
-    parser.StartDoctypeDeclHandler = _refuse_dtd
-    parser.StartElementHandler = lambda name, attributes: found.append((_local(name), attributes))
-    with archive.open(part) as file:
-        while most > 0 and (block := file.read(min(_BLOCK, most))):
-            most -= len(block)
-            parser.Parse(block)
-            yield from found
-            found.clear()
+class _Parts:
+    """The XML of a workbook, within bounds for all of it."""
+
+    def __init__(self, archive: zipfile.ZipFile) -> None:
+        self._archive = archive
+        self._bytes, self._elements = _BYTES, _ELEMENTS
+
+    def elements(self, part: str) -> Iterator[_Element]:
+        """The names and attributes of a part's elements, without prefixes of names. Raises `expat.ExpatError`, what
+        BAD_PART has, and ValueError: it has a DTD, or is beyond the bounds."""
+        begun: list[_Element] = []
+        ended: list[str] = []
+        depth = silent = 0
+        parser = expat.ParserCreate()
+        parser.StartDoctypeDeclHandler = _refuse_dtd
+        parser.StartElementHandler = lambda name, attributes: begun.append((_local(name), attributes))
+        parser.EndElementHandler = ended.append
+        with self._archive.open(part) as file:
+            while block := file.read(_BLOCK):
+                parser.Parse(block)
+                silent = 0 if begun else silent + len(block)
+                depth += len(begun) - len(ended)
+                self._bytes -= len(block)
+                self._elements -= len(begun)
+                if self._bytes < 0 or self._elements < 0 or silent > _SILENT or depth > _DEEPEST:
+                    raise ValueError("it is larger, or nested deeper, than is read")
+                yield from begun
+                begun.clear()
+                ended.clear()
 
 
 def _refuse_dtd(*_: object) -> None:
@@ -96,44 +128,44 @@ def _refuse_dtd(*_: object) -> None:
 
 
 def _local(name: str) -> str:
-    return name.rpartition(" ")[2]
+    return name.rpartition(":")[2]
 
 
-def _read_styles(archive: zipfile.ZipFile) -> list[ColumnFormat | None]:
+def _read_styles(parts: _Parts) -> list[ColumnFormat | None]:
     """The formats of the styles that cells have, by number."""
     own: dict[int, ColumnFormat | None] = {}
     styles: list[ColumnFormat | None] = []
     within = ""
-    for name, about in _elements(archive, "xl/styles.xml", _STYLES_BYTES):
+    for name, about in parts.elements("xl/styles.xml"):
         if name in ("numFmts", "cellXfs", "cellStyles", "cellStyleXfs", "dxfs"):
             within = name
         elif name == "numFmt" and within == "numFmts":
-            own[int(about["numFmtId"])] = format_of_code(about["formatCode"])
+            own[int(about["numFmtId"])] = format_of_code(about["formatCode"]) if len(own) < _CODES else None
         elif name == "xf" and within == "cellXfs":
             number = int(about.get("numFmtId", "0"))
             styles.append(own[number] if number in own else BUILT_IN.get(number))
     return styles
 
 
-def _parts_of_sheets(archive: zipfile.ZipFile) -> Iterator[tuple[str, str]]:
+def _parts_of_sheets(parts: _Parts) -> Iterator[tuple[str, str]]:
     """The names of a workbook's sheets, and where they stand in the archive."""
-    links = _elements(archive, "xl/_rels/workbook.xml.rels", _STYLES_BYTES)
+    links = parts.elements("xl/_rels/workbook.xml.rels")
     targets = {about["Id"]: about["Target"] for name, about in links if name == "Relationship"}
-    for name, about in _elements(archive, "xl/workbook.xml", _STYLES_BYTES):
-        link = next((value for key, value in about.items() if " " in key and _local(key) == "id"), "")
+    for name, about in parts.elements("xl/workbook.xml"):
+        link = next((value for key, value in about.items() if ":" in key and _local(key) == "id"), "")
         if name == "sheet" and link in targets:
             yield about["name"], posixpath.normpath(posixpath.join("/xl", targets[link])).lstrip("/")
 
 
 def _read_sheet(
-    archive: zipfile.ZipFile, part: str, styles: Sequence[ColumnFormat | None], most: int
+    elements: Iterator[_Element], styles: Sequence[ColumnFormat | None], most: int
 ) -> tuple[int, CellFormats]:
     """How many cells were looked at, and the formats of those that are numbers."""
     columns: dict[int, list[tuple[int, ColumnFormat | None]]] = {}
     row, column, looked = -1, -1, 0
     style: ColumnFormat | None = None
     is_number = False
-    for name, about in _elements(archive, part, _SHEET_BYTES):
+    for name, about in elements:
         if name == "row":
             row, column = int(about.get("r", row + 2)) - 1, -1
         elif name == "c":

@@ -26,7 +26,7 @@ from python_calamine import (
 )
 
 from longthread.errors import SourceUnreadable
-from longthread.tools.analysis.files.cell_formats import CellFormats, read_cell_formats
+from longthread.tools.analysis.files.cell_formats import BAD_PART, CellFormats, read_cell_formats
 from longthread.tools.analysis.files.notes import Note
 
 MOST_SHEETS = 500
@@ -294,7 +294,7 @@ def sheets_of(path: Path, source: str) -> tuple[list[Sheet], list[Note]]:
     except PasswordError as error:
         reason = f"{path.name} has a password. Save it without one."
         raise SourceUnreadable(source=source, reason=reason) from error
-    except (CalamineError, DamagedWorkbook, zipfile.BadZipFile, OSError) as error:
+    except (CalamineError, DamagedWorkbook, *BAD_PART) as error:
         reason = f"{path.name} is no workbook, or is damaged. Open it in Excel and save it as .xlsx again."
         raise SourceUnreadable(source=source, reason=reason) from error
     formats = {} if is_old else read_cell_formats(path, {sheet.name for sheet in sheets})
