@@ -77,10 +77,8 @@ def deaf(tmp_path: Path) -> Path:
 async def test_a_statement_that_heeds_no_interrupt_is_killed(opened: Opened, deaf: Path) -> None:
     source = await opened(deaf)
     pid = await pid_of(source)
-    started = time.monotonic()
     with pytest.raises(SqlTimeout):
         await source.work(lambda connection: connection.query(DEAF).first(), seconds=0.2)
-    assert time.monotonic() - started < 10
     assert await gone(pid)
     assert await one(source) == (42,)
     assert await pid_of(source) != pid
