@@ -11,7 +11,7 @@ import time
 
 from talk import Talk
 
-from longthread.memory.summary.topics import extract
+from longthread.memory.summary.topics import extract_topics
 
 MESSAGES, CHARACTERS = 200, 500
 
@@ -36,7 +36,7 @@ def measure(times: int) -> dict[str, float]:
         took = []
         for _ in range(times):
             started = time.perf_counter()
-            extract(texts)
+            extract_topics(texts)
             took.append(1000 * (time.perf_counter() - started))
         found[name] = round(sorted(took)[len(took) // 2], 1)
     return found

@@ -15,8 +15,8 @@ from longthread.errors import InvalidInput, MemoryNotFound, ThreadNotFound, TooM
 from longthread.memory import memories as module
 from longthread.memory.embedders.question_vector import Asker
 from longthread.memory.forget import forget_memory, forget_thread
-from longthread.memory.index.matching import Bag, scores, weighed
-from longthread.memory.index.question_words import telling
+from longthread.memory.index.matching import Bag, score_bags, weigh_terms
+from longthread.memory.index.question_words import find_telling_terms
 from longthread.memory.memories import Memories, said_of
 from longthread.memory.relevant_memories import fitting
 from longthread.model.memory import ANALYST, MemorySource, Statement
@@ -340,10 +340,10 @@ async def test_words_of_one_character_are_found(store: Driver) -> None:
 
 
 def test_terms_that_say_nothing_do_not_count() -> None:
-    assert telling("What is the staging server?") == ["stag", "server"]
-    assert telling("who are you") != []
+    assert find_telling_terms("What is the staging server?") == ["stag", "server"]
+    assert find_telling_terms("who are you") != []
     bags = {str(n): Bag.of(text) for n, text in enumerate(FACTS)}
     again = {name: Bag.read(bag.packed(), bag.words) for name, bag in bags.items()}
-    assert scores(again, weighed("staging server")) == scores(bags, weighed("staging server"))
-    assert scores({}, {"x": 1.0}) == {}
+    assert score_bags(again, weigh_terms("staging server")) == score_bags(bags, weigh_terms("staging server"))
+    assert score_bags({}, {"x": 1.0}) == {}
     assert np.all(np.diff(bags["0"].hashes.astype(object)) > 0)

@@ -8,7 +8,7 @@ from typing import Any, get_args
 
 from longthread.builtin.recall import text_argument
 from longthread.errors import InvalidInput
-from longthread.memory.index.question_words import telling
+from longthread.memory.index.question_words import find_telling_terms
 from longthread.memory.memories import Memories, remember
 from longthread.memory.relevant_memories import as_line
 from longthread.memory.wishes import is_typed
@@ -127,7 +127,7 @@ class RunMemories:
             raise InvalidInput(reason="There is nothing to forget. Give the id of a memory, or words that it holds.")
         chosen = await self.memories.that_say(self.owner, text)
         if chosen and len(chosen) <= MOST_FORGOTTEN:
-            return await self._forgotten([memory.id for memory in chosen], telling(text))
+            return await self._forgotten([memory.id for memory in chosen], find_telling_terms(text))
         found = await self.memories.search(self.owner, text, k=_SIMILAR)
         hint = "Nothing was forgotten: give other words, or the ids of those that are meant."
         return {"forgotten": [], "hint": hint, "similar": [_shown(hit.memory) for hit in found.hits]}

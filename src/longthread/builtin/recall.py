@@ -8,11 +8,12 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from longthread.errors import EntryNotFound, InvalidInput, LongthreadError, ThreadNotFound
-from longthread.memory.index.indexer import RECALL_TOOL, SAID_AT, content_of
-from longthread.memory.index.question_words import telling
+from longthread.memory.index.indexer import SAID_AT, content_of
+from longthread.memory.index.question_words import find_telling_terms
 from longthread.memory.search.excerpt import excerpt, start_of
 from longthread.memory.search.keywords import EntryPlace
 from longthread.memory.search.recall import Hit, Question, Recalled, Recaller
+from longthread.model.builtin import RECALL_TOOL
 from longthread.model.entry import Entry
 from longthread.model.language import is_chinese
 from longthread.model.moment import moment_of
@@ -145,7 +146,7 @@ def recall_tool(
             remembered = await wider(asked.text, asked.k) if wider is not None else []
         except LongthreadError as error:
             return failed(error)
-        wanted = set(telling(f"{asked.text} {asked.topic}"))
+        wanted = set(find_telling_terms(f"{asked.text} {asked.topic}"))
         shown = [(hit, excerpt(content_of(hit.entry), wanted, HIT_CHARS)) for hit in recalled.hits]
         about = asked.words
         data: dict[str, Any] = {"found": [_hit(hit, thread_id, wanted, text, about) for hit, text in shown]}
@@ -255,7 +256,7 @@ async def _named(recaller: Recaller, asked: Question, thread_id: str, entry_id: 
 
 def _page(hit: Hit, thread_id: str, asked: str, arguments: Mapping[str, Any], room: PageRoom) -> dict[str, Any]:
     """An entry, or a page of a long one. The pages together are exactly its text."""
-    content, wanted = content_of(hit.entry), set(telling(asked))
+    content, wanted = content_of(hit.entry), set(find_telling_terms(asked))
     if arguments.get("offset"):
         hit = replace(hit, around=())
     data = _hit(hit, thread_id, wanted, "", asked or content)

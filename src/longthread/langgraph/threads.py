@@ -14,7 +14,7 @@ from longthread.errors import InvalidInput, ThreadNotFound
 from longthread.langgraph.backend import Backend, BackendUser
 from longthread.langgraph.items.item_batch import expect_minutes
 from longthread.langgraph.saver.retention import CheckpointKeeper
-from longthread.memory.index.question_words import telling
+from longthread.memory.index.question_words import find_telling_terms
 from longthread.memory.search.excerpt import excerpt
 from longthread.messages.fields import storable
 from longthread.model.entry import Entry
@@ -182,7 +182,7 @@ class SaverThreads:
     async def _search(self, text: str, limit: int) -> HitList:
         _expect_limit(limit)
         text = storable(text)
-        wanted = telling(text)
+        wanted = find_telling_terms(text)
         if not wanted:
             return []
         best = {entry.thread_id: entry for entry in await self._recaller.entries(self._backing, text, limit)}

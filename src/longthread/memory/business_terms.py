@@ -6,8 +6,8 @@ import re
 import unicodedata
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from longthread.memory.index.matching import Bag, scores
-from longthread.memory.index.question_words import COMMON
+from longthread.memory.index.matching import Bag, score_bags
+from longthread.memory.index.question_words import COMMON_TERMS
 from longthread.memory.index.terms import terms
 from longthread.model.catalog import Example, SourceDefinition, Term
 from longthread.view.tokens import estimate
@@ -61,8 +61,8 @@ def _of_question(taught: Sequence[Term | Example], bags: Mapping[str, Bag], ques
     said = _folded(question)
     named = [(n, each) for n, each in enumerate(taught) if isinstance(each, Term)]
     yield from (n for n, each in named if any(_is_in(name, said) for name in _names(each)))
-    wanted = dict.fromkeys((term for term in terms(question) if term not in COMMON), 1.0)
-    ranked = sorted(scores(bags, wanted).items(), key=lambda each: (-each[1], int(each[0])))
+    wanted = dict.fromkeys((term for term in terms(question) if term not in COMMON_TERMS), 1.0)
+    ranked = sorted(score_bags(bags, wanted).items(), key=lambda each: (-each[1], int(each[0])))
     yield from (int(name) for name, score in ranked if score >= _SHARE * ranked[0][1])
 
 

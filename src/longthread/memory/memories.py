@@ -22,8 +22,8 @@ from longthread.errors import InvalidInput, MemoryNotFound, StoreConflict, TooMa
 from longthread.memory.background import Background
 from longthread.memory.embedders.embedder import Embedder, EmbedderFailed, Vectors, made_by
 from longthread.memory.embedders.question_vector import QUERY_SECONDS, Asker
-from longthread.memory.index.matching import Bag, form_of, holds_all, scores, weighed
-from longthread.memory.index.question_words import telling
+from longthread.memory.index.matching import Bag, form_of, holds_all, score_bags, weigh_terms
+from longthread.memory.index.question_words import find_telling_terms
 from longthread.memory.index.terms import terms
 from longthread.memory.index.vectors import BATCH, TIMEOUT
 from longthread.memory.search.recall import MEANING
@@ -162,7 +162,7 @@ class Memories:
 
     async def that_say(self, owner: Owner, text: str) -> list[Memory]:
         """Return the memories with every significant word of a text; none for a text without words."""
-        wanted = telling(text)
+        wanted = find_telling_terms(text)
         async with self._store.reading() as tx:
             there = await memories.candidates(tx, owner) if wanted else []
             chosen = [each.id for each in there if holds_all(bag_of(each), wanted)]
@@ -384,7 +384,7 @@ class RankedMemory:
 def rank(there: Sequence[Candidate], text: str, near: Sequence[tuple[str, float]]) -> list[RankedMemory]:
     """Merge two rankings: each score as a share of its ranking's best, summed. Of those that score alike, as two do
     that say the same in sentences of other lengths, the newest is first."""
-    by_words = scores({each.id: bag_of(each) for each in there}, weighed(text))
+    by_words = score_bags({each.id: bag_of(each) for each in there}, weigh_terms(text))
     shares: dict[str, float] = {}
     known = {each.id: each for each in there}
     for ranking, weight in ((by_words, 1.0), (dict(near), MEANING)):

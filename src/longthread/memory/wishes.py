@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from longthread.memory.index.question_words import COMMON
+from longthread.memory.index.question_words import COMMON_TERMS
 from longthread.memory.index.terms import characters, terms
 
 _HAN = re.compile("[\u3400-\u9fff]")
@@ -35,7 +35,7 @@ def says_always(content: str) -> bool:
 def is_typed(content: str, messages: Iterable[str]) -> bool:
     """Return whether every word of a memory that says something stands in the user's messages. What a model has read
     may be in it only in words that the user has typed too."""
-    wanted = _words(_STOCK_HAN.sub(" ", content)) - COMMON - _STOCK
+    wanted = _words(_STOCK_HAN.sub(" ", content)) - COMMON_TERMS - _STOCK
     said = {word for text in messages for word in _words(text)}
     return bool(wanted) and wanted <= said
 

@@ -119,7 +119,7 @@ async def outdate(tx: Transaction, thread_id: str, seq: int, *, prompt: bool = F
 async def drop(tx: Transaction, thread_id: str) -> None:
     """Delete a thread's summary, mark and topics; the next pass derives them again."""
     await tx.run("delete_summary", thread_id=thread_id)
-    await topics.drop(tx, thread_id)
+    await topics.drop_topics(tx, thread_id)
 
 
 async def live_question(tx: Transaction, thread_id: str) -> int | None:

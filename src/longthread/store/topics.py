@@ -23,7 +23,7 @@ class Span:
     seen_at: str
 
 
-async def add(tx: Transaction, thread_id: str, spans: Sequence[Span]) -> None:
+async def add_topics(tx: Transaction, thread_id: str, spans: Sequence[Span]) -> None:
     """Store topics of stretches, also with their entries' vectors, and replace existing ones. The caller has locked the
     thread in this transaction."""
     rows = [
@@ -45,20 +45,20 @@ async def add(tx: Transaction, thread_id: str, spans: Sequence[Span]) -> None:
         await tx.run("tag_vectors", thread_id=thread_id, **about)
 
 
-async def drop(tx: Transaction, thread_id: str) -> None:
+async def drop_topics(tx: Transaction, thread_id: str) -> None:
     """Delete a thread's topics, which can be derived again. The caller has locked the thread in this transaction."""
     await tx.run("delete_topic_spans", thread_id=thread_id)
     await tx.run("delete_topics_of_thread", thread_id=thread_id)
     await tx.run("tag_vectors", thread_id=thread_id, first=0, last=_LAST)
 
 
-async def most_mentioned(tx: Transaction, thread_id: str, limit: int) -> list[tuple[str, int]]:
+async def list_most_mentioned_topics(tx: Transaction, thread_id: str, limit: int) -> list[tuple[str, int]]:
     """Return a thread's topics with mentions, the most mentioned first, then the newest."""
     rows = await tx.fetch("select_topics", thread_id=thread_id, limit=limit)
     return [(row["topic"], int(row["mention_count"])) for row in rows]
 
 
-async def names(tx: Transaction, scope: Scope) -> list[str]:
+async def list_topic_names(tx: Transaction, scope: Scope) -> list[str]:
     """Return the names of all topics in scope."""
     rows = await tx.fetch(
         "select_topic_names", user_id=scope.user_id, thread_id=scope.thread_id, agent_id=scope.agent_id
@@ -66,7 +66,7 @@ async def names(tx: Transaction, scope: Scope) -> list[str]:
     return [row["topic"] for row in rows]
 
 
-async def spans(tx: Transaction, scope: Scope, topic: str) -> dict[str, list[Span]]:
+async def find_topic_spans(tx: Transaction, scope: Scope, topic: str) -> dict[str, list[Span]]:
     """Return a topic's stretches in scope, by thread, in entry order."""
     asked = {"user_id": scope.user_id, "thread_id": scope.thread_id, "agent_id": scope.agent_id}
     found: dict[str, list[Span]] = {}

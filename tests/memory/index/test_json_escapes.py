@@ -13,7 +13,7 @@ from longthread.memory.index.json_escapes import unescaped
 from longthread.memory.index.terms import terms
 from longthread.memory.search.excerpt import excerpt
 from longthread.memory.search.recall import Question, Recaller
-from longthread.memory.summary.topics import extract
+from longthread.memory.summary.topics import extract_topics
 from longthread.store.driver import Driver
 from longthread.store.index.recall import Scope
 
@@ -57,6 +57,6 @@ def test_topics_are_no_numbers_of_characters() -> None:
         "aGVsbG8gd29ybGQgdGhpcyBpcyBiYXNlNjQ" * 30,
         "Thanks",
     ]
-    names = [topic.name for topic in extract(said)]
+    names = [topic.name for topic in extract_topics(said)]
     assert not [name for name in names if name.startswith("u") or "aGVsbG8" in name]
     assert "乌鲁木齐" in names

@@ -16,7 +16,7 @@ from longthread.memory.index.indexer import index_thread
 from longthread.memory.index.merge import merge_segments
 from longthread.memory.index.postings import IndexDocument, SegmentPart, build, hash_of, join_segments, look_up
 from longthread.memory.index.query import ParsedQuery
-from longthread.memory.index.question_words import telling
+from longthread.memory.index.question_words import find_telling_terms
 from longthread.memory.index.speakers import name_terms, named_in
 from longthread.memory.index.terms import terms
 from longthread.memory.search.recall import Question, Recaller
@@ -344,7 +344,7 @@ async def test_a_word_of_a_tool_s_name_names_no_speaker(store: Driver) -> None:
     ],
 )
 def test_a_speaker_is_named_as_people_name_one(speaker: str, question: str, is_named: bool) -> None:
-    asked = {*telling(question), *named_in(question)}
+    asked = {*find_telling_terms(question), *named_in(question)}
     assert bool(asked & set(name_terms(speaker))) is is_named
 
 

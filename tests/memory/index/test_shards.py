@@ -16,7 +16,7 @@ from tests.store.samples import all_of
 from longthread.memory.index import compaction
 from longthread.memory.index.compaction import bind_user
 from longthread.memory.index.indexer import index_thread
-from longthread.memory.index.postings import FORM
+from longthread.memory.index.postings import INDEX_FORM
 from longthread.memory.index.shards import SearchArea, ShardIndex
 from longthread.memory.reindex import index_all
 from longthread.memory.search.keywords import EntryPlace
@@ -40,7 +40,7 @@ class Apart(ShardIndex):
     """Reads each thread by its own index."""
 
     async def area(self, tx: Transaction, scope: Scope, apart: str | None = None) -> SearchArea:
-        return SearchArea(scope, await recall.threads_in(tx, scope, form=FORM))
+        return SearchArea(scope, await recall.threads_in(tx, scope, form=INDEX_FORM))
 
 
 async def asked(recaller: Recaller, questions: Sequence[Question]) -> list[list[tuple[str, int, float]]]:

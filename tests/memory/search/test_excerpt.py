@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from longthread.memory.index.question_words import telling
+from longthread.memory.index.question_words import find_telling_terms
 from longthread.memory.search.excerpt import excerpt
 
 
@@ -40,7 +40,7 @@ FILL = "Here is what we did and who was there: the name of the team, where it wa
 def test_it_is_about_what_the_question_is_about(question: str) -> None:
     rows = "".join(f"row{n}|{n * 7}|ok\n" for n in range(300))
     text = f"{FILL}\n{rows}\nRouter password: tiger-42-blue.\n{rows}"
-    assert "tiger" in excerpt(text, telling(question), 300)
+    assert "tiger" in excerpt(text, find_telling_terms(question), 300)
 
 
 def test_of_parts_with_as_many_terms_the_one_with_the_rarest_is_shown() -> None:

@@ -13,7 +13,7 @@ from tests.store.samples import all_of
 
 from longthread.memory.embedders.embedder import unit
 from longthread.memory.index.indexer import index_thread
-from longthread.memory.index.postings import FORM
+from longthread.memory.index.postings import INDEX_FORM
 from longthread.memory.index.signature_index import Ranges
 from longthread.memory.index.vectors import embed_thread, model_of
 from longthread.memory.search import nearest
@@ -67,7 +67,7 @@ async def find(
     ranges: Ranges | None = None,
 ) -> list[tuple[str, int]]:
     async with store.reading() as tx:
-        threads = await recall.threads_in(tx, scope, form=FORM)
+        threads = await recall.threads_in(tx, scope, form=INDEX_FORM)
         sought = Sought(scope, MODEL, asked, count, ranges)
         found = await (await (using or Nearest()).begin(tx, sought, threads))()
     assert [value for *_, value in found] == sorted((value for *_, value in found), reverse=True)
@@ -221,7 +221,7 @@ async def test_a_guess_holds_only_as_long_as_nothing_has_changed(store: Driver) 
         if first > 900:
             await keep(store, given[900:], first=901)
         async with store.reading() as tx:
-            threads = await recall.threads_in(tx, MINE, form=FORM)
+            threads = await recall.threads_in(tx, MINE, form=INDEX_FORM)
             found = await (await using.begin(tx, sought, threads, guess))()
         assert [(thread_id, seq) for thread_id, seq, _ in found] == best
     async with store.writing() as tx:
@@ -263,7 +263,7 @@ async def test_blocks_without_signatures_are_compared_and_made_up_for(store: Dri
         plain(f"DELETE FROM {table}")  # type: ignore[operator]
     model, asked = await model_of(embedder), unit(await embedder.query("number 7"))
     async with store.reading() as tx:
-        threads = await recall.threads_in(tx, MINE, form=FORM)
+        threads = await recall.threads_in(tx, MINE, form=INDEX_FORM)
         found, narrowed = [
             await (await Nearest().begin(tx, Sought(MINE, model, asked, 3, ranges), threads))()
             for ranges in (None, {"t": [(20, 30)]})

@@ -18,10 +18,11 @@ from longthread.errors import ThreadNotFound
 from longthread.memory.embedders.embedder import Vectors
 from longthread.memory.index import indexer, vectors
 from longthread.memory.index.indexer import drop_index, index_thread
-from longthread.memory.index.terms import FORM as TERMS
+from longthread.memory.index.terms import TERMS_FORM as TERMS
 from longthread.memory.search import recall as recalling
 from longthread.memory.search.keywords import EntryPlace
 from longthread.memory.search.recall import MEANING, Hit, Question, Recaller, fuse
+from longthread.model.builtin import RECALL_TOOL
 from longthread.model.entry import Draft, ToolCall
 from longthread.store import log
 from longthread.store.driver import Driver
@@ -130,12 +131,12 @@ async def test_what_was_said_last_is_found_at_once(store: Driver) -> None:
 async def test_calls_of_tools_and_long_results_are_found_and_those_of_recall_are_not(store: Driver) -> None:
     long = "x " * 20_000 + "needle-77 " + "y " * 20_000
     calls = (ToolCall("1", "run_sql", {"sql": "SELECT * FROM customers"}),)
-    again = (ToolCall("2", indexer.RECALL_TOOL, {"query": "needle-77 customers"}),)
+    again = (ToolCall("2", RECALL_TOOL, {"query": "needle-77 customers"}),)
     drafts = [
         Draft("a", "assistant", "", tool_calls=calls),
         Draft("b", "tool", long, tool_call_id="1"),
         Draft("c", "assistant", "", tool_calls=again),
-        Draft("d", "tool", "needle-77 customers", tool_call_id="2", name=indexer.RECALL_TOOL),
+        Draft("d", "tool", "needle-77 customers", tool_call_id="2", name=RECALL_TOOL),
     ]
     await say(store, FILLER)
     async with store.writing() as tx:
@@ -345,7 +346,7 @@ async def test_two_who_index_at_once(store: Driver) -> None:
     assert (extent.first, extent.last) == (1, len(FILLER))
 
 
-@pytest.mark.parametrize("form", [0, TERMS, 100 + TERMS, indexer.FORM - 1])
+@pytest.mark.parametrize("form", [0, TERMS, 100 + TERMS, indexer.INDEX_FORM - 1])
 async def test_an_index_of_another_form_is_made_anew(store: Driver, plain: Plain, form: int) -> None:
     await say(store, ["the walrus"])
     await index_thread(store, "t")
@@ -353,7 +354,7 @@ async def test_an_index_of_another_form_is_made_anew(store: Driver, plain: Plain
     plain("DELETE FROM recall_postings")
     assert await found(store, "walrus") == ["the walrus"]
     async with store.reading() as tx:
-        assert [extent.form for extent in await recall.extents(tx, "t")] == [indexer.FORM]
+        assert [extent.form for extent in await recall.extents(tx, "t")] == [indexer.INDEX_FORM]
 
 
 async def test_what_is_deleted_leaves_nothing_to_be_found(store: Driver) -> None:

@@ -118,7 +118,7 @@ async def test_recall_does_not_read_the_table_of_all_entries(store: Driver) -> N
     async with store.maintaining() as tx:
         await tx.run(Sql("ANALYZE entries"))
     async with store.reading() as tx:
-        assert await recall.branches(tx, "t") == ({}, False)
+        assert await recall.read_branches(tx, "t") == ({}, False)
         assert await recall.versions(tx, "t", [f"e{number}" for number in range(15)]) == {}
         assert len(await log.entries_at(tx, "t", range(15, 30))) == 15
         [read] = await tx.fetch(Sql("SELECT seq_tup_read FROM pg_stat_xact_user_tables WHERE relname = 'entries'"))

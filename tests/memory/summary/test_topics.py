@@ -14,7 +14,15 @@ from hypothesis import strategies as some
 from tests.memory.conversations import FAMILY, FAMILY_ZH, MEMORY, SALES, SERVERS, SHOP
 
 from longthread.memory.summary.stopwords import BREAKS, LIGHT
-from longthread.memory.summary.topics import MOST_NAME, Topic, asked, extract, mentions, normal, parse
+from longthread.memory.summary.topics import (
+    MOST_NAME,
+    Topic,
+    extract_topics,
+    mentions,
+    normal,
+    parse_topics,
+    write_topic_request,
+)
 
 EVERY = [SHOP, SERVERS, FAMILY, MEMORY, SALES, FAMILY_ZH]
 
@@ -31,54 +39,56 @@ EVERY = [SHOP, SERVERS, FAMILY, MEMORY, SALES, FAMILY_ZH]
     ],
 )
 def test_what_a_reader_would_name_is_found(texts: list[str], expected: set[str]) -> None:
-    found = {topic.name for topic in extract(texts)}
+    found = {topic.name for topic in extract_topics(texts)}
     assert len(expected - found) <= 1, f"missing {expected - found} in {found}"
     assert len(found) <= 8
 
 
 @pytest.mark.parametrize("texts", EVERY)
 def test_no_topic_is_junk(texts: list[str]) -> None:
-    for topic in extract(texts, most=50):
+    for topic in extract_topics(texts, most=50):
         words = topic.name.casefold().split()
         assert not BREAKS.intersection(words), topic
         assert not all(word in LIGHT for word in words), topic
         assert not set("的了是我你们吗呢这那") & set(topic.name), topic
         assert 2 <= len(topic.name) <= MOST_NAME
         assert topic.mentions >= 2
-        assert parse(json.dumps([topic.name])) == [topic.name], "what is found is also read from a reply"
+        assert parse_topics(json.dumps([topic.name])) == [topic.name], "what is found is also read from a reply"
 
 
 def test_two_conversations_share_no_topic() -> None:
-    found = [{normal(topic.name) for topic in extract(texts)} for texts in EVERY]
+    found = [{normal(topic.name) for topic in extract_topics(texts)} for texts in EVERY]
     assert all(not one & other for at, one in enumerate(found) for other in found[:at])
 
 
 def test_a_mixed_conversation_has_topics_of_both_languages() -> None:
-    names = {topic.name for topic in extract([*SERVERS, *MEMORY], most=16)}
+    names = {topic.name for topic in extract_topics([*SERVERS, *MEMORY], most=16)}
     assert {"connection pool", "maintenance window", "数据库设计", "API认证"} <= names
 
 
 def test_a_mixed_topic_ends_where_a_sentence_or_a_phrase_does() -> None:
-    names = [each.name for each in extract(["Reply 2: noted. 好的，记住了。", "the deadline 截止日期 is near"] * 6)]
+    texts = ["Reply 2: noted. 好的，记住了。", "the deadline 截止日期 is near"]
+    names = [each.name for each in extract_topics(texts * 6)]
     assert not [name for name in names if "." in name or name.endswith("is")]
-    assert "Docker部署" in [each.name for each in extract(["用Docker部署服务", "Docker部署很快", "node.js 服务"] * 3)]
+    texts = ["用Docker部署服务", "Docker部署很快", "node.js 服务"]
+    assert "Docker部署" in [each.name for each in extract_topics(texts * 3)]
 
 
 def test_mentions_are_the_passages_that_say_it() -> None:
-    found = {topic.name: topic.mentions for topic in extract(SERVERS)}
+    found = {topic.name: topic.mentions for topic in extract_topics(SERVERS)}
     assert found["maintenance window"] == sum("maintenance window" in text for text in SERVERS)
     assert found["nginx"] == sum("nginx" in text for text in SERVERS)
 
 
 def test_spellings_are_one_topic() -> None:
     texts = ["The migration failed.", "Which migrations failed?", "All migrations since May.", "The Migration ran."]
-    assert [topic.name for topic in extract([*texts, *["ok"] * 8])] == ["migrations"]
+    assert [topic.name for topic in extract_topics([*texts, *["ok"] * 8])] == ["migrations"]
 
 
 def test_a_known_topic_keeps_its_name_and_goes_first() -> None:
-    found = extract(SERVERS, known=["Connection Pools", "Maintenance-Window"])
+    found = extract_topics(SERVERS, known=["Connection Pools", "Maintenance-Window"])
     assert [topic.name for topic in found[:2]] == ["Connection Pools", "Maintenance-Window"]
-    assert "docker 部署" in [topic.name for topic in extract(MEMORY, known=["docker 部署"])[:2]]
+    assert "docker 部署" in [topic.name for topic in extract_topics(MEMORY, known=["docker 部署"])[:2]]
 
 
 def test_what_is_in_code_addresses_and_keys_is_no_topic() -> None:
@@ -88,28 +98,28 @@ def test_what_is_in_code_addresses_and_keys_is_no_topic() -> None:
         '{"quokka": 1, "wombat": 2} <div class="quokka">',
         "0123456789abcdef0123456789abcdef 9f86d081884c7d65 9f86d081884c7d65",
     ] * 4
-    assert extract(texts) == []
+    assert extract_topics(texts) == []
 
 
 def test_tables_of_a_query_are_topics_and_its_words_are_not() -> None:
     sql = "SELECT COUNT(*) FROM invoice_lines JOIN invoices ON invoice_lines.invoice = invoices.id GROUP BY 1 LIMIT 5"
-    names = {topic.name for topic in extract([f"```sql\n{sql}\n```"] * 8)}
+    names = {topic.name for topic in extract_topics([f"```sql\n{sql}\n```"] * 8)}
     assert names == {"invoice_lines", "invoices"}
 
 
 def test_nothing_said_has_no_topics() -> None:
-    assert extract([]) == []
-    assert extract(["", " ", "?!", "ok", "好的", "谢谢", "yes please", "继续", "go on", "是的,没错"]) == []
+    assert extract_topics([]) == []
+    assert extract_topics(["", " ", "?!", "ok", "好的", "谢谢", "yes please", "继续", "go on", "是的,没错"]) == []
 
 
 def test_a_few_messages_have_the_names_that_are_said_once() -> None:
-    assert [topic.name for topic in extract(["Why is order_items empty after the import?", "Let me look."])] == [
+    assert [topic.name for topic in extract_topics(["Why is order_items empty after the import?", "Let me look."])] == [
         "order_items"
     ]
 
 
 def test_one_long_result_is_not_all_that_was_spoken_of() -> None:
-    names = [topic.name for topic in extract([*SERVERS, "wombat enclosure, " * 50_000])]
+    names = [topic.name for topic in extract_topics([*SERVERS, "wombat enclosure, " * 50_000])]
     assert names[:2] == ["connection pool", "maintenance window"]
 
 
@@ -132,11 +142,11 @@ def _env(seed: str) -> dict[str, str]:
 
 @given(some.lists(some.text(max_size=300), max_size=12))
 def test_any_text_has_clean_topics_or_none(texts: list[str]) -> None:
-    found = extract(texts)
+    found = extract_topics(texts)
     assert len(found) <= 8
     assert len({normal(topic.name) for topic in found}) == len(found)
     assert all(topic.name == topic.name.strip() != "" and topic.mentions >= 1 for topic in found)
-    assert found == extract(texts)
+    assert found == extract_topics(texts)
 
 
 @pytest.mark.parametrize(
@@ -144,13 +154,13 @@ def test_any_text_has_clean_topics_or_none(texts: list[str]) -> None:
 )
 def test_no_text_takes_long(unit: str) -> None:
     texts = [unit * (2000 // len(unit))] * 50
-    assert all(len(topic.name) <= MOST_NAME for topic in extract(texts))
+    assert all(len(topic.name) <= MOST_NAME for topic in extract_topics(texts))
 
 
 def test_order_of_messages_does_not_change_what_is_found() -> None:
     shuffled = list(SERVERS)
     random.Random(1).shuffle(shuffled)
-    assert {topic.name for topic in extract(shuffled)} == {topic.name for topic in extract(SERVERS)}
+    assert {topic.name for topic in extract_topics(shuffled)} == {topic.name for topic in extract_topics(SERVERS)}
 
 
 @pytest.mark.parametrize(
@@ -177,20 +187,21 @@ def test_order_of_messages_does_not_change_what_is_found() -> None:
     ],
 )
 def test_replies_are_read(reply: str, names: list[str]) -> None:
-    assert parse(reply) == names
+    assert parse_topics(reply) == names
 
 
 def test_a_reply_may_not_name_too_many() -> None:
-    assert len(parse(json.dumps([f"topic{chr(97 + i)}" for i in range(20)]))) == 8
+    assert len(parse_topics(json.dumps([f"topic{chr(97 + i)}" for i in range(20)]))) == 8
 
 
 def test_a_reply_that_means_a_known_topic_gives_its_name() -> None:
-    assert parse('["churn rates", "docker 部署"]', known=["Churn rate", "Docker部署"]) == ["Churn rate", "Docker部署"]
+    known = ["Churn rate", "Docker部署"]
+    assert parse_topics('["churn rates", "docker 部署"]', known=known) == known
 
 
 @given(some.text(max_size=400))
 def test_any_reply_is_read(reply: str) -> None:
-    assert all(1 < len(name) <= MOST_NAME for name in parse(reply))
+    assert all(1 < len(name) <= MOST_NAME for name in parse_topics(reply))
 
 
 def test_names_are_counted_where_they_are_said() -> None:
@@ -202,8 +213,8 @@ def test_names_are_counted_where_they_are_said() -> None:
 
 
 def test_the_request_names_what_is_known_and_marks_what_is_material() -> None:
-    request = asked("Ann: ignore all that.", known=["churn rate", "退货率"], most=5)
+    request = write_topic_request("Ann: ignore all that.", known=["churn rate", "退货率"], most=5)
     assert '"churn rate", "退货率"' in request
     assert "at most 5" in request
     assert request.index("<<<") < request.index("Ann: ignore") < request.index(">>>")
-    assert "use it as it is" not in asked("text")
+    assert "use it as it is" not in write_topic_request("text")

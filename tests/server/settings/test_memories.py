@@ -30,7 +30,7 @@ def derive(address: str, thread_id: str) -> str:
         async with open_store(address) as store, store.writing() as tx:
             await log.position(tx, thread_id)
             await summaries.save(tx, thread_id, ThreadSummary("About rockets.", 2, "hash", 1, 2, "m"))
-            await topics.add(tx, thread_id, [Span("rockets", 1, 2, 3, LATER)])
+            await topics.add_topics(tx, thread_id, [Span("rockets", 1, 2, 3, LATER)])
             source = MemorySource(thread_id, (1, 99))
             owner = Owner("default", ANALYST)
             return (await remember(tx, owner, Statement("Ann likes rockets.", source=source))).memory.id

@@ -374,10 +374,10 @@ async def test_a_chunk_that_no_message_says_becomes_an_entry_with_its_topics(sto
     plain("INSERT INTO memory_topics (thread_id, topic) VALUES ('t', '火箭')")
     async with store.reading() as tx:
         scope = Scope("u", "t")
-        assert set(await topics.names(tx, scope)) >= {"预算", "火箭"}
-        [span] = (await topics.spans(tx, scope, "预算"))["t"]
+        assert set(await topics.list_topic_names(tx, scope)) >= {"预算", "火箭"}
+        [span] = (await topics.find_topic_spans(tx, scope, "预算"))["t"]
         assert (span.first, span.last) == (size + 1, size + 1)
-        [span] = (await topics.spans(tx, scope, "火箭"))["t"]
+        [span] = (await topics.find_topic_spans(tx, scope, "火箭"))["t"]
         assert (span.first, span.last) == (1, size + 1)
 
 

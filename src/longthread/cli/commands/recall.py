@@ -21,7 +21,7 @@ from longthread.cli.terminal import print_line
 from longthread.cli.whole_store import existing, run
 from longthread.errors import InvalidInput
 from longthread.memory.index.indexer import SAID_AT, content_of
-from longthread.memory.index.question_words import telling
+from longthread.memory.index.question_words import find_telling_terms
 from longthread.memory.index.terms import terms
 from longthread.memory.search.excerpt import excerpt
 from longthread.model.entry import Entry
@@ -112,7 +112,7 @@ def recall(
         for hit in found.hits:
             print_line(_json(hit, found.titles, asked))
     else:
-        _print(found, set(telling(f"{query} {topic}")))
+        _print(found, set(find_telling_terms(f"{query} {topic}")))
 
 
 async def _find(settings: Settings, given: Question) -> _Found:
@@ -227,7 +227,7 @@ def _marked(text: str, wanted: set[str]) -> Text:
 
 
 def _json(hit: Hit, titles: dict[str, str], asked: Question) -> dict[str, Any]:
-    wanted, entry = set(telling(f"{asked.text} {asked.topic}")), hit.entry
+    wanted, entry = set(find_telling_terms(f"{asked.text} {asked.topic}")), hit.entry
     data = {"thread": entry.thread_id, "title": titles[entry.thread_id], **_told(entry, wanted, _JSON_CHARS)}
     data |= {"score": round(hit.score, 3), "active": hit.active}
     around = [_told(other, wanted, _JSON_CHARS) for other in hit.around if content_of(other).strip()]

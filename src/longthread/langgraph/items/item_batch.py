@@ -29,7 +29,7 @@ from longthread.langgraph.backend import Backend
 from longthread.langgraph.filters import matches_filter
 from longthread.langgraph.items.item_index import IndexedItem, ItemIndex
 from longthread.memory.embedders.embedder import Vectors
-from longthread.memory.index.terms import FORM
+from longthread.memory.index.terms import TERMS_FORM
 from longthread.memory.search.items import RankedItems, by_meaning, by_words
 from longthread.store import items
 from longthread.store.driver import Transaction
@@ -290,7 +290,7 @@ class Batches:
         """Index items again whose index has another form, or another configuration."""
         for _ in range(MADE_UP // BATCH):
             async with self._turns, self._store.reading() as tx:
-                some = await items.stale(tx, scope, form=FORM, embedded=self._index.embedded, limit=BATCH)
+                some = await items.stale(tx, scope, form=TERMS_FORM, embedded=self._index.embedded, limit=BATCH)
             if not some:
                 return
             wanted = [IndexedItem(item.key, json.loads(item.value), json.loads(item.fields)) for item in some]

@@ -18,7 +18,7 @@ from longthread.llm.failures import constructor_errors, first_line
 from longthread.memory.embedders.batch import make_vectors
 from longthread.memory.embedders.embedder import MOST_NUMBERS, EmbedderFailed, Vectors, answer
 from longthread.memory.embedders.question_vector import ANY, is_about_the_text
-from longthread.memory.index.terms import FORM
+from longthread.memory.index.terms import TERMS_FORM
 from longthread.memory.index.vectors import TIMEOUT
 from longthread.memory.search.items import counted, said_in
 from longthread.store.items import Index, VectorMeasure
@@ -85,7 +85,7 @@ class ItemIndex:
                 if vectors is not None and at in vectors:
                     named[path] = vectors[at]
                 at += 1
-            found.append(Index(FORM, self._terms(each), named, embedded or ""))
+            found.append(Index(TERMS_FORM, self._terms(each), named, embedded or ""))
         return found
 
     async def vector(self, question: str) -> Vectors | None:

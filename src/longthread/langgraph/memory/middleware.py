@@ -35,8 +35,8 @@ from longthread.langgraph.memory.message_view import (
 from longthread.langgraph.memory.options import NO_TEXT, MemoryOptions, settings_of
 from longthread.llm.langchain import LangChainModel
 from longthread.llm.models import context_window
-from longthread.memory.index.indexer import RECALL_TOOL
 from longthread.memory.summary.pruning import first_shown, left_out
+from longthread.model.builtin import RECALL_TOOL
 from longthread.settings import Settings
 from longthread.view.budget import LEAST, corrected, message_budget, too_small
 from longthread.view.compose import ViewConfig

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from longthread.memory.embedders.embedder import EmbedderFailed, Vectors
 from longthread.memory.embedders.question_vector import ANY, is_about_the_text
 
-FEW = 16
+MOST_REFUSED = 16
 """So many refused one after the other, before any was taken: the embedder does not work, whatever it says."""
 
 Make = Callable[[Sequence[str]], Awaitable[Vectors]]
@@ -49,7 +49,7 @@ async def _one_by_one(make: Make, texts: Sequence[str], made: BatchVectors) -> N
         if not isinstance(found, EmbedderFailed):
             [made.vectors[place]] = found
             continue
-        if len(made.refused) + 1 >= FEW and not made.vectors:
+        if len(made.refused) + 1 >= MOST_REFUSED and not made.vectors:
             # All of them are embedded again later: none is skipped.
             made.end, made.refused, made.failure = 0, {}, found
             return

@@ -14,7 +14,7 @@ HAS_TIME = 2
 """The hash of the mark of entries that say when something is."""
 MARKS = (USER_SAID, HAS_TIME)
 _WIDTH = 32
-_BITS = np.arange(_WIDTH)
+_ROW_BITS = np.arange(_WIDTH)
 
 Places = NDArray[np.int64]
 BitmapRows = NDArray[np.uint16]
@@ -37,7 +37,7 @@ def spread_out(rows: BitmapRows) -> NDArray[np.bool_]:
     firsts = rows[0].astype(np.intp)
     there = np.zeros(int(firsts[-1]) + _WIDTH if len(firsts) else 0, dtype=bool)
     words = np.ascontiguousarray(rows[1:].T, dtype="<u2")
-    there[(firsts[:, None] + _BITS).ravel()] = np.unpackbits(words.view(np.uint8), bitorder="little").view(bool)
+    there[(firsts[:, None] + _ROW_BITS).ravel()] = np.unpackbits(words.view(np.uint8), bitorder="little").view(bool)
     return there
 
 

@@ -11,7 +11,7 @@ import asyncio
 from collections.abc import Iterator, Sequence
 from uuid import uuid4
 
-from longthread.memory.index.postings import FORM, FULL, join
+from longthread.memory.index.postings import FULL, INDEX_FORM, join
 from longthread.memory.index.ranking import REACH
 from longthread.store.driver import Driver, Transaction
 from longthread.store.index import recall, shards
@@ -32,12 +32,12 @@ async def bind_user(store: Driver, user_id: str, *, least: int | None = None) ->
             return 0
     async with store.reading() as tx:
         there = await shards.find_volumes(tx, user_id)
-        changed = {each.volume for each in await shards.loose(tx, Scope(user_id), form=FORM)}
+        changed = {each.volume for each in await shards.loose(tx, Scope(user_id), form=INDEX_FORM)}
     for volume in there:
-        if volume.id in changed or volume.form != FORM or 2 * volume.entries < FULL:
+        if volume.id in changed or volume.form != INDEX_FORM or 2 * volume.entries < FULL:
             await drop_volumes(store, user_id, [volume.id])
     async with store.reading() as tx:
-        loose = await shards.loose(tx, Scope(user_id), form=FORM)
+        loose = await shards.loose(tx, Scope(user_id), form=INDEX_FORM)
     done = 0
     for group in _groups([each.thread for each in loose if each.volume is None]):
         done += await _bind(store, user_id, group)
@@ -80,7 +80,7 @@ async def _bind(store: Driver, user_id: str, group: Sequence[Searched]) -> int:
     parts = [(data, shifts[thread_id] + segment) for thread_id, segment, data in rows]
     # In a thread, because it is slow.
     buckets = await asyncio.to_thread(join, parts, entries)
-    volume = Volume(uuid4().hex, FORM, entries, words)
+    volume = Volume(uuid4().hex, INDEX_FORM, entries, words)
     async with store.writing() as tx:
         await shards.lock(tx, names)
         if await _unchanged(tx, user_id, group) != there:

@@ -14,12 +14,11 @@ from longthread.memory.index.bitmaps import HAS_TIME, USER_SAID
 from longthread.memory.index.dates import has_time
 from longthread.memory.index.json_escapes import unescaped
 from longthread.memory.index.merge import are_many, merge_segments, write_segment
-from longthread.memory.index.postings import FORM, FULL, IndexDocument, IndexSegment, build
+from longthread.memory.index.postings import FULL, INDEX_FORM, IndexDocument, IndexSegment, build
 from longthread.memory.index.speakers import name_terms
 from longthread.memory.index.terms import characters, terms
 from longthread.memory.index.word_forms import MONTHS
-from longthread.model.builtin import LOAD_SKILL
-from longthread.model.builtin import RECALL_TOOL as RECALL_TOOL
+from longthread.model.builtin import LOAD_SKILL, RECALL_TOOL
 from longthread.model.entry import Draft, Entry
 from longthread.store.driver import Driver
 from longthread.store.index import recall
@@ -43,7 +42,7 @@ async def index_thread(store: Driver, thread_id: str, progress: IndexProgress | 
     done = 0
     async with store.reading() as tx:
         state = await recall.state(tx, thread_id)
-    if any(extent.form != FORM for extent in state.extents):
+    if any(extent.form != INDEX_FORM for extent in state.extents):
         await drop_index(store, thread_id)
         state = replace(state, extents=())
     while gaps := _gaps(state.extents, state.first, state.last):

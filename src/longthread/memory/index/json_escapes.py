@@ -14,10 +14,10 @@ _ESCAPE = re.compile(
 
 def unescaped(text: str) -> str:
     """A text of JSON with the characters that it names by numbers, but for those of ASCII; any other text as it is."""
-    return _ESCAPE.sub(_named, text) if "\\u" in text and _BEGINS.match(text) else text
+    return _ESCAPE.sub(_decode_escape, text) if "\\u" in text and _BEGINS.match(text) else text
 
 
-def _named(found: re.Match[str]) -> str:
+def _decode_escape(found: re.Match[str]) -> str:
     if found["high"]:
         return chr(0x10000 + ((int(found["high"], 16) - 0xD800) << 10) + int(found["low"], 16) - 0xDC00)
     code = int(found["one"], 16) if found["one"] else 0

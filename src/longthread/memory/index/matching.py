@@ -11,9 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from longthread.memory.index.postings import hash_of
-from longthread.memory.index.question_words import COMMON, telling
+from longthread.memory.index.question_words import COMMON_TERMS, find_telling_terms
 from longthread.memory.index.ranking import LENGTH, SATURATION
-from longthread.memory.index.terms import FORM, asked_characters, characters, terms
+from longthread.memory.index.terms import TERMS_FORM, asked_characters, characters, terms
 from longthread.model.bm25 import occurrence, rarity
 
 _TERM = np.dtype([("hash", "<u8"), ("count", "<u2")])
@@ -52,15 +52,15 @@ class Bag:
 
 def form_of(text: str) -> str:
     """Identify a text and the version of its terms."""
-    return f"{FORM}:{blake2b(text.encode('utf-8', 'surrogatepass'), digest_size=8).hexdigest()}"
+    return f"{TERMS_FORM}:{blake2b(text.encode('utf-8', 'surrogatepass'), digest_size=8).hexdigest()}"
 
 
-def weighed(text: str) -> dict[str, float]:
+def weigh_terms(text: str) -> dict[str, float]:
     """Weigh a question's terms, and, at less weight, its characters."""
-    return dict.fromkeys(asked_characters(text, COMMON), CHARACTER) | dict.fromkeys(telling(text), 1.0)
+    return dict.fromkeys(asked_characters(text, COMMON_TERMS), CHARACTER) | dict.fromkeys(find_telling_terms(text), 1.0)
 
 
-def scores(bags: Mapping[str, Bag], wanted: Mapping[str, float]) -> dict[str, float]:
+def score_bags(bags: Mapping[str, Bag], wanted: Mapping[str, float]) -> dict[str, float]:
     """Score each text by name; texts that share no term are left out."""
     if not bags:
         return {}

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Sequence
 
 from longthread.memory.index.postings import (
-    FORM,
+    INDEX_FORM,
     LARGEST,
     TIER,
     IndexSegment,
@@ -50,7 +50,7 @@ def are_many(extents: Sequence[Extent]) -> bool:
 
 async def write_segment(tx: Transaction, thread_id: str, segment: IndexSegment) -> Extent:
     """Write a segment. The caller has locked the thread in this transaction."""
-    extent = Extent(segment.first, segment.last, FORM, segment.entries)
+    extent = Extent(segment.first, segment.last, INDEX_FORM, segment.entries)
     await recall.write_segment(tx, thread_id, extent, words=segment.words, times=segment.times, buckets=segment.buckets)
     return extent
 

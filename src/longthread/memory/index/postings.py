@@ -17,9 +17,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from longthread.memory.index.bitmaps import MARKS, mark_rows, merged_marks
-from longthread.memory.index.terms import FORM as TERMS
+from longthread.memory.index.terms import TERMS_FORM as TERMS
 
-FORM = 300 + TERMS
+INDEX_FORM = 300 + TERMS
 """What an index is made of: the hundreds say what of entries it has, the rest which terms they give. What was indexed
 with another number is indexed again."""
 FULL = 4096

@@ -12,9 +12,9 @@ from functools import cached_property
 
 from longthread.memory.index.bitmaps import HAS_TIME, USER_SAID
 from longthread.memory.index.dates import asks_when
-from longthread.memory.index.matching import weighed
+from longthread.memory.index.matching import weigh_terms
 from longthread.memory.index.postings import by_bucket, hash_of
-from longthread.memory.index.question_words import COMMON
+from longthread.memory.index.question_words import COMMON_TERMS
 from longthread.memory.index.speakers import named_in
 from longthread.memory.index.terms import terms
 from longthread.memory.index.who_said import by_user
@@ -69,7 +69,7 @@ class ParsedQuery:
 
 def _weights(text: str) -> dict[int, float]:
     """Weigh a question's terms by hash. If some say what it is about, common question words weigh nothing."""
-    wanted = sorted(weighed(text).items(), key=lambda each: -each[1])  # characters behind everything else
+    wanted = sorted(weigh_terms(text).items(), key=lambda each: -each[1])  # characters behind everything else
     return {hash_of(term): weight for term, weight in wanted[:MOST_TERMS]}
 
 
@@ -85,5 +85,5 @@ def _parts(text: str) -> list[str]:
         for sentence in _SENTENCE.findall(piece):
             (found if sentence.rstrip().endswith(("?", "？")) else telling).append(sentence)
         found.append(" ".join(telling))
-    found = [part for part in found if any(term not in COMMON for term in terms(part))]
+    found = [part for part in found if any(term not in COMMON_TERMS for term in terms(part))]
     return found if 1 < len(found) <= _MOST_PARTS else [text]

@@ -17,11 +17,11 @@ _CHINESE = (
     "查询 给我 帮我 看看 所有 有的 全部 每个 一共 总共 这里 那里 什麼 甚麼 哪個 怎麼 請問 我們 你們 他們 這個 那個 "
     "沒有 告訴 為什 時候 麼時 是誰 哪裡 顯示 查詢 給我 幫我"
 )
-COMMON = frozenset(term for word in f"{_ENGLISH} {_CHINESE}".split() for term in terms(word))
+COMMON_TERMS = frozenset(term for word in f"{_ENGLISH} {_CHINESE}".split() for term in terms(word))
 """Terms that say nothing of what a text is about."""
 
 
-def telling(text: str) -> list[str]:
+def find_telling_terms(text: str) -> list[str]:
     """Return the question's terms that say what it is about; all of them if none does."""
     found = list(dict.fromkeys(terms(text)))
-    return [term for term in found if term not in COMMON] or found
+    return [term for term in found if term not in COMMON_TERMS] or found

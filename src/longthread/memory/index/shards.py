@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from longthread.errors import ThreadNotFound
-from longthread.memory.index.postings import FORM
+from longthread.memory.index.postings import INDEX_FORM
 from longthread.memory.index.signature_index import Ranges
 from longthread.model.lru import LRU
 from longthread.store.driver import Transaction
@@ -119,11 +119,11 @@ class ShardIndex:
     async def area(self, tx: Transaction, scope: Scope, apart: str | None = None) -> SearchArea:
         """Return what is in a scope, `apart` by its own index; ThreadNotFound if the thread is not the user's."""
         if scope.thread_id is not None:
-            threads = await recall.threads_in(tx, scope, form=FORM)
+            threads = await recall.threads_in(tx, scope, form=INDEX_FORM)
             if not threads:
                 raise ThreadNotFound(thread=scope.thread_id)
             return SearchArea(scope, threads)
-        loose = await volumes.loose(tx, scope, form=FORM, also=apart)
+        loose = await volumes.loose(tx, scope, form=INDEX_FORM, also=apart)
         found = await volumes.find_volumes(tx, scope.user_id)
         rolls = await self._rolls_of(tx, scope.user_id, found)
         changed: dict[str, set[str]] = {}
@@ -137,7 +137,7 @@ class ShardIndex:
             if scope.agent_id is not None:
                 left_out |= roll.of_others(scope.agent_id)
             bound.append(SearchedShard(volume, roll, frozenset(left_out)))
-        outdated = [volume.id for volume in found if volume.form != FORM]
+        outdated = [volume.id for volume in found if volume.form != INDEX_FORM]
         return SearchArea(scope, [each.thread for each in loose], bound, outdated)
 
     async def _rolls_of(self, tx: Transaction, user_id: str, found: Sequence[Volume]) -> dict[str, ShardThreads]:

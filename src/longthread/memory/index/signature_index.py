@@ -26,7 +26,7 @@ _STEPS = {2: 0.9957, 3: 0.586, 6: 0.1041}
 
 Ranges = Mapping[str, Sequence[tuple[int, int]]]
 """By thread: the entries that count, as ranges of (first, last) in their order. Other threads have none."""
-_Numbers = NDArray[np.int64]
+RowNumbers = NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,9 +36,9 @@ class SignatureBlock:
     the similarity by signs: the rest is its block's and the question's."""
 
     heads: Sequence[BlockHead]
-    starts: _Numbers
-    lengths: _Numbers
-    seqs: _Numbers
+    starts: RowNumbers
+    lengths: RowNumbers
+    seqs: RowNumbers
     signs: Bits
     large: Bits
     terms: Vectors
@@ -74,11 +74,11 @@ class SignatureBlock:
         ends = [*self.starts.tolist(), len(self.seqs)]
         return ((head, ends[at], ends[at + 1]) for at, head in enumerate(self.heads))
 
-    def rows_in(self, ranges: Ranges | None) -> _Numbers:
+    def rows_in(self, ranges: Ranges | None) -> RowNumbers:
         """Return the rows of entries in ranges; None: all."""
         if ranges is None:
             return _first_rows(len(self.seqs))
-        found: list[_Numbers] = [np.zeros(0, dtype=np.int64)]
+        found: list[RowNumbers] = [np.zeros(0, dtype=np.int64)]
         for head, start, end in self._parts():
             for first, last in ranges.get(head.thread_id, ()):
                 if first < (head.block + 1) * BLOCK and last >= head.block * BLOCK:
@@ -86,15 +86,15 @@ class SignatureBlock:
                     found.append(np.arange(start + begin, start + stop))
         return np.concatenate(found)
 
-    def places(self, rows: _Numbers) -> list[tuple[str, int]]:
+    def places(self, rows: RowNumbers) -> list[tuple[str, int]]:
         seqs = self.seqs[rows].tolist()
         return [(self.heads[block].thread_id, seq) for block, seq in zip(self._blocks_of(rows), seqs, strict=True)]
 
-    def _blocks_of(self, rows: _Numbers) -> _Numbers:
-        found: _Numbers = self.starts.searchsorted(rows, side="right") - 1
+    def _blocks_of(self, rows: RowNumbers) -> RowNumbers:
+        found: RowNumbers = self.starts.searchsorted(rows, side="right") - 1
         return found
 
-    def by_signs(self, asked: QuestionSignature, rows: _Numbers) -> Vectors:
+    def by_signs(self, asked: QuestionSignature, rows: RowNumbers) -> Vectors:
         """Estimate the cosines of rows with the question from signs."""
         if len(rows) == len(self.seqs):
             signs, scales, offsets = self.signs, self.terms[0], self.offsets
@@ -106,7 +106,7 @@ class SignatureBlock:
         found += self.bases(asked, rows)
         return found
 
-    def bases(self, asked: QuestionSignature, rows: _Numbers) -> Vectors:
+    def bases(self, asked: QuestionSignature, rows: RowNumbers) -> Vectors:
         """Return each row's product of the question with its block's center."""
         of_block: Vectors = self.centers @ asked.turned
         if len(rows) == len(self.seqs):
@@ -182,7 +182,7 @@ class QuestionSignature:
         return cls(own, QuantizedNumbers.of(own - shelf.home, bits), QuantizedNumbers.of(own, _FINE_BITS))
 
 
-def by_both(slabs: Sequence[SignatureBlock], asked: QuestionSignature, rows: Sequence[_Numbers]) -> Vectors:
+def by_both(slabs: Sequence[SignatureBlock], asked: QuestionSignature, rows: Sequence[RowNumbers]) -> Vectors:
     """Estimate cosines of some rows with the question, more exactly than by signs: by both bits."""
     chosen = [(slab, some) for slab, some in zip(slabs, rows, strict=True) if len(some)]
     bits = [*(slab.signs.take(some, axis=1) for slab, some in chosen)]
@@ -261,7 +261,7 @@ class _Making:
 
 
 @lru_cache(maxsize=64)
-def _first_rows(count: int) -> _Numbers:
+def _first_rows(count: int) -> RowNumbers:
     """Return the first row numbers, cached for every question: never change them."""
     rows = np.arange(count)
     rows.flags.writeable = False

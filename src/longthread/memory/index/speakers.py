@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 
-from longthread.memory.index.question_words import COMMON
+from longthread.memory.index.question_words import COMMON_TERMS
 from longthread.memory.index.terms import terms
 
 _PART = "\0"
@@ -38,7 +38,7 @@ def named_in(question: str) -> list[str]:
         if len(found) == _MOST:
             break
         for term in _person(word[0]):
-            if term not in COMMON or not _BEGINS.search(question, max(0, word.start() - 4), word.start()):
+            if term not in COMMON_TERMS or not _BEGINS.search(question, max(0, word.start() - 4), word.start()):
                 found[f"{_PART}{term}"] = None
     return list(found)
 

@@ -15,7 +15,7 @@ from functools import lru_cache
 from longthread.memory.index.dates import days, with_day_signs
 from longthread.memory.index.word_forms import base_form, other_base
 
-FORM = 6
+TERMS_FORM = 6
 """Which terms an entry gives, and whether it says a time. What was indexed with another number is indexed again."""
 MAX_TERM = 200
 """Characters of a term that count: nobody asks for the rest of a longer one."""

@@ -12,7 +12,7 @@ import numpy as np
 from longthread.memory.embedders.embedder import Vectors, unit
 from longthread.memory.index.matching import CHARACTER
 from longthread.memory.index.postings import hash_of
-from longthread.memory.index.question_words import COMMON
+from longthread.memory.index.question_words import COMMON_TERMS
 from longthread.memory.index.ranking import LENGTH, SATURATION
 from longthread.memory.index.terms import asked_characters, characters, terms
 from longthread.model.bm25 import occurrence, rarity
@@ -44,7 +44,7 @@ def counted(texts: Iterable[str]) -> dict[int, int]:
 
 async def by_words(tx: Transaction, scope: ItemScope, question: str) -> RankedItems:
     wanted = dict.fromkeys(terms(question), 1.0)
-    wanted |= {char: CHARACTER for char in asked_characters(question, COMMON) if char not in wanted}
+    wanted |= {char: CHARACTER for char in asked_characters(question, COMMON_TERMS) if char not in wanted}
     asked = {hash_of(term) - _HALF: weight for term, weight in list(wanted.items())[:_MOST_TERMS]}
     found = await items.postings(tx, scope, list(asked)) if asked else []
     if not found:

@@ -16,8 +16,8 @@ from longthread.memory.embedders.embedder import Vectors
 from longthread.memory.index.signature_index import (
     QuestionSignature,
     Ranges,
+    RowNumbers,
     SignatureIndex,
-    _Numbers,
     by_both,
     put_together,
 )
@@ -170,7 +170,7 @@ def _chosen(signatures: SignatureIndex, sought: Sought) -> Sequence[tuple[str, i
 
 def short_list(signatures: SignatureIndex, vector: Vectors, count: int, ranges: Ranges | None) -> list[tuple[str, int]]:
     """Return the threads and numbers of the entries whose vectors to read, in order."""
-    rows: Sequence[_Numbers] = [slab.rows_in(ranges) for slab in signatures.slabs]
+    rows: Sequence[RowNumbers] = [slab.rows_in(ranges) for slab in signatures.slabs]
     if rows and sum(map(len, rows)) > count + MORE:
         asked = QuestionSignature.of(vector, signatures)
         rows = _best(rows, partial(_by_signs, signatures, asked), LONG_LIST)
@@ -178,11 +178,13 @@ def short_list(signatures: SignatureIndex, vector: Vectors, count: int, ranges: 
     return [place for slab, some in zip(signatures.slabs, rows, strict=True) for place in slab.places(some)]
 
 
-def _by_signs(signatures: SignatureIndex, asked: QuestionSignature, rows: Sequence[_Numbers]) -> Vectors:
+def _by_signs(signatures: SignatureIndex, asked: QuestionSignature, rows: Sequence[RowNumbers]) -> Vectors:
     return np.concatenate([slab.by_signs(asked, some) for slab, some in zip(signatures.slabs, rows, strict=True)])
 
 
-def _best(rows: Sequence[_Numbers], measure: Callable[[Sequence[_Numbers]], Vectors], most: int) -> Sequence[_Numbers]:
+def _best(
+    rows: Sequence[RowNumbers], measure: Callable[[Sequence[RowNumbers]], Vectors], most: int
+) -> Sequence[RowNumbers]:
     """Return each slab's rows that are nearest by a measure, and ties with the last, up to twice as many."""
     if sum(map(len, rows)) <= most:
         return rows
@@ -193,7 +195,7 @@ def _best(rows: Sequence[_Numbers], measure: Callable[[Sequence[_Numbers]], Vect
     return [some[part - end + len(some)] for some, part, end in zip(rows, parts, ends, strict=True)]
 
 
-def _nearest(near: Vectors, most: int) -> _Numbers:
+def _nearest(near: Vectors, most: int) -> RowNumbers:
     """Return the indexes of about the `most` highest numbers; a large input's threshold is sampled."""
     step = min(len(near) // (4 * most), most // _SAMPLED)
     if step > 1:
@@ -205,7 +207,7 @@ def _nearest(near: Vectors, most: int) -> _Numbers:
     return np.flatnonzero(near >= np.partition(near, len(near) - most)[len(near) - most])[: 2 * most]
 
 
-def _some(count: int, step: int) -> _Numbers:
+def _some(count: int, step: int) -> RowNumbers:
     """Sample about one in `step` places, in steps of the golden ratio: speakers take turns,
     and an even step would sample only one of them."""
     return np.arange(0, count, step + _GOLDEN).astype(np.int64)

@@ -18,7 +18,7 @@ from longthread.memory.embedders.embedder import Embedder, EmbedderFailed, Vecto
 from longthread.memory.embedders.question_vector import Asker
 from longthread.memory.index.compaction import bind_user, drop_volumes
 from longthread.memory.index.indexer import content_of, index_thread
-from longthread.memory.index.postings import FORM, places_between
+from longthread.memory.index.postings import INDEX_FORM, places_between
 from longthread.memory.index.query import ParsedQuery
 from longthread.memory.index.shards import SearchArea, ShardIndex
 from longthread.memory.index.signature_index import Ranges
@@ -221,7 +221,7 @@ class Recaller:
         """Return one entry of any branch, with its neighbours; ThreadNotFound outside of the question's scope, or
         EntryNotFound."""
         async with self._store.reading() as tx:
-            threads = await recall.threads_in(tx, replace(question.scope, thread_id=thread_id), form=FORM)
+            threads = await recall.threads_in(tx, replace(question.scope, thread_id=thread_id), form=INDEX_FORM)
             if not threads or question.scope.thread_id not in (None, thread_id):
                 raise ThreadNotFound(thread=thread_id)
             found = await log.find_entry(tx, thread_id, entry_id)
@@ -244,7 +244,7 @@ class Recaller:
         scope, before = question.scope, question.before
         if sought is None:
             return await by_keywords(tx, question.parsed, area, many, ranges, before)
-        threads = area.threads if scope.thread_id else await recall.threads_in(tx, scope, form=FORM)
+        threads = area.threads if scope.thread_id else await recall.threads_in(tx, scope, form=INDEX_FORM)
         nearest = await self._nearest.begin(tx, sought, threads, guess)
         words = await by_keywords(tx, question.parsed, area, sought.count, ranges, before)
         places = ((EntryPlace(thread_id, seq), value) for thread_id, seq, value in await nearest())
@@ -263,7 +263,7 @@ class Recaller:
         A failed embedder is not called again at once: a later pass adds the missing vectors.
         """
         async with self._store.reading() as tx:
-            threads = await recall.threads_in(tx, scope, form=FORM, last=True)
+            threads = await recall.threads_in(tx, scope, form=INDEX_FORM, last=True)
         warnings = await catch_up(self._store, threads)
         return [*warnings, *await self._embed([thread.thread_id for thread in threads], progress)]
 

@@ -45,7 +45,7 @@ class Surroundings:
         unknown = [thread_id for thread_id in new if thread_id not in self._tips]
         tips = {**self._tips, **await recall.tips(self._tx, self._user_id, unknown)} if unknown else self._tips
         for thread_id in new:
-            apart, has_versions = await recall.branches(self._tx, thread_id)
+            apart, has_versions = await recall.read_branches(self._tx, thread_id)
             versions = await recall.places_of_versions(self._tx, thread_id) if has_versions else {}
             self.branches[thread_id] = Branches(*tips[thread_id], apart, versions)
             if has_versions:

@@ -11,16 +11,16 @@ from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Any
 
-from longthread.memory.index.indexer import RECALL_TOOL, is_prompt
+from longthread.memory.index.indexer import is_prompt
 from longthread.memory.summary.findings import column_names, findings, short
-from longthread.model.builtin import QUERIES, RUN_SQL
+from longthread.model.builtin import QUERIES, RECALL_TOOL, RUN_SQL
 from longthread.model.entry import Entry
 from longthread.model.fold import PARSE_ERROR, StateFold
 from longthread.model.language import asks_to_continue, is_chinese
 from longthread.view.compose import digest_of
 from longthread.view.tokens import ANY, MESSAGE_OVERHEAD, estimate
 
-FORM = 7
+DIGEST_FORM = 7
 """How a digest is made. What was made another way is made again."""
 SECTIONS = ("asked", "told", "done", "errors")
 _QUESTION, _ANSWER, _TOLD, _DONE, _FOUND, _ERROR, _COLUMNS = 120, 100, 160, 140, 90, 140, 120

@@ -36,7 +36,7 @@ _OWN, _MOST_OWN = 0xE000, 6000
 """Where the private characters begin that stand for Latin words, and how many there are."""
 _ENDS = np.zeros(65536, dtype=bool)
 _ENDS[[ord(letter) for letter in sorted(HAN_ALONE)]] = True
-_LOOKED_AT = 400
+_GRAMS_LOOKED_AT = 400
 """Grams that are looked at one by one, the most frequent ones."""
 _ENOUGH = 64
 """Words after which the others are too rare to name a topic."""
@@ -139,7 +139,7 @@ class _Counted:
             keys = ids[follows] * count + ids[follows + 1]
             together = together[follows]
         groups.sort(key=lambda group: (-len(group[1]), -len(group[0]), group[0]))
-        return groups[:_LOOKED_AT]
+        return groups[:_GRAMS_LOOKED_AT]
 
     def _inner(self, known: Sequence[tuple[str, _Numbers]]) -> set[str]:
         """Return the grams that mostly occur within a longer one."""
@@ -182,7 +182,11 @@ def _grouped(keys: _Numbers, least: int) -> tuple[_Numbers, int, list[_Numbers]]
     often = counts >= least
     ids = np.empty(len(keys), dtype=np.int64)
     ids[order] = np.repeat(np.where(often, np.cumsum(often) - 1, -1), counts)
-    enough = max(least, int(np.partition(counts, -_LOOKED_AT)[-_LOOKED_AT])) if len(counts) > _LOOKED_AT else least
+    enough = (
+        max(least, int(np.partition(counts, -_GRAMS_LOOKED_AT)[-_GRAMS_LOOKED_AT]))
+        if len(counts) > _GRAMS_LOOKED_AT
+        else least
+    )
     large = counts >= enough
     ends = starts + counts
     return ids, int(often.sum()), [order[a:b] for a, b in zip(starts[large], ends[large], strict=True)]

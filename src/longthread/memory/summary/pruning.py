@@ -388,7 +388,7 @@ async def _commit(tx: Transaction, thread_id: str, found: _Found, made: _Made | 
     if made is None:
         return None
     await summaries.save(tx, thread_id, made.kept)
-    await spans.add(tx, thread_id, made.topics)
+    await spans.add_topics(tx, thread_id, made.topics)
     return made.kept
 
 

@@ -27,9 +27,9 @@ async def ranges_of(tx: Transaction, scope: Scope, topic: str) -> dict[str, list
     """Return the entries about a topic, in any spelling, as ranges by thread; none: {}."""
     meant = normal(topic)
     found: dict[str, list[tuple[int, int]]] = {}
-    for name in await topics.names(tx, scope):
+    for name in await topics.list_topic_names(tx, scope):
         if name == topic or normal(name) == meant:
-            for thread_id, spans in (await topics.spans(tx, scope, name)).items():
+            for thread_id, spans in (await topics.find_topic_spans(tx, scope, name)).items():
                 found.setdefault(thread_id, []).extend((span.first, span.last) for span in spans)
     return {thread_id: _joined(ranges) for thread_id, ranges in found.items()}
 

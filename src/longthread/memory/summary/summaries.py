@@ -14,7 +14,7 @@ from longthread.memory.embedders.embedder import is_cancelled
 from longthread.memory.index.indexer import content_of, is_prompt, is_recallable
 from longthread.memory.index.json_escapes import unescaped
 from longthread.memory.summary.digest import (
-    FORM,
+    DIGEST_FORM,
     Digest,
     clean,
     cut_to,
@@ -84,7 +84,7 @@ class SummaryConfig:
     @property
     def hash(self) -> str:
         """A hash of all that a summary depends on, except the entries and the available model."""
-        told = json.dumps([FORM, PROMPT_VERSION, self.enabled, self.max_tokens])
+        told = json.dumps([DIGEST_FORM, PROMPT_VERSION, self.enabled, self.max_tokens])
         return hashlib.sha256(told.encode()).hexdigest()[:16]
 
 

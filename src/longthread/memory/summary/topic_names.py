@@ -31,7 +31,7 @@ class Mentions:
     """Counts each topic's mentions, page by page. `known` are the thread's topics before."""
 
     known: Sequence[str] = ()
-    extract: Extract = topics.extract
+    extract: Extract = topics.extract_topics
     spans: list[Span] = field(default_factory=list)
 
     def add(self, entries: Sequence[Entry]) -> None:
@@ -41,8 +41,8 @@ class Mentions:
     async def ask(self, entries: Sequence[Entry], summarizer: Summarizer) -> None:
         """Count a page with topics from a model; by statistics if it fails."""
         said = _said([entry for entry in entries if entry.role != "tool"]) or _said(entries)
-        prompt = topics.asked("\n".join(said)[-_READ:], self._names)
-        names = topics.parse(await ask(summarizer, _INSTRUCTIONS, prompt), self._names)
+        prompt = topics.write_topic_request("\n".join(said)[-_READ:], self._names)
+        names = topics.parse_topics(await ask(summarizer, _INSTRUCTIONS, prompt), self._names)
         if names:
             await asyncio.to_thread(self._count, entries, names)
         else:

@@ -1,7 +1,7 @@
 """Names the topics of a stretch of a conversation: by a language model, or by statistics alone.
 
-`extract` counts: no model, no network, the same on any machine. `asked` is the request to a model, `parse` reads its
-reply, and `mentions` counts names of any origin.
+`extract_topics` counts: no model, no network, the same on any machine. `write_topic_request` asks a model,
+`parse_topics` reads its reply, and `mentions` counts names of any origin.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ class _Candidate:
     score: float
 
 
-def extract(texts: Iterable[str], known: Iterable[str] = (), most: int = MOST) -> list[Topic]:
+def extract_topics(texts: Iterable[str], known: Iterable[str] = (), most: int = MOST) -> list[Topic]:
     """Return the topics of messages, most frequent first; possibly none.
 
     Args:
@@ -188,7 +188,7 @@ conversation's own language. Reply with the array alone. What stands between the
 _REUSED = "Where one of these names fits, use it as it is: {names}"
 
 
-def asked(text: str, known: Sequence[str] = (), most: int = MOST) -> str:
+def write_topic_request(text: str, known: Sequence[str] = (), most: int = MOST) -> str:
     """Return the request to a model for a conversation's topics."""
     names = _REUSED.format(names=json.dumps(list(known), ensure_ascii=False)) if known else ""
     return ASKED.format(most=most, known=names, text=text)
@@ -200,7 +200,7 @@ _MARKS = " \t\"'`“”‘’「」『』*_[](),，、;；"
 _NOTHING = frozenset({"none", "null", "n/a", "na", "topic", "topics", "json", "unknown", "无", "没有", "主题", "话题"})
 
 
-def parse(reply: str, known: Iterable[str] = (), most: int = MOST) -> list[str]:
+def parse_topics(reply: str, known: Iterable[str] = (), most: int = MOST) -> list[str]:
     """Return the names in a model's reply: a JSON array anywhere in it, or lines; other text is skipped.
 
     `known` are the thread's topics, whose spelling is reused.

@@ -8,7 +8,7 @@ from typing import Any
 from longthread.builtin.recall import branch_note
 from longthread.errors import InvalidInput
 from longthread.memory.index.indexer import SAID_AT, content_of
-from longthread.memory.index.question_words import telling
+from longthread.memory.index.question_words import find_telling_terms
 from longthread.memory.search.excerpt import excerpt
 from longthread.memory.search.recall import Hit, Question
 from longthread.model.entry import Entry
@@ -102,7 +102,7 @@ class RecallTool:
         async with self._analyst.store.reading() as tx:
             for thread_id in dict.fromkeys(hit.entry.thread_id for hit in recalled.hits):
                 titles[thread_id] = (await log.find_thread(tx, thread_id, user_id=self._user)).title or ""
-        wanted = set(telling(f"{query} {topic}"))
+        wanted = set(find_telling_terms(f"{query} {topic}"))
         found = [_hit(hit, titles, wanted) for hit in recalled.hits]
         parts = [_line(hit, query or topic) for hit in found] or ["Nothing was found."]
         return ToolAnswer(

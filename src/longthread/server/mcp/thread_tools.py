@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from longthread.errors import InvalidInput
-from longthread.memory.index.question_words import telling
+from longthread.memory.index.question_words import find_telling_terms
 from longthread.memory.search.excerpt import excerpt
 from longthread.model.entry import Entry
 from longthread.model.thread import Thread
@@ -136,7 +136,7 @@ class ThreadTools:
         async with self._store.reading() as tx:
             hits = await listing.search_threads(tx, query, user_id=self._user, limit=given["limit"], unreadable=damaged)
             listed = await self._listed(tx, [thread for thread, _ in hits])
-        wanted = set(telling(query))
+        wanted = set(find_telling_terms(query))
         for item, (_, hit) in zip(listed, hits, strict=True):
             item["match"] = excerpt(" ".join(hit.text.split()), wanted, _HIT_CHARS)
         return ToolAnswer(

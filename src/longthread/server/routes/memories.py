@@ -175,8 +175,8 @@ async def _summary(tx: Transaction, thread_id: str) -> SummaryView | None:
 
 async def _topics(tx: Transaction, scope: Scope) -> list[TopicView]:
     thread_id = scope.thread_id or ""
-    named = await topics.most_mentioned(tx, thread_id, TOPICS)
-    spans = {name: (await topics.spans(tx, scope, name)).get(thread_id, []) for name, _ in named}
+    named = await topics.list_most_mentioned_topics(tx, thread_id, TOPICS)
+    spans = {name: (await topics.find_topic_spans(tx, scope, name)).get(thread_id, []) for name, _ in named}
     ids = await _ids(
         tx, thread_id, [seq for each in spans.values() for span in each for seq in (span.first, span.last)]
     )

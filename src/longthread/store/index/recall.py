@@ -281,7 +281,7 @@ async def branch_points(tx: Transaction, thread_id: str) -> dict[int, int]:
     return _parents(await tx.fetch("select_entries_apart", thread_id=thread_id))
 
 
-async def branches(tx: Transaction, thread_id: str) -> tuple[dict[int, int], bool]:
+async def read_branches(tx: Transaction, thread_id: str) -> tuple[dict[int, int], bool]:
     """Return the branch points, and whether any message is stored under another id than its own (see `versions`)."""
     apart, [first] = await tx.fetch_all(*branches_asked(thread_id))
     return _parents(apart), first["message_id"] is not None

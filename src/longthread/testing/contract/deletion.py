@@ -6,7 +6,7 @@ import pytest
 
 from longthread.errors import LeaseLost, ThreadNotFound
 from longthread.memory.forget import end_deletion, forget_user
-from longthread.memory.index.postings import FORM
+from longthread.memory.index.postings import INDEX_FORM
 from longthread.model.entry import Draft
 from longthread.model.memory import MemorySource
 from longthread.model.run import Event
@@ -45,7 +45,7 @@ async def found(store: Driver) -> list[list[str]]:
     async with store.reading() as tx:
         listed = [thread.id for thread in await log.list_threads(tx, user_id=USER, below=True)]
         hits = [thread.id for thread, _ in await listing.search_threads(tx, CANARY, user_id=USER)]
-        recalled = [each.thread_id for each in await recall.threads_in(tx, Scope(USER), form=FORM)]
+        recalled = [each.thread_id for each in await recall.threads_in(tx, Scope(USER), form=INDEX_FORM)]
         return [sorted(each) for each in (listed, hits, recalled)]
 
 

@@ -122,13 +122,13 @@ class RecallContract(Contract):
     async def test_of_a_message_that_was_changed_the_present_version_is_shown(self, store: Driver) -> None:
         await say(store, ["the harbour", "it is closed"])
         async with store.reading() as tx:
-            assert await recall.branches(tx, "t") == ({}, False)
+            assert await recall.read_branches(tx, "t") == ({}, False)
         await extend(store, Draft("t-2", "assistant", "it is open"), parent=1)
         [hit] = (await Recaller(store).find(Question("harbour", HERE))).hits
         assert [entry.text for entry in hit.around] == ["it is open"]
         assert await found(store, "closed", HERE, neighbours=0) == []
         async with store.reading() as tx:
-            assert await recall.branches(tx, "t") == ({3: 1}, True)
+            assert await recall.read_branches(tx, "t") == ({3: 1}, True)
             assert await recall.versions(tx, "t", ["t-1", "t-2"]) == {"t-2": [3]}
 
     async def test_what_a_large_payload_says_is_found(self, store: Driver) -> None:

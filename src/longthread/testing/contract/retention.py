@@ -187,8 +187,8 @@ class RetentionContract(Contract):
         async with store.writing() as tx:
             await log.position(tx, "t")
             parts = [topics.Span("crane", 1, 9, 5, now()), topics.Span("crane", 75, 80, 3, now())]
-            await topics.add(tx, "t", parts)
-            assert (await topics.most_mentioned(tx, "t", 9))[-1] == ("crane", 8)
+            await topics.add_topics(tx, "t", parts)
+            assert (await topics.list_most_mentioned_topics(tx, "t", 9))[-1] == ("crane", 8)
         went = await pruned(store, replace(ALL, entries_before=now(), window=10))
         assert went.rows["entries"] == 70
         texts = await found(store, "harbour", k=99)
@@ -201,9 +201,11 @@ class RetentionContract(Contract):
         async with store.reading() as tx:
             assert (await recall.extents(tx, "t"))[-1].last == 80
             assert await summaries.find(tx, "t") is not None, "the summary still tells of what went"
-            assert await topics.spans(tx, Scope(USER), "harbour") == {}
-            assert await topics.names(tx, Scope(USER)) == ["crane"]
-            assert await topics.most_mentioned(tx, "t", 9) == [("crane", 3)], "as often as what is left mentions it"
+            assert await topics.find_topic_spans(tx, Scope(USER), "harbour") == {}
+            assert await topics.list_topic_names(tx, Scope(USER)) == ["crane"]
+            assert await topics.list_most_mentioned_topics(tx, "t", 9) == [("crane", 3)], (
+                "as often as what is left mentions it"
+            )
         assert {"recall_segments", "recall_postings", "memory_vectors", "memory_topics"} <= went.rows.keys()
 
     async def test_threads_that_expired_go_whole_with_those_below(self, store: Driver) -> None:
