@@ -25,12 +25,12 @@ from longthread.langgraph.message_codec import message_of
 from longthread.langgraph.saver.retention import CheckpointKeeper
 from longthread.messages.message import Message, tool_call
 from longthread.model.ids import new_id
+from longthread.model.thread import Scope
 from longthread.runs.analyst import Analyst
 from longthread.runs.workers.liveness import may_be_alive
 from longthread.settings import Settings
 from longthread.store import log
 from longthread.store.driver import Driver
-from longthread.store.index.recall import Scope
 from longthread.store.maintenance.prune import prune
 from longthread.store.maintenance.retention import Retention, RetentionPolicy
 from longthread.store.maintenance.space import reclaim

@@ -34,10 +34,10 @@ from longthread.memory.index.indexer import index_thread
 from longthread.memory.index.vectors import model_of
 from longthread.memory.search.recall import Question, Recaller
 from longthread.model.entry import Draft
+from longthread.model.thread import Scope
 from longthread.store import log
 from longthread.store.driver import Driver
 from longthread.store.index import recall, vectors
-from longthread.store.index.recall import Scope
 from longthread.store.open import open_store
 from longthread.store.queries import Sql
 

@@ -17,10 +17,10 @@ if TYPE_CHECKING:
     from longthread.memory.memories import Memories
     from longthread.memory.search.recall import Question, Recaller
     from longthread.model.memory import Statement
+    from longthread.model.thread import Scope
     from longthread.runs.analyst import Analyst
     from longthread.server.app import create_app
     from longthread.settings import Settings
-    from longthread.store.index.recall import Scope
     from longthread.store.memories import Owner
     from longthread.store.open import open_store
     from longthread.tools.catalog.definitions import Catalog
@@ -58,7 +58,7 @@ _MODULES = {
     "Owner": "longthread.store.memories",
     "Question": "longthread.memory.search.recall",
     "Recaller": "longthread.memory.search.recall",
-    "Scope": "longthread.store.index.recall",
+    "Scope": "longthread.model.thread",
     "Settings": "longthread.settings",
     "Statement": "longthread.model.memory",
     "create_app": "longthread.server.app",

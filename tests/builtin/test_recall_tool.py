@@ -19,10 +19,10 @@ from longthread.llm.embedders import embedder_of
 from longthread.memory.search.keywords import EntryPlace
 from longthread.memory.search.recall import Question, Recaller
 from longthread.model.entry import Draft
+from longthread.model.thread import Scope
 from longthread.settings import Settings
 from longthread.store import log
 from longthread.store.driver import Driver
-from longthread.store.index.recall import Scope
 from longthread.store.queries import Sql
 from longthread.testing.embedding import HashEmbedder
 from longthread.view.tokens import estimate

@@ -16,7 +16,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from tests.clients.obedient import obedient
 
 from longthread.settings import Settings
-from longthread.store import log
+from longthread.store import listing, log
 from longthread.store.open import open_store
 from longthread.testing import ProviderEmulator
 from longthread.testing.emulator import ProviderRules
@@ -87,7 +87,7 @@ class Gateway:
     def conversations(self) -> list[Conversation]:
         async def read() -> list[Conversation]:
             async with open_store(str(self.database)) as store, store.reading() as tx:
-                found = await log.list_threads(tx, user_id=Settings.load().user, limit=_MOST, below=True)
+                found = await listing.list_threads(tx, user_id=Settings.load().user, limit=_MOST, below=True)
                 return [
                     Conversation(
                         each.id,

@@ -36,7 +36,7 @@ from longthread.server.gateway.door import Door
 from longthread.server.gateway.router import GatewayRouter
 from longthread.server.http.server import HttpServer, listen
 from longthread.store import gateway as calls
-from longthread.store import log
+from longthread.store import listing, log
 from longthread.store.driver import Driver
 
 pytestmark = pytest.mark.one_backend
@@ -354,7 +354,7 @@ async def expect_left(store: Driver) -> None:
     """Wait until the log has the request of a client that has left."""
     while True:
         async with store.reading() as tx:
-            threads = await log.list_threads(tx, user_id=USER)
+            threads = await listing.list_threads(tx, user_id=USER)
             found = [await calls.find_call(tx, each.id, 1) for each in threads]
         if found:
             assert [(each.broken, each.reply_seq) for each in found if each] == [("client", None)]
@@ -452,7 +452,7 @@ async def test_a_client_that_leaves_before_the_answer_stops_the_provider(
         if method == "POST":
             await expect_left(store)
     async with store.reading() as tx:
-        assert len(await log.list_threads(tx, user_id=USER)) == (method == "POST")
+        assert len(await listing.list_threads(tx, user_id=USER)) == (method == "POST")
 
 
 def sse(*events: dict[str, Any]) -> bytes:

@@ -23,7 +23,7 @@ from longthread.server.gateway import router
 from longthread.server.gateway.door import Door
 from longthread.server.origin import own_names
 from longthread.store import gateway as calls
-from longthread.store import log
+from longthread.store import listing, log
 from longthread.store.driver import Driver
 from longthread.store.maintenance.expiry import expire
 from longthread.testing import Dropped, ProviderEmulator, ProviderRules, Slow
@@ -65,7 +65,7 @@ async def test_asked_obeys_the_client(store: Driver, start: Start, provider: Pro
         assert CANARY not in repr(await everything(tx, derived=True))
     await post(url, body("keep this"))
     async with store.reading() as tx:
-        assert len(await log.list_threads(tx, user_id=USER)) == 1
+        assert len(await listing.list_threads(tx, user_id=USER)) == 1
 
 
 @pytest.mark.parametrize("is_named", [False, True])
@@ -88,7 +88,7 @@ async def test_an_expired_conversation_is_absent_and_nothing_breaks(
     assert (second.headers["x-conversation-id"] == thread_id) == is_named
     assert (await expire(store)).threads == (0 if is_named else 1), "a new one has its name"
     async with store.reading() as tx:
-        [left] = await log.list_threads(tx, user_id=USER)
+        [left] = await listing.list_threads(tx, user_id=USER)
         assert len(await calls.calls_until(tx, left.id, 9)) == 1
 
 
@@ -343,7 +343,7 @@ async def test_a_client_that_leaves_stops_the_provider(store: Driver, start: Sta
             async for _ in answer.aiter_raw():
                 break
         async with store.reading() as tx:
-            assert await log.list_threads(tx, user_id=USER) == []
+            assert await listing.list_threads(tx, user_id=USER) == []
 
 
 async def test_a_refusal_holds_for_its_prompt_alone(store: Driver, start: Start, provider: ProviderEmulator) -> None:

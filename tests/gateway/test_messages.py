@@ -14,7 +14,7 @@ from tests.gateway.conftest import OPENED, USER, Start
 from longthread.gateway.request import Asked
 from longthread.gateway.service import ANTHROPIC
 from longthread.store import gateway as calls
-from longthread.store import log
+from longthread.store import listing, log
 from longthread.store.driver import Driver
 from longthread.testing import ProviderEmulator
 
@@ -321,7 +321,7 @@ async def test_nothing_is_kept_where_nothing_may_be(store: Driver, provider: Pro
     assert answer.status_code == 200
     assert "x-longthread-keep" not in provider.requests[-1].headers
     async with store.reading() as tx:
-        assert await log.list_threads(tx, user_id=USER) == []
+        assert await listing.list_threads(tx, user_id=USER) == []
 
 
 async def test_the_header_chooses_the_thread_and_never_limits_restoring(

@@ -15,7 +15,7 @@ from longthread.server.app import create_app
 from longthread.server.http.server import HttpServer, listen
 from longthread.server.serve import Server
 from longthread.settings import Settings
-from longthread.store import log
+from longthread.store import listing
 from longthread.store.driver import Driver
 from longthread.testing import ProviderEmulator
 from longthread.tools.catalog.definitions import Catalog
@@ -57,7 +57,7 @@ async def test_it_answers_and_keeps_the_conversation_of_the_settings_user(
     answer = await client.post("/v1/messages", json=asked("你好 Hello"))
     assert (answer.status_code, answer.json()["type"]) == (200, "message")
     async with store.reading() as tx:
-        [thread] = await log.list_threads(tx, user_id="ada")
+        [thread] = await listing.list_threads(tx, user_id="ada")
         assert (thread.id, thread.title) == (answer.headers["x-conversation-id"], "你好 Hello")
     listed = await client.get("/api/conversations")
     assert [each["id"] for each in listed.json()["conversations"]] == [thread.id]

@@ -18,9 +18,9 @@ from longthread.gateway.inspect import CLIENT, InspectedGatewayCall, SentPart, l
 from longthread.gateway.service import Gateway, GatewayOptions
 from longthread.gateway.upstream import Routes, Upstream
 from longthread.memory.search.recall import Question, Recaller
+from longthread.model.thread import Scope
 from longthread.store import log
 from longthread.store.driver import Driver
-from longthread.store.index.recall import Scope
 from longthread.store.open import open_store
 from longthread.testing import ProviderEmulator
 

@@ -12,9 +12,9 @@ from tests.imports.old import UUIDS, agents, memory
 
 from longthread.langgraph import LongthreadSaver
 from longthread.memory.search.recall import Question, Recaller
+from longthread.model.thread import Scope
 from longthread.store import log
 from longthread.store.driver import Driver
-from longthread.store.index.recall import Scope
 from longthread.store.queries import Sql
 
 pytestmark = [pytest.mark.postgres, pytest.mark.one_backend]

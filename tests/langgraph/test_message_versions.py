@@ -18,9 +18,9 @@ from longthread.langgraph.saver.retention import CheckpointKeeper
 from longthread.memory.search.recall import Question, Recaller
 from longthread.memory.summary.pruning import PruningPolicy, prune_thread
 from longthread.model.entry import Entry
+from longthread.model.thread import Scope
 from longthread.store import checkpoints, log
 from longthread.store.driver import Driver
-from longthread.store.index.recall import Scope
 from longthread.store.maintenance import prune as pruning
 from longthread.store.maintenance.retention import Retention, RetentionPolicy
 from longthread.store.open import open_store

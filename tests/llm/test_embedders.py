@@ -18,9 +18,9 @@ from longthread.llm.embedders import OpenAIEmbedder, embedder_of
 from longthread.memory.embedders import question_vector
 from longthread.memory.index import vectors as embedding
 from longthread.memory.search.recall import Question, Recalled, Recaller
+from longthread.model.thread import Scope
 from longthread.settings import Settings
 from longthread.store.driver import Driver
-from longthread.store.index.recall import Scope
 from longthread.testing.embedding import HashEmbedder
 from longthread.testing.emulator import ProviderEmulator, Refused, Slow
 

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from tests.memory.talking import say
 
 from longthread.memory.search.recall import Question, Recaller
+from longthread.model.thread import Scope
 from longthread.store import log
 from longthread.store.driver import Driver
-from longthread.store.index.recall import Scope
 from longthread.store.open import open_store
 from longthread.testing.embedding import HashEmbedder
 

@@ -16,10 +16,10 @@ from longthread.memory.embedders.question_vector import Asker
 from longthread.memory.memories import Memories
 from longthread.memory.search.recall import Question, Recaller
 from longthread.model.memory import ANALYST, Statement
+from longthread.model.thread import Scope
 from longthread.settings import Settings
 from longthread.store import log
 from longthread.store.driver import Driver
-from longthread.store.index.recall import Scope
 from longthread.store.memories import Owner
 from longthread.store.open import open_store
 from longthread.testing.embedding import HashEmbedder

@@ -15,8 +15,8 @@ from longthread.errors import InvalidInput, MemoryNotFound, ThreadNotFound, TooM
 from longthread.memory import memories as module
 from longthread.memory.embedders.question_vector import Asker
 from longthread.memory.forget import forget_memory, forget_thread
-from longthread.memory.index.matching import Bag, score_bags, weigh_terms
-from longthread.memory.index.question_words import find_telling_terms
+from longthread.memory.index.matching import Bag, score_bags
+from longthread.memory.index.terms import find_telling_terms, weigh_terms
 from longthread.memory.memories import Memories, said_of
 from longthread.memory.relevant_memories import fitting
 from longthread.model.memory import ANALYST, MemorySource, Statement

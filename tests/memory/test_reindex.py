@@ -16,9 +16,9 @@ from longthread.memory.embedders.embedder import Vectors
 from longthread.memory.index.vectors import embed_thread
 from longthread.memory.reindex import index_all
 from longthread.memory.search.recall import Question, Recaller
+from longthread.model.thread import Scope
 from longthread.runs.workers.worker import RunWorker
 from longthread.store.driver import Driver
-from longthread.store.index.recall import Scope
 from longthread.store.maintenance.jobs import Job, JobClaims
 from longthread.store.open import open_store
 from longthread.testing.embedding import HashEmbedder

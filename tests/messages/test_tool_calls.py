@@ -36,10 +36,10 @@ from longthread.langgraph.message_codec import draft_of, message_of
 from longthread.memory.search.recall import Recaller
 from longthread.messages.fields import as_json
 from longthread.messages.langchain import from_langchain
+from longthread.model.thread import Scope
 from longthread.store import log
 from longthread.store.driver import Driver
 from longthread.store.encoding import dump
-from longthread.store.index.recall import Scope
 from longthread.store.open import open_store
 from longthread.store.queries import Sql
 from longthread.store.transfer.archive import export_lines

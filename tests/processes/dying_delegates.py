@@ -16,7 +16,7 @@ from longthread.model.fold import observation_of
 from longthread.runs.analyst import Analyst
 from longthread.runs.handle import RunHandle
 from longthread.settings import Settings
-from longthread.store import log, runs
+from longthread.store import listing, log, runs
 from longthread.store.driver import Driver
 from longthread.store.open import open_store
 from longthread.testing import ScriptedChatModel
@@ -87,7 +87,7 @@ async def check(store: Driver, thread_id: str, plan: Any, tell: Tell) -> None:
             tell({"problem": f"the run is {run}"})
             return
         answers = await runs.answers(tx, thread_id, run.id)
-        children = await log.children(tx, thread_id, user_id="default")
+        children = await listing.children(tx, thread_id, user_id="default")
         said = []
         for child in children:
             tip, count = await log.position(tx, child.id)

@@ -21,7 +21,7 @@ from longthread.errors import LongthreadError
 from longthread.runs.analyst import Analyst
 from longthread.runs.workers import liveness
 from longthread.settings import Settings
-from longthread.store import log
+from longthread.store import listing
 from longthread.testing import ScriptedChatModel
 
 ANSWER = "3 customers [q1]."
@@ -77,7 +77,7 @@ async def main(plan: Any) -> None:
     await asyncio.get_running_loop().connect_read_pipe(lambda: asyncio.StreamReaderProtocol(lines), sys.stdin)
     async with Analyst.open(settings, models=lambda name, _: Waiting(plan["gate"])) as analyst:
         async with analyst.store.reading() as tx:
-            assert await log.list_threads(tx, user_id="default") is not None
+            assert await listing.list_threads(tx, user_id="default") is not None
         say(ready=plan["host"], pid=os.getpid())
         while line := (await lines.readline()).decode().strip():
             await obey(analyst, plan["source"], line)

@@ -18,7 +18,7 @@ from longthread.model.run import AgentRun, Protocol, Run
 from longthread.runs.analyst import Analyst
 from longthread.runs.services.runs import Runs
 from longthread.settings import Settings
-from longthread.store import log, runs
+from longthread.store import listing, log, runs
 from longthread.store.memories import Owner
 from longthread.store.queries import Sql
 from longthread.testing import ScriptedChatModel
@@ -208,7 +208,7 @@ async def test_what_cannot_run_is_told_before_anything_is_written(open_analyst: 
     with pytest.raises(AgentOff, match="clerk is switched off"):
         await analyst.ask("?", agent="clerk", user_id=analyst.settings.user)
     async with analyst.store.reading() as tx:
-        assert await log.list_threads(tx, user_id="default") == []
+        assert await listing.list_threads(tx, user_id="default") == []
 
 
 async def test_a_tool_that_is_not_required_is_left_out(open_analyst: OpenAnalyst, shop: str) -> None:

@@ -25,7 +25,7 @@ from longthread.model.thread import Thread
 from longthread.runs.analyst import Analyst
 from longthread.runs.delegation import LONGEST, tool_names
 from longthread.runs.handle import RunHandle
-from longthread.store import approvals, log, runs
+from longthread.store import approvals, listing, log, runs
 from longthread.store.memories import Owner
 from longthread.testing import ScriptedChatModel
 
@@ -74,7 +74,7 @@ def question(messages: Sequence[BaseMessage]) -> str:
 
 async def below(analyst: Analyst, thread_id: str) -> list[Thread]:
     async with analyst.store.reading() as tx:
-        return await log.children(tx, thread_id, user_id=USER)
+        return await listing.children(tx, thread_id, user_id=USER)
 
 
 async def run_of(analyst: Analyst, thread_id: str) -> Run:
@@ -108,8 +108,8 @@ async def test_a_call_is_a_run_on_a_thread_below(open_analyst: OpenAnalyst) -> N
     async with analyst.store.reading() as tx:
         [step] = [s for s in await runs.steps_of(tx, await run_of(analyst, handle.thread_id)) if s.kind == "tool"]
         assert await runs.answers(tx, handle.thread_id, handle.run.id) == [run]
-        shown = await log.list_threads(tx, user_id=USER)
-        every = await log.list_threads(tx, user_id=USER, below=True)
+        shown = await listing.list_threads(tx, user_id=USER)
+        every = await listing.list_threads(tx, user_id=USER, below=True)
     assert run.answers == Answers(handle.run.id, str(step.call_id))
     assert [thread.id for thread in shown] == [handle.thread_id]
     assert {thread.id for thread in every} == {handle.thread_id, child.id}

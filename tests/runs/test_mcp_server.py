@@ -12,7 +12,7 @@ from tests.analysts import OpenAnalyst
 from tests.script import call, finish
 
 from longthread import Catalog
-from longthread.store import log, runs
+from longthread.store import listing, runs
 from longthread.testing import ScriptedChatModel
 
 pytestmark = pytest.mark.one_backend
@@ -53,7 +53,7 @@ async def test_an_agent_asks_the_analyst_of_another_process(
         run = await runs.last_run(tx, handle.thread_id)
         assert run is not None
         seen: list[Any] = [step.observation for step in await runs.steps_of(tx, run) if step.kind == "tool"]
-        [theirs] = await log.list_threads(tx, user_id="clerk")
+        [theirs] = await listing.list_threads(tx, user_id="clerk")
     asked, recalled, wrong = seen
     assert "41" in asked["data"]["structured"]["answer"]
     assert asked["data"]["structured"]["thread"] == theirs.id

@@ -28,7 +28,7 @@ from longthread.model.entry import Draft
 from longthread.runs.analyst import Analyst
 from longthread.runs.streams.events import EventStream
 from longthread.settings import Settings
-from longthread.store import log, runs
+from longthread.store import listing, log, runs
 from longthread.testing import ScriptedChatModel
 from longthread.testing.failpoints import Failpoints
 from longthread.tools.analysis.open import open_source
@@ -275,7 +275,7 @@ async def test_bad_input_is_refused_before_anything_is_written(open_analyst: Ope
     with pytest.raises(ThreadNotFound):
         await analyst.runs.resume("nope", user_id=analyst.settings.user)
     async with analyst.store.reading() as tx:
-        assert await log.list_threads(tx, user_id="default") == []
+        assert await listing.list_threads(tx, user_id="default") == []
 
 
 async def test_a_finished_thread_has_nothing_to_resume(open_analyst: OpenAnalyst, shop: str) -> None:

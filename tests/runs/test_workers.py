@@ -22,7 +22,7 @@ from longthread.runs.analyst import Analyst
 from longthread.runs.workers import liveness
 from longthread.runs.workers import worker as working
 from longthread.runs.workers.liveness import here
-from longthread.store import approvals, leases, log, runs
+from longthread.store import approvals, leases, listing, log, runs
 from longthread.store.driver import Driver
 from longthread.store.queries import Sql
 from longthread.testing import ScriptedChatModel
@@ -239,7 +239,7 @@ async def test_a_thread_is_deleted_under_its_run_through_another_process(
     with pytest.raises(LeaseLost):
         await handle.wait()
     async with store.reading() as tx:
-        assert await log.list_threads(tx, user_id=USER) == []
+        assert await listing.list_threads(tx, user_id=USER) == []
     assert [record for record in caplog.records if record.levelno >= logging.ERROR] == []
 
 

@@ -15,7 +15,7 @@ from longthread.errors import InvalidInput, ThreadNotFound
 from longthread.memory.forget import delete_thread, look_at_thread
 from longthread.model.entry import Draft
 from longthread.model.run import Answers
-from longthread.store import log, runs
+from longthread.store import listing, log, runs
 from longthread.store.driver import Driver
 from longthread.store.maintenance.prune import Pruned
 from longthread.store.open import open_store
@@ -44,17 +44,17 @@ async def begin(store: Driver, thread_id: str, run_id: str = "r", **more: Any) -
 
 async def there(store: Driver) -> list[str]:
     async with store.reading() as tx:
-        return sorted(thread.id for thread in await log.list_threads(tx, user_id="u", below=True))
+        return sorted(thread.id for thread in await listing.list_threads(tx, user_id="u", below=True))
 
 
 async def test_they_are_found_from_above_and_from_below(store: Driver) -> None:
     await family(store)
     async with store.reading() as tx:
-        assert [thread.id for thread in await log.list_threads(tx, user_id="u")] == ["a"]
-        assert [(t.id, t.parent_id) for t in await log.children(tx, "a", user_id="u")] == [("b", "a"), ("c", "a")]
+        assert [thread.id for thread in await listing.list_threads(tx, user_id="u")] == ["a"]
+        assert [(t.id, t.parent_id) for t in await listing.children(tx, "a", user_id="u")] == [("b", "a"), ("c", "a")]
         assert list(await log.threads_below(tx, "a", user_id="u")) == ["b", "c", "d"]
-        assert [await log.depth(tx, name) for name in "abcd"] == [0, 1, 1, 2]
-        assert await log.children(tx, "a", user_id="somebody else") == []
+        assert [await listing.depth(tx, name) for name in "abcd"] == [0, 1, 1, 2]
+        assert await listing.children(tx, "a", user_id="somebody else") == []
         assert await log.threads_below(tx, "a", user_id="somebody else") == {}
     assert await there(store) == ["a", "b", "c", "d"]
 
@@ -103,7 +103,7 @@ async def test_a_circle_and_another_users_thread_do_no_harm(store: Driver) -> No
         await tx.run(Sql("UPDATE threads SET parent_thread_id = 'd' WHERE id = 'a'"))
     async with store.reading() as tx:
         assert set(await log.threads_below(tx, "a", user_id="u")) == {"b", "c", "d"}
-        assert await log.depth(tx, "a") == 100
+        assert await listing.depth(tx, "a") == 100
     await delete_thread(store, "a", user_id="u")
     assert await there(store) == []
     async with store.reading() as tx:
@@ -149,7 +149,7 @@ async def test_they_keep_their_places_on_the_way_elsewhere(store: Driver, other_
             outcome = await imported(other, data, ImportTarget("u", thread_id="copy"))
             assert (outcome.written, outcome.refused) == (written, [])
         async with other.reading() as tx:
-            below = {thread.title: thread.id for thread in await log.children(tx, "copy", user_id="u")}
+            below = {thread.title: thread.id for thread in await listing.children(tx, "copy", user_id="u")}
         assert below.keys() == {"b", "c"}
         await check_family(other, "copy", below["b"])
         with pytest.raises(InvalidInput, match="--as"):

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from tests.store.writers import write
 
-from longthread.store import log
+from longthread.store import listing, log
 from longthread.store.driver import Driver
 from longthread.store.open import open_store
 from longthread.testing.contract.base import USER, branch_ids
@@ -22,7 +22,7 @@ ENTRIES = {"sqlite": 12, "postgres": 3}
 
 async def every_acknowledged_entry_is_there(store: Driver, acknowledged: Acknowledged) -> None:
     async with store.reading() as tx:
-        threads = await log.list_threads(tx, user_id=USER, limit=9999)
+        threads = await listing.list_threads(tx, user_id=USER, limit=9999)
     assert {thread.id for thread in threads} == set(acknowledged)
     for thread in threads:
         ids = await branch_ids(store, thread_id=thread.id)

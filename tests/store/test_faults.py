@@ -35,7 +35,7 @@ from longthread.errors import (
     StoreUnavailable,
 )
 from longthread.settings import Settings
-from longthread.store import log, runs
+from longthread.store import listing, log, runs
 from longthread.store.backends import postgres, sqlite
 from longthread.store.backends.sqlite import SqliteDriver
 from longthread.store.driver import Driver
@@ -419,7 +419,7 @@ class TestDamage:
     async def _read_all(self, path: Path) -> None:
         async with open_store(path) as store:
             async with store.reading() as tx:
-                for thread in await log.list_threads(tx, user_id=USER):
+                for thread in await listing.list_threads(tx, user_id=USER):
                     await log.branch(tx, thread.id, thread.tip)
                     run = await runs.last_run(tx, thread.id)
                     await runs.steps_from(tx, thread.id, 0)

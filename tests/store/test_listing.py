@@ -30,7 +30,7 @@ async def test_each_thread_has_the_status_of_its_last_run(store: Driver) -> None
     await begin(store, "theirs", "1", user_id="v")
     async with store.writing() as tx:
         await log.create_thread(tx, "unasked", user_id="u")
-        threads = await log.list_threads(tx, user_id="u")
+        threads = await listing.list_threads(tx, user_id="u")
         found = await listing.latest_runs(tx, threads, user_id="u", alive=lambda owner: True)
         assert found == {"finished": "finished", "paused": "paused", "failed": "failed", "running": "running"}
         orphaned = await listing.latest_runs(tx, threads, user_id="u", alive=lambda owner: False)
@@ -41,7 +41,7 @@ async def test_only_the_threads_that_are_listed_are_told(store: Driver) -> None:
     for name in "abc":
         await begin(store, name, "1")
     async with store.reading() as tx:
-        threads = await log.list_threads(tx, user_id="u")
+        threads = await listing.list_threads(tx, user_id="u")
         found = await listing.latest_runs(tx, [threads[0], threads[2]], user_id="u", alive=lambda owner: True)
         assert found.keys() == {"a", "c"}
         assert await listing.latest_runs(tx, [], user_id="u", alive=lambda owner: True) == {}

@@ -257,9 +257,9 @@ async def test_a_user_never_sees_anothers_thread(store: Driver) -> None:
         ):
             with pytest.raises(ThreadNotFound):
                 await attempt
-        assert await log.list_threads(tx, user_id="v") == []
+        assert await listing.list_threads(tx, user_id="v") == []
         assert await listing.search_threads(tx, "text", user_id="v") == []
-        assert await log.threads_that_begin(tx, "t", user_id="v") == []
+        assert await listing.threads_that_begin(tx, "t", user_id="v") == []
     async with store.reading() as tx:
         assert (await log.find_thread(tx, "t", user_id="u")).title is None
 
@@ -286,11 +286,11 @@ async def test_threads_are_listed_page_by_page_latest_first(store: Driver) -> No
         await thread_with(store, "a", thread_id=f"t{n}")
     seen: list[str] = []
     async with store.reading() as tx:
-        page = await log.list_threads(tx, user_id="u", limit=2)
+        page = await listing.list_threads(tx, user_id="u", limit=2)
         while page:
             seen += [thread.id for thread in page]
             last = (page[-1].updated_at.isoformat(timespec="microseconds"), page[-1].id)
-            page = await log.list_threads(tx, user_id="u", limit=2, before=last)
+            page = await listing.list_threads(tx, user_id="u", limit=2, before=last)
     assert seen == ["t4", "t3", "t2", "t1", "t0"]
 
 

@@ -8,7 +8,7 @@ from typing import Any, get_args
 
 from longthread.builtin.recall import text_argument
 from longthread.errors import InvalidInput
-from longthread.memory.index.question_words import find_telling_terms
+from longthread.memory.index.terms import find_telling_terms
 from longthread.memory.memories import Memories, remember
 from longthread.memory.relevant_memories import as_line
 from longthread.memory.wishes import is_typed

@@ -8,8 +8,9 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from longthread.errors import EntryNotFound, InvalidInput, LongthreadError, ThreadNotFound
-from longthread.memory.index.indexer import SAID_AT, content_of
-from longthread.memory.index.question_words import find_telling_terms
+from longthread.memory.index.entry_text import content_of
+from longthread.memory.index.indexer import SAID_AT
+from longthread.memory.index.terms import find_telling_terms
 from longthread.memory.search.excerpt import excerpt, start_of
 from longthread.memory.search.keywords import EntryPlace
 from longthread.memory.search.recall import Hit, Question, Recalled, Recaller
@@ -17,7 +18,7 @@ from longthread.model.builtin import RECALL_TOOL
 from longthread.model.entry import Entry
 from longthread.model.language import is_chinese
 from longthread.model.moment import moment_of
-from longthread.store.index.recall import Scope
+from longthread.model.thread import Scope
 from longthread.tools.tool import Observation, Tool, failed, succeeded
 from longthread.view.tokens import ANY, estimate
 

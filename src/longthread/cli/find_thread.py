@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextlib import suppress
 
 from longthread.errors import InvalidInput, ThreadNotFound
-from longthread.store import log
+from longthread.store import listing, log
 from longthread.store.driver import Driver
 
 
@@ -29,10 +29,10 @@ async def find_thread(
         raise InvalidInput(reason="The name of the thread is empty. Give an id, the beginning of one, or last.")
     async with store.reading() as tx:
         if given == "last":
-            latest = await log.last_thread(tx, user_id=user)
+            latest = await listing.last_thread(tx, user_id=user)
             found = [latest] if latest is not None else []
         else:
-            found = await log.threads_that_begin(tx, given, user_id=user)
+            found = await listing.threads_that_begin(tx, given, user_id=user)
     if given != "last" and (may_be_new or given in found):
         return given
     if len(found) > 1:

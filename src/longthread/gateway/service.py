@@ -23,7 +23,7 @@ from longthread.gateway.request import Asked, Recent
 from longthread.gateway.state import StateUnknown
 from longthread.gateway.stored_responses import InvalidQuery, StoredResponses, is_about_response, response_path
 from longthread.gateway.upstream import CatalogRoutes, Connections, NoUpstream, Routes, Upstream
-from longthread.store import log
+from longthread.store import listing
 from longthread.store.driver import Driver
 from longthread.store.maintenance.write_check import WriteCheck
 
@@ -71,7 +71,7 @@ class Gateway:
     async def ready(self) -> Outgoing:
         """Tell that the store answers, and takes writes. Raises StoreError."""
         async with self._shared.store.reading() as tx:
-            await log.last_thread(tx, user_id=self.options.user)
+            await listing.last_thread(tx, user_id=self.options.user)
         await self._writes.expect()
         return Outgoing(200, [_JSON], b'{"status":"ready"}')
 

@@ -14,14 +14,13 @@ from longthread.errors import InvalidInput, ThreadNotFound
 from longthread.langgraph.backend import Backend, BackendUser
 from longthread.langgraph.items.item_batch import expect_minutes
 from longthread.langgraph.saver.retention import CheckpointKeeper
-from longthread.memory.index.question_words import find_telling_terms
+from longthread.memory.index.terms import find_telling_terms
 from longthread.memory.search.excerpt import excerpt
 from longthread.messages.fields import storable
 from longthread.model.entry import Entry
-from longthread.model.thread import Thread
+from longthread.model.thread import Scope, Thread
 from longthread.store import attributes, listing, log
 from longthread.store.driver import Driver
-from longthread.store.index.recall import Scope
 from longthread.store.maintenance.expiry import expire, may_be_alive
 from longthread.store.maintenance.prune import Pruned, prune
 from longthread.store.maintenance.retention import Retention, RetentionPolicy
@@ -168,9 +167,9 @@ class SaverThreads:
 
     async def _list(self, limit: int, before: Thread | None) -> ThreadList:
         _expect_limit(limit)
-        after = log.LATEST if before is None else (_text(before.updated_at), before.id)
+        after = listing.LATEST if before is None else (_text(before.updated_at), before.id)
         async with self._store.reading() as tx:
-            return await log.list_threads(tx, user_id=self._backing.user_id, limit=limit, before=after)
+            return await listing.list_threads(tx, user_id=self._backing.user_id, limit=limit, before=after)
 
     async def _get(self, thread_id: str) -> Thread | None:
         async with self._store.reading() as tx:

@@ -7,8 +7,7 @@ import unicodedata
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from longthread.memory.index.matching import Bag, score_bags
-from longthread.memory.index.question_words import COMMON_TERMS
-from longthread.memory.index.terms import terms
+from longthread.memory.index.terms import COMMON_TERMS, terms
 from longthread.model.catalog import Example, SourceDefinition, Term
 from longthread.view.tokens import estimate
 

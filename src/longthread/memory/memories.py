@@ -22,11 +22,10 @@ from longthread.errors import InvalidInput, MemoryNotFound, StoreConflict, TooMa
 from longthread.memory.background import Background
 from longthread.memory.embedders.embedder import Embedder, EmbedderFailed, Vectors, made_by
 from longthread.memory.embedders.question_vector import QUERY_SECONDS, Asker
-from longthread.memory.index.matching import Bag, form_of, holds_all, score_bags, weigh_terms
-from longthread.memory.index.question_words import find_telling_terms
-from longthread.memory.index.terms import terms
+from longthread.memory.index.matching import Bag, form_of, holds_all, score_bags
+from longthread.memory.index.terms import find_telling_terms, terms, weigh_terms
 from longthread.memory.index.vectors import BATCH, TIMEOUT
-from longthread.memory.search.recall import MEANING
+from longthread.memory.search.nearest import MEANING
 from longthread.memory.wishes import says_always
 from longthread.model.ids import new_id
 from longthread.model.memory import ANALYST, Memory, MemoryChanges, MemoryType, Statement

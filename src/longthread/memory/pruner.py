@@ -9,9 +9,9 @@ from longthread.memory.search.recall import Recaller
 from longthread.memory.summary.pruning import PruningPolicy, prune_thread
 from longthread.memory.summary.summaries import Summarizer
 from longthread.model.manifest import Segment
+from longthread.model.thread import Scope
 from longthread.store import summaries
 from longthread.store.driver import Driver
-from longthread.store.index.recall import Scope
 from longthread.store.maintenance.jobs import Job, JobClaims
 from longthread.store.summaries import ThreadSummary
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from longthread.memory.index.question_words import COMMON_TERMS
-from longthread.memory.index.terms import characters, terms
+from longthread.memory.index.terms import COMMON_TERMS, characters, terms
 
 _HAN = re.compile("[\u3400-\u9fff]")
 _WISH = r"wants?|prefers?|asks?|asked|must|should|expects?|insists?"

@@ -151,3 +151,12 @@ class Feedback:
         if data["opinion"] not in get_args(Opinion):
             raise ValueError(f"{data['opinion']!r} is no opinion")
         return cls(data["opinion"], datetime.fromisoformat(data["at"]), str(data["text"])[:FEEDBACK_LENGTH])
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """What is searched: one thread, or all threads of a user, or those with one agent."""
+
+    user_id: str
+    thread_id: str | None = None
+    agent_id: str | None = None

@@ -34,7 +34,7 @@ from longthread.runs.streams.hub import Hub
 from longthread.runs.workers.claims import Claims
 from longthread.runs.workers.worker import RunWorker
 from longthread.settings import Settings
-from longthread.store import log
+from longthread.store import listing
 from longthread.store.driver import Driver
 from longthread.store.maintenance.jobs import JobClaims
 from longthread.store.open import open_store
@@ -130,7 +130,7 @@ class Analyst:
         do.
         """
         async with self.store.reading() as tx:
-            await log.last_thread(tx, user_id=self.settings.user)
+            await listing.last_thread(tx, user_id=self.settings.user)
         for load in (partial(asyncio.to_thread, self.runs.make_model), self._read_schema):
             try:
                 await load()

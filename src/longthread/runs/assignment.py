@@ -14,7 +14,7 @@ from longthread.model.run import Protocol, Run
 from longthread.model.semantics import SemanticLayer
 from longthread.model.thread import Thread
 from longthread.settings import Settings
-from longthread.store import log, runs
+from longthread.store import listing, runs
 from longthread.store.driver import Driver, Transaction
 from longthread.store.runs import Lease
 from longthread.tools.catalog.role import ANALYST_ROLE, AgentRole, AgentTools, role_named
@@ -111,7 +111,7 @@ async def scope_of(
     depth, used = 0, 0
     if thread is not None and (thread.parent_id is not None or goes_on is not None):
         async with store.reading() as tx:
-            depth = await log.depth(tx, thread.id)
+            depth = await listing.depth(tx, thread.id)
             if goes_on is not None:
                 used = await used_below(tx, thread.id, goes_on.id, levels=settings.max_delegation_depth)
     return DelegationScope(depth, Allowance(settings.max_delegated_steps, used))

@@ -17,12 +17,14 @@ from longthread.context.window import (
 from longthread.errors import EntryNotFound
 from longthread.llm.sql_protocol import render_answering, render_writing
 from longthread.messages.message import Message
+from longthread.model.branches import active_ranges
 from longthread.model.entry import Entry
 from longthread.model.manifest import TEXTS, How, Segment, segments_of
 from longthread.model.run import Step
 from longthread.runs.protocol import as_text, without_malformed
 from longthread.runs.views import Prompt
 from longthread.store import log, runs
+from longthread.store.branches import branch_points
 from longthread.store.driver import Transaction
 from longthread.store.index import recall
 from longthread.tools.tool import Tool
@@ -168,7 +170,7 @@ async def _earlier(tx: Transaction, thread_id: str, segments: Sequence[Segment])
     first, _ = await recall.first_seq(tx, thread_id)
     if begin <= first:
         return []
-    ranges = recall.active_ranges(begin, await recall.branch_points(tx, thread_id))
+    ranges = active_ranges(begin, await branch_points(tx, thread_id))
     return [(max(a, first), min(b, begin - 1)) for a, b in ranges if b >= first and a < begin]
 
 

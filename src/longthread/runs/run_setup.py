@@ -27,13 +27,13 @@ from longthread.model.fold import PARSE_ERROR
 from longthread.model.manifest import NO_ROOM
 from longthread.model.memory import Memory, Origin
 from longthread.model.semantics import SemanticLayer
+from longthread.model.thread import Scope
 from longthread.runs.assignment import Assignment
 from longthread.runs.run_context import RunContext
 from longthread.runs.services.shared import RunServices
 from longthread.runs.start import StartedRun
 from longthread.runs.streams.events import EventStream
 from longthread.runs.views import small_window_note
-from longthread.store.index.recall import Scope
 from longthread.store.memories import Owner
 from longthread.tools.analysis.schema_linking import Likely
 from longthread.tools.analysis.schema_prompt.ddl_text import SchemaText, schema_text

@@ -9,7 +9,7 @@ from typing import Any
 
 from longthread.errors import CursorUnknown
 from longthread.model.thread import Archived, Thread
-from longthread.store import log
+from longthread.store import listing
 from longthread.store.driver import Transaction
 
 _LARGEST = 2**63 - 1
@@ -50,9 +50,9 @@ async def thread_page(
 
     `damaged` gets the ids of those that cannot be read and are skipped, each with why.
     """
-    at, thread_id = decode_cursor(cursor, str, str) if cursor else log.LATEST
+    at, thread_id = decode_cursor(cursor, str, str) if cursor else listing.LATEST
     among: dict[str, Any] = {"below": below, "archived": archived, "pinned": pinned, "tag": tag}
-    threads = await log.list_threads(
+    threads = await listing.list_threads(
         tx, user_id=user, limit=limit + 1, before=(at, thread_id), **among, unreadable=damaged
     )
     if len(threads) <= limit:

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from longthread.model.branches import active_ranges, is_active
 from longthread.model.entry import Entry
 from longthread.model.run import Run
 from longthread.model.thread import Thread
 from longthread.server.answers import Siblings
 from longthread.store import branches
-from longthread.store.branches import Sibling
+from longthread.store.branches import Sibling, branch_points
 from longthread.store.driver import Transaction
-from longthread.store.index.recall import active_ranges, branch_points, is_active
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,11 +6,11 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from longthread.model.branches import active_ranges, is_active
 from longthread.model.entry import Role
 from longthread.model.thread import Thread
 from longthread.store import log
-from longthread.store.driver import Transaction, one
-from longthread.store.index.recall import active_ranges, branch_points, is_active
+from longthread.store.driver import QueryCall, Row, Transaction, one
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,3 +105,37 @@ async def _last_below(tx: Transaction, thread: Thread, seq: int, apart: Mapping[
 async def _last_between(tx: Transaction, thread_id: str, first: int, last: int) -> int:
     row = await one(tx, "select_last_entry_between", thread_id=thread_id, first=first, last=last)
     return int(row["seq"] or 0) if row else 0
+
+
+async def branch_points(tx: Transaction, thread_id: str) -> dict[int, int]:
+    """Map each entry that does not follow the one written before it to its parent."""
+    return _parents(await tx.fetch("select_entries_apart", thread_id=thread_id))
+
+
+async def read_branches(tx: Transaction, thread_id: str) -> tuple[dict[int, int], bool]:
+    """Return the branch points, and whether any message is stored under another id than its own (see `versions`)."""
+    apart, [first] = await tx.fetch_all(*branches_asked(thread_id))
+    return _parents(apart), first["message_id"] is not None
+
+
+def branches_asked(thread_id: str) -> list[QueryCall]:
+    """Return the queries of `branches`."""
+    return [(query, {"thread_id": thread_id}) for query in ("select_entries_apart", "select_first_version")]
+
+
+def _parents(rows: Sequence[Row]) -> dict[int, int]:
+    return {int(row["seq"]): int(row["parent_seq"]) for row in rows}
+
+
+async def places_of_versions(tx: Transaction, thread_id: str) -> dict[int, int]:
+    """Map each later version of a message to the entry whose place it takes."""
+    rows = await tx.fetch("select_replacing", thread_id=thread_id)
+    return {int(row["seq"]): int(row["replaces"]) for row in rows}
+
+
+async def find_versions(tx: Transaction, thread_id: str, ids: Sequence[str]) -> dict[str, list[int]]:
+    """Map message ids to entries stored under other ids: the message existed before with other content or elsewhere."""
+    found: dict[str, list[int]] = {}
+    for row in await tx.fetch("select_message_versions", thread_id=thread_id, ids=json.dumps(ids, ensure_ascii=False)):
+        found.setdefault(row["message_id"], []).append(int(row["seq"]))
+    return found

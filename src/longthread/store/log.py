@@ -6,11 +6,11 @@ import json
 from collections.abc import Collection, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
-from typing import Any
 
 from longthread.errors import EntryNotFound, ThreadConflict, ThreadNotFound, ThreadTaken
+from longthread.model.branches import leads_to
 from longthread.model.entry import SENT_ID, Draft, Entry
-from longthread.model.thread import ARCHIVED, PINNED, Archived, Thread
+from longthread.model.thread import Thread
 from longthread.store.decoding import damaged
 from longthread.store.driver import Row, Transaction, one
 from longthread.store.encoding import dump
@@ -23,14 +23,8 @@ from longthread.store.log_rows import (
     parent_of,
     sibling_id,
     thread_of,
-    threads_of,
 )
-from longthread.store.summaries import leads_to
 
-_LAST = "\U0010ffff"
-"""Sorts after every time and id: the start of a listing."""
-LATEST = (_LAST, _LAST)
-"""The position before the first thread of a list."""
 MESSAGE_ID = SENT_ID
 """Metadata key of the id that the sender gave, if the entry's own differs."""
 _MOMENT = timedelta(seconds=1)
@@ -94,73 +88,10 @@ async def owner(tx: Transaction, thread_id: str) -> str:
     return str(row["user_id"])
 
 
-async def list_threads(
-    tx: Transaction,
-    *,
-    user_id: str,
-    limit: int = 50,
-    before: tuple[str, str] = LATEST,
-    below: bool = False,
-    archived: Archived = "exclude",
-    pinned: bool = False,
-    tag: str = "",
-    unreadable: dict[str, str] | None = None,
-) -> list[Thread]:
-    """Return a user's threads, the latest active first, after `before`, the (updated_at, id) of the last one seen.
-
-    Args:
-        below: also threads below others: questions between agents.
-        archived: whether archived ones are listed.
-        pinned: only those that are.
-        tag: only those that have it; empty: all.
-        unreadable: receives the ids and reasons of damaged threads, which others replace in the list.
-
-    Raises:
-        RowDamaged: a thread is damaged, and there is no `unreadable`.
-    """
-    found: list[Thread] = []
-    while True:
-        after, asked = {"before": before[0], "before_id": before[1]}, limit - len(found)
-        also = {"below": int(below), "archived": ARCHIVED.index(archived), "tag": tag}
-        noted = f'%"{PINNED}"%' if pinned else "%"
-        rows = await tx.fetch("select_threads", user_id=user_id, **after, **also, noted=noted, limit=asked)
-        found += threads_of(rows, unreadable)
-        if len(rows) < asked or len(found) == limit:
-            return found
-        before = rows[-1]["updated_at"], rows[-1]["id"]
-
-
-async def last_thread(tx: Transaction, *, user_id: str) -> str | None:
-    """Return the id of a user's latest active thread, even if its row is damaged."""
-    among: dict[str, Any] = {"below": 0, "archived": 1, "tag": "", "noted": "%"}
-    row = await one(tx, "select_threads", user_id=user_id, before=_LAST, before_id=_LAST, **among, limit=1)
-    return str(row["id"]) if row else None
-
-
-async def children(
-    tx: Transaction, thread_id: str, *, user_id: str, unreadable: dict[str, str] | None = None
-) -> list[Thread]:
-    """Return a thread's direct children, oldest first. `unreadable`: see `list_threads`."""
-    return threads_of(await tx.fetch("select_children", id=thread_id, user_id=user_id), unreadable)
-
-
 async def threads_below(tx: Transaction, thread_id: str, *, user_id: str) -> dict[str, str]:
     """Return all descendants of a user's thread, nearest first, as ids with their last activity."""
     rows = await tx.fetch("select_threads_below", id=thread_id, user_id=user_id)
     return {row["id"]: row["updated_at"] for row in rows}
-
-
-async def depth(tx: Transaction, thread_id: str) -> int:
-    """Return how many ancestors a thread has."""
-    row = await one(tx, "count_threads_above", id=thread_id)
-    return int(row["depth"] or 0) if row else 0
-
-
-async def threads_that_begin(tx: Transaction, prefix: str, *, user_id: str, limit: int = 2) -> list[str]:
-    """Return a user's thread ids with this prefix, in order."""
-    last = prefix + _LAST
-    rows = await tx.fetch("select_threads_by_prefix", user_id=user_id, first=prefix, last=last, limit=limit)
-    return [row["id"] for row in rows]
 
 
 async def rename_thread(tx: Transaction, thread_id: str, title: str, *, user_id: str) -> None:

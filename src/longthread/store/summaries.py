@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
-from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from longthread.model.branches import leads_to
 from longthread.model.fold import Compressed
 from longthread.store import incarnation, topics
 from longthread.store.decoding import Decoding
@@ -132,15 +132,3 @@ async def is_behind(tx: Transaction, thread_id: str, *, mark: int, tip: int, fir
     """Return whether entry `mark` is on the branch that ends in `tip`. Deleted entries count as on it."""
     rows = await tx.fetch("select_entries_apart_between", thread_id=thread_id, after=mark, last=tip)
     return leads_to(mark, tip, {int(row["seq"]): int(row["parent_seq"]) for row in rows}, first_seq)
-
-
-def leads_to(mark: int, tip: int, apart: Mapping[int, int], first_seq: int = 1) -> bool:
-    """Return whether the branch that ends in `tip` contains entry `mark`. `apart` maps entries after the mark that do
-    not follow the one written before them to their parents."""
-    starts = sorted(apart)
-    while tip > mark:
-        at = bisect_right(starts, tip)
-        if at == 0 or tip < first_seq:
-            return True
-        tip = apart[starts[at - 1]]
-    return tip == mark

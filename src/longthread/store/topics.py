@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from longthread.model.thread import Scope
 from longthread.store.driver import Transaction
-from longthread.store.index.recall import Scope
 
 _LAST = 2**62
 """After every entry."""

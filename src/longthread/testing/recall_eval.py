@@ -22,9 +22,9 @@ from longthread.memory.index.indexer import SAID_AT, index_thread
 from longthread.memory.search.recall import Question, Recaller
 from longthread.model.entry import Draft, Role
 from longthread.model.ids import new_id
+from longthread.model.thread import Scope
 from longthread.store import log
 from longthread.store.driver import Driver
-from longthread.store.index.recall import Scope
 from longthread.store.transfer.threads import TransferProgress
 
 USER = "eval"

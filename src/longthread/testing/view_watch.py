@@ -17,11 +17,11 @@ from longthread.context.window import item_of
 from longthread.errors import InvalidInput
 from longthread.messages.langchain import from_langchain
 from longthread.model.run import Run
+from longthread.model.thread import Scope
 from longthread.runs.analyst import Analyst
 from longthread.settings import Settings
 from longthread.store import runs
 from longthread.store.driver import Driver
-from longthread.store.index.recall import Scope
 from longthread.store.open import open_store
 from longthread.store.transfer.threads import thread_ids
 from longthread.testing.langchain import ScriptedChatModel

@@ -11,7 +11,7 @@ from tests.gateway.conftest import Start
 
 from longthread.gateway.rebuild import rebuild_missing
 from longthread.server.gateway.door import Door
-from longthread.store import log
+from longthread.store import listing
 from longthread.store.driver import Driver
 from longthread.store.queries import Sql
 from longthread.store.tables import read_tables
@@ -62,7 +62,7 @@ def visible(answer: httpx.Response) -> dict[str, Any]:
 
 async def titles(store: Driver) -> list[str]:
     async with store.reading() as tx:
-        return [thread.id for thread in await log.list_threads(tx, user_id="ada")]
+        return [thread.id for thread in await listing.list_threads(tx, user_id="ada")]
 
 
 async def orphan(store: Driver) -> None:

@@ -13,7 +13,7 @@ from tests.gateway.plain_provider import Answer, PlainProvider, completion, refu
 
 from longthread.gateway.rebuild import rebuild_missing
 from longthread.gateway.restore import binding_of
-from longthread.store import log
+from longthread.store import listing, log
 from longthread.store.driver import Driver
 from longthread.store.queries import Sql
 
@@ -236,7 +236,7 @@ async def test_a_copy_of_the_log_knows_replies_by_themselves(
         await ask(client, url, vendor, bare(shorter))
         assert provider.requests[-1][vendor.items] == whole(shorter)
         async with store.writing() as tx:
-            for each in await log.list_threads(tx, user_id=USER):
+            for each in await listing.list_threads(tx, user_id=USER):
                 await log.delete_thread(tx, each.id, user_id=USER)
         await ask(client, url, vendor, bare(shorter))
         assert provider.requests[-1][vendor.items] == bare(shorter)

@@ -27,9 +27,9 @@ from longthread.memory.memories import Memories
 from longthread.memory.search.recall import Question, Recaller
 from longthread.memory.summary.pruning import PruningPolicy, prune_thread
 from longthread.model.memory import MemorySource, Statement
+from longthread.model.thread import Scope
 from longthread.store import log, summaries
 from longthread.store.driver import Driver
-from longthread.store.index.recall import Scope
 from longthread.store.open import open_store
 from longthread.store.tables import read_tables
 from longthread.store.transfer.copy import copy_store

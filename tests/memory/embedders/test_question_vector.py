@@ -17,8 +17,8 @@ from longthread.memory.memories import Memories
 from longthread.memory.reindex import index_all
 from longthread.memory.search import recall
 from longthread.memory.search.recall import Question, Recaller
+from longthread.model.thread import Scope
 from longthread.store.driver import Driver
-from longthread.store.index.recall import Scope
 from longthread.testing.embedding import HashEmbedder
 
 pytestmark = pytest.mark.one_backend

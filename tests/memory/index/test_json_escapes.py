@@ -14,8 +14,8 @@ from longthread.memory.index.terms import terms
 from longthread.memory.search.excerpt import excerpt
 from longthread.memory.search.recall import Question, Recaller
 from longthread.memory.summary.topics import extract_topics
+from longthread.model.thread import Scope
 from longthread.store.driver import Driver
-from longthread.store.index.recall import Scope
 
 ROWS = [{"客户": f"欧阳锦鲤{n}", "城市": "乌鲁木齐", "产品": "蒸汽熨斗 🚀"} for n in range(40)]
 # A text that itself spells an escape is taken for JSON within JSON.

@@ -20,10 +20,11 @@ from longthread.memory.index.postings import (
     least_bucket_above,
 )
 from longthread.memory.search.recall import Question, Recaller
+from longthread.model.thread import Scope
 from longthread.store import log
 from longthread.store.driver import Driver
 from longthread.store.index import recall
-from longthread.store.index.recall import Extent, Scope
+from longthread.store.index.recall import Extent
 
 
 def document(seq: int) -> IndexDocument:

@@ -16,14 +16,13 @@ from longthread.memory.index.indexer import index_thread
 from longthread.memory.index.merge import merge_segments
 from longthread.memory.index.postings import IndexDocument, SegmentPart, build, hash_of, join_segments, look_up
 from longthread.memory.index.query import ParsedQuery
-from longthread.memory.index.question_words import find_telling_terms
 from longthread.memory.index.speakers import name_terms, named_in
-from longthread.memory.index.terms import terms
+from longthread.memory.index.terms import find_telling_terms, terms
 from longthread.memory.search.recall import Question, Recaller
 from longthread.model.entry import Draft
+from longthread.model.thread import Scope
 from longthread.store import log
 from longthread.store.driver import Driver
-from longthread.store.index.recall import Scope
 
 pytestmark = pytest.mark.one_backend
 

@@ -21,10 +21,10 @@ from longthread.memory.index.shards import SearchArea, ShardIndex
 from longthread.memory.reindex import index_all
 from longthread.memory.search.keywords import EntryPlace
 from longthread.memory.search.recall import Question, Recaller
+from longthread.model.thread import Scope
 from longthread.store import log
 from longthread.store.driver import Driver, Transaction
 from longthread.store.index import recall
-from longthread.store.index.recall import Scope
 from longthread.store.maintenance.retention import _OF_ENTRIES
 from longthread.store.queries import Sql
 

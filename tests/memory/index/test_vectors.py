@@ -17,9 +17,9 @@ from longthread.memory.index import vectors
 from longthread.memory.index.vectors import embed_thread
 from longthread.memory.search.recall import Recaller
 from longthread.model.entry import Draft, ToolCall
+from longthread.model.thread import Scope
 from longthread.store import log
 from longthread.store.driver import Driver
-from longthread.store.index.recall import Scope
 from longthread.store.maintenance.retention import _OF_ENTRIES
 from longthread.store.transfer.archive import export_lines
 from longthread.store.transfer.import_archive import ImportTarget, import_threads

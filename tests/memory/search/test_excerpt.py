@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from longthread.memory.index.question_words import find_telling_terms
+from longthread.memory.index.terms import find_telling_terms
 from longthread.memory.search.excerpt import excerpt
 
 

@@ -20,10 +20,10 @@ from longthread.memory.search import nearest
 from longthread.memory.search.nearest import Nearest, Sought
 from longthread.memory.search.recall import Question, Recaller
 from longthread.model.entry import Draft
+from longthread.model.thread import Scope
 from longthread.store import log
 from longthread.store.driver import Driver
 from longthread.store.index import recall, vectors
-from longthread.store.index.recall import Scope
 from longthread.store.index.signatures import Signatures
 from longthread.store.index.vectors import Vector
 from longthread.testing.embedding import HashEmbedder

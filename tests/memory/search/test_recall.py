@@ -21,13 +21,14 @@ from longthread.memory.index.indexer import drop_index, index_thread
 from longthread.memory.index.terms import TERMS_FORM as TERMS
 from longthread.memory.search import recall as recalling
 from longthread.memory.search.keywords import EntryPlace
-from longthread.memory.search.recall import MEANING, Hit, Question, Recaller, fuse
+from longthread.memory.search.nearest import MEANING, fuse
+from longthread.memory.search.recall import Hit, Question, Recaller
 from longthread.model.builtin import RECALL_TOOL
 from longthread.model.entry import Draft, ToolCall
+from longthread.model.thread import Scope
 from longthread.store import log
 from longthread.store.driver import Driver
 from longthread.store.index import recall
-from longthread.store.index.recall import Scope
 from longthread.store.maintenance.retention import _OF_ENTRIES
 from longthread.store.open import open_store
 from longthread.testing.embedding import HashEmbedder
@@ -302,7 +303,7 @@ async def test_a_question_does_not_wait_long_for_what_is_not_indexed(
             await waiting.wait()
         return await real(store_, thread_id)
 
-    monkeypatch.setattr(recalling, "index_thread", slow)
+    monkeypatch.setattr(indexer, "index_thread", slow)
     monkeypatch.setattr(recalling, "CATCH_UP_SECONDS", 1.0)
     recaller = Recaller(store)
     recalled = await recaller.find(Question("walrus", Scope("u")))

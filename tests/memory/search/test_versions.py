@@ -13,10 +13,10 @@ from longthread.errors import EntryNotFound
 from longthread.langgraph import LongthreadSaver
 from longthread.memory.search.recall import Question, Recaller
 from longthread.model.entry import Draft
+from longthread.model.thread import Scope
 from longthread.store import log
+from longthread.store.branches import find_versions, read_branches
 from longthread.store.driver import Driver
-from longthread.store.index import recall
-from longthread.store.index.recall import Scope
 from longthread.store.open import open_store
 from longthread.store.queries import Sql
 
@@ -118,8 +118,8 @@ async def test_recall_does_not_read_the_table_of_all_entries(store: Driver) -> N
     async with store.maintaining() as tx:
         await tx.run(Sql("ANALYZE entries"))
     async with store.reading() as tx:
-        assert await recall.read_branches(tx, "t") == ({}, False)
-        assert await recall.versions(tx, "t", [f"e{number}" for number in range(15)]) == {}
+        assert await read_branches(tx, "t") == ({}, False)
+        assert await find_versions(tx, "t", [f"e{number}" for number in range(15)]) == {}
         assert len(await log.entries_at(tx, "t", range(15, 30))) == 15
         [read] = await tx.fetch(Sql("SELECT seq_tup_read FROM pg_stat_xact_user_tables WHERE relname = 'entries'"))
     assert read["seq_tup_read"] == 0

@@ -16,9 +16,9 @@ from longthread.memory.summary.pruning import PruningPolicy, left_out, prune_thr
 from longthread.memory.summary.summaries import SummaryConfig
 from longthread.model.entry import Draft, ToolCall
 from longthread.model.manifest import Segment
+from longthread.model.thread import Scope
 from longthread.store import log, runs, summaries
 from longthread.store.driver import Driver
-from longthread.store.index.recall import Scope
 from longthread.store.maintenance.prune import prune
 from longthread.store.maintenance.retention import Retention, RetentionPolicy
 from longthread.store.queries import Sql

@@ -11,9 +11,9 @@ from tests.store.samples import all_of
 from longthread.memory.search.recall import Question, Recaller
 from longthread.memory.summary.pruning import PruningPolicy, prune_thread
 from longthread.memory.summary.spans import STRETCH, ranges_of, stretches
+from longthread.model.thread import Scope
 from longthread.store import log, topics
 from longthread.store.driver import Driver
-from longthread.store.index.recall import Scope
 from longthread.store.maintenance.retention import _OF_ENTRIES
 from longthread.store.topics import Span
 from longthread.testing.embedding import HashEmbedder

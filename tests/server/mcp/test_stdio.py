@@ -20,7 +20,7 @@ from longthread.runs.analyst import Analyst
 from longthread.server.mcp import stdio
 from longthread.server.mcp.protocol import offers, protocol_server
 from longthread.server.mcp.transcripts import Transcripts
-from longthread.store import log, runs
+from longthread.store import listing, runs
 
 pytestmark = pytest.mark.one_backend
 
@@ -107,7 +107,7 @@ async def test_when_its_client_goes_the_runs_are_stopped_and_kept(open_analyst: 
         async with asyncio.timeout(120):
             await asyncio.wait({task})
     async with analyst.store.reading() as tx:
-        [thread] = await log.list_threads(tx, user_id="default")
+        [thread] = await listing.list_threads(tx, user_id="default")
         run = await runs.last_run(tx, thread.id)
     assert run is not None
     assert (run.status, run.outcome["reason"]) == ("paused", "stopped")
@@ -133,7 +133,7 @@ async def test_a_call_is_cancelled_while_it_begins(open_analyst: Open) -> None:
         while analyst.runs._running:  # noqa: ASYNC110 - nothing tells of it
             await asyncio.sleep(0.01)
     async with analyst.store.reading() as tx:
-        threads = await log.list_threads(tx, user_id="default")
+        threads = await listing.list_threads(tx, user_id="default")
         last = [await runs.last_run(tx, thread.id) for thread in threads]
     assert {run.status for run in last if run} <= {"paused"}
 

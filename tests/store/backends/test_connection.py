@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from longthread.errors import StoreError
-from longthread.store import log
+from longthread.store import listing, log
 from longthread.store.backends import sqlite
 from longthread.store.backends.sqlite_connection import StoreConnection
 from longthread.store.backends.sqlite_off_loop import OffLoopTransaction
@@ -137,7 +137,7 @@ async def test_a_commit_waits_for_the_disk_apart_where_others_would_wait_with_it
         async with store.writing() as tx:
             await tx.run("insert_thread", id="c", user_id="u", title=None, source=None, now=log.now())
         async with store.reading() as tx:
-            assert len(await log.list_threads(tx, user_id="u")) == 3
+            assert len(await listing.list_threads(tx, user_id="u")) == 3
     here = threading.get_ident()
     assert [thread == here for thread in threads] == [True, False, True]
 

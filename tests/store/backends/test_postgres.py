@@ -25,7 +25,7 @@ from longthread.errors import (
     ThreadNotFound,
 )
 from longthread.model.entry import Draft
-from longthread.store import log, runs
+from longthread.store import listing, log, runs
 from longthread.store.backends import postgres
 from longthread.store.backends.placeholders import translated
 from longthread.store.driver import Driver
@@ -252,7 +252,7 @@ async def test_writers_leave_connections_to_readers(store: Driver) -> None:
             await log.create_thread(tx, name, user_id="u")
             await everybody.wait()
             async with store.reading() as beside:
-                return len(await log.list_threads(beside, user_id="u"))
+                return len(await listing.list_threads(beside, user_id="u"))
 
     assert sum(await asyncio.gather(*(write_and_read_beside(str(n)) for n in range(everybody.parties)))) >= 0
 

@@ -15,10 +15,9 @@ from tests.store.talk import talk
 
 from longthread.errors import ThreadNotFound
 from longthread.model.entry import Draft, ToolCall
-from longthread.model.thread import title_of
-from longthread.store import attributes, log, topics
+from longthread.model.thread import Scope, title_of
+from longthread.store import attributes, listing, log, topics
 from longthread.store.driver import Driver
-from longthread.store.index.recall import Scope
 from longthread.store.states import states
 
 pytestmark = pytest.mark.sampled(2)
@@ -90,7 +89,7 @@ async def test_what_is_written_is_read_back(
     assert {key: found[key] for key in told} == told if isinstance(told, dict) else found == told
     assert plain(f"SELECT 1 FROM {relation}")
     async with store.reading() as tx:
-        threads = await log.list_threads(tx, user_id="default")  # each row can be decoded
+        threads = await listing.list_threads(tx, user_id="default")  # each row can be decoded
         assert "t" in {each.id for each in threads}
 
 
@@ -433,7 +432,7 @@ async def test_a_time_that_would_not_come_back_is_refused(store: Driver, plain: 
         assert refuses(plain, sql, (time,)), time
     plain(sql, ("2026-02-28T10:00:00+08",))
     async with store.reading() as tx:
-        assert len(await log.list_threads(tx, user_id="default")) >= 1  # each row can be decoded
+        assert len(await listing.list_threads(tx, user_id="default")) >= 1  # each row can be decoded
     assert await branch_of(store, "t")
 
 
@@ -472,7 +471,7 @@ async def test_a_text_is_no_bytes(store: Driver, plain: Plain, sql: str) -> None
                 plain(sql, (value,))
     plain(sql, ("火箭",))
     async with store.reading() as tx:
-        assert "t" in {each.id for each in await log.list_threads(tx, user_id="default")}
+        assert "t" in {each.id for each in await listing.list_threads(tx, user_id="default")}
 
 
 @pytest.mark.parametrize(

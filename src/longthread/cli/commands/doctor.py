@@ -34,7 +34,7 @@ from longthread.documentation import documentation
 from longthread.errors import LongthreadError, StoreError
 from longthread.llm.providers import window_setting
 from longthread.settings import EMBEDDED, Settings
-from longthread.store import log, windows
+from longthread.store import listing, windows
 from longthread.store.open import open_store, why_none
 
 if TYPE_CHECKING:
@@ -176,7 +176,7 @@ async def _store(settings: Settings) -> Finding:
         return await asyncio.to_thread(_may_be_made, Path(where)), "store", f"{where}: {translate(reason)}"
     try:
         async with existing(settings) as store, store.reading() as tx:
-            threads = await log.list_threads(tx, user_id=settings.user, limit=1000)
+            threads = await listing.list_threads(tx, user_id=settings.user, limit=1000)
             return (
                 True,
                 "store",

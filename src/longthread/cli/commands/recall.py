@@ -20,17 +20,17 @@ from longthread.cli.screen import Console, echo, echo_data, echo_made, tabbed
 from longthread.cli.terminal import print_line
 from longthread.cli.whole_store import existing, run
 from longthread.errors import InvalidInput
-from longthread.memory.index.indexer import SAID_AT, content_of
-from longthread.memory.index.question_words import find_telling_terms
-from longthread.memory.index.terms import terms
+from longthread.memory.index.entry_text import content_of
+from longthread.memory.index.indexer import SAID_AT
+from longthread.memory.index.terms import find_telling_terms, terms
 from longthread.memory.search.excerpt import excerpt
 from longthread.model.entry import Entry
 from longthread.model.markdown import in_line, visible
+from longthread.model.thread import Scope
 from longthread.settings import Settings
 from longthread.store import catalog, log
 from longthread.store.driver import Driver
 from longthread.store.index import vectors
-from longthread.store.index.recall import Scope
 
 if TYPE_CHECKING:
     from longthread.memory.embedders.embedder import Embedder

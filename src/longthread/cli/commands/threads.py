@@ -84,7 +84,7 @@ def list_(
         async with store.reading() as tx:
             among: Archived = "only" if archived else "exclude"
             some: dict[str, Any] = {"below": children, "archived": among, "pinned": pinned, "tag": tag}
-            found = await log.list_threads(tx, user_id=user, limit=limit, **some, unreadable=damaged)
+            found = await listing.list_threads(tx, user_id=user, limit=limit, **some, unreadable=damaged)
             return user, await _listed(tx, [(thread, "") for thread in found], user)
 
     user, found = _with(database, read, read_only=read_only)
@@ -269,7 +269,7 @@ async def _shown(
         waiting = await approvals.pending(tx, thread.id, run.id) if run and waits else []
         asking = (await approvals.below(tx, user_id=user)).get(thread.id, [])
         noted = await attributes.message_metadata(tx, thread.id, first=thread.first_seq, last=thread.entry_count)
-        below = await log.children(tx, thread.id, user_id=user)
+        below = await listing.children(tx, thread.id, user_id=user)
         return thread, entries, noted, waiting, below, asking, await gateway.client_of(tx, thread.id)
 
 

@@ -21,11 +21,10 @@ from longthread.memory.search.recall import Recaller
 from longthread.memory.summary.pruning import PruningPolicy
 from longthread.memory.summary.replaced import replaced_since
 from longthread.model.manifest import Segment
-from longthread.model.thread import Thread
+from longthread.model.thread import Scope, Thread
 from longthread.settings import Settings
 from longthread.store import log, summaries
 from longthread.store.driver import Transaction
-from longthread.store.index.recall import Scope
 from longthread.store.summaries import ThreadSummary
 
 _LOOP_SECONDS = 0.5

@@ -19,9 +19,9 @@ from longthread.langgraph.memory.options import NO_TEXT, RecallOptions, settings
 from longthread.llm.embedders import embedder_of
 from longthread.memory.search.keywords import EntryPlace
 from longthread.memory.search.recall import Recaller
+from longthread.model.thread import Scope
 from longthread.settings import Settings
 from longthread.store import log
-from longthread.store.index.recall import Scope
 from longthread.tools.tool import Observation, failed, succeeded
 
 SCOPES = ("thread", "user")

@@ -15,10 +15,10 @@ from longthread.langgraph.saver.forgotten_values import ForgottenMessages
 from longthread.langgraph.saver.record import StoredCheckpoint, TaskWrites, blob_of, cell_of_blob
 from longthread.model.entry import Entry
 from longthread.store import checkpoints, incarnation, log
+from longthread.store.branches import find_versions, places_of_versions
 from longthread.store.checkpoints import CheckpointRow, WriteRow
 from longthread.store.driver import Driver, Transaction
 from longthread.store.forgotten_entries import delete_entries, expect_free
-from longthread.store.index import recall
 from longthread.store.maintenance.scrub import scrub
 
 _logger = logging.getLogger(__name__)
@@ -81,7 +81,7 @@ async def forget_message(
         await expect_free(tx, thread_id)
         entries = await _unit(tx, thread_id, message_id)
         ids = {log.sent_id(entry) for entry in entries} | {message_id}
-        versions = sorted(await recall.places_of_versions(tx, thread_id))
+        versions = sorted(await places_of_versions(tx, thread_id))
         gone = ForgottenMessages(entries, ids, form.serde, versions)
         names = sorted(await checkpoints.namespaces(tx, thread_id))
         spaces = [await _Namespace.of(tx, thread_id, ns, gone) for ns in names]
@@ -124,7 +124,7 @@ async def _unit(tx: Transaction, thread_id: str, message_id: str) -> list[Entry]
 
 async def _versions(tx: Transaction, thread_id: str, sent: str) -> list[Entry]:
     first = await log.find_entries(tx, thread_id, [sent])
-    others = (await recall.versions(tx, thread_id, [sent])).get(sent, [])
+    others = (await find_versions(tx, thread_id, [sent])).get(sent, [])
     return [
         *(await log.entries_at(tx, thread_id, others)).values(),
         *(e for e in first.values() if log.sent_id(e) == sent),

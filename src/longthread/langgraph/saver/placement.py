@@ -10,7 +10,7 @@ from langchain_core.messages import BaseMessage, HumanMessage
 
 from longthread.langgraph.message_codec import MessageForm, draft_of, is_own, unpack
 from longthread.langgraph.saver.message_list import Alignment, CachedMessage, MessageList, SeqRange, add_run, private
-from longthread.memory.index.indexer import content_of
+from longthread.memory.index.entry_text import content_of
 from longthread.messages.fields import is_packed
 from longthread.model.entry import Draft, Entry
 from longthread.model.thread import title_of

@@ -13,9 +13,10 @@ from uuid import uuid4
 
 from longthread.memory.index.postings import FULL, INDEX_FORM, join
 from longthread.memory.index.ranking import REACH
+from longthread.model.thread import Scope
 from longthread.store.driver import Driver, Transaction
 from longthread.store.index import recall, shards
-from longthread.store.index.recall import Scope, Searched
+from longthread.store.index.recall import Searched
 from longthread.store.index.shards import Bindable, Members, Volume
 
 LEAST = 64

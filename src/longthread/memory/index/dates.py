@@ -5,7 +5,10 @@ from __future__ import annotations
 import re
 import unicodedata
 
-from longthread.memory.index.word_forms import MONTHS
+MONTHS = (
+    *("january", "february", "march", "april", "may", "june"),
+    *("july", "august", "september", "october", "november", "december"),
+)
 
 _NUMBER_OF = {month[:3]: number for number, month in enumerate(MONTHS, 1)}
 _MONTH = "|".join(f"{month[:3]}(?:{month[3:]})?" if len(month) > 3 else month for month in MONTHS).replace(

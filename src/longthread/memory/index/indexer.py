@@ -3,29 +3,25 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import logging
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 
+from longthread.errors import StoreClosed, StoreError, StoreReadOnly
 from longthread.memory.index.bitmaps import HAS_TIME, USER_SAID
-from longthread.memory.index.dates import has_time
+from longthread.memory.index.dates import MONTHS, has_time
+from longthread.memory.index.entry_text import content_of, is_recallable
 from longthread.memory.index.json_escapes import unescaped
 from longthread.memory.index.merge import are_many, merge_segments, write_segment
 from longthread.memory.index.postings import FULL, INDEX_FORM, IndexDocument, IndexSegment, build
 from longthread.memory.index.speakers import name_terms
 from longthread.memory.index.terms import characters, terms
-from longthread.memory.index.word_forms import MONTHS
-from longthread.model.builtin import LOAD_SKILL, RECALL_TOOL
-from longthread.model.entry import Draft, Entry
 from longthread.store.driver import Driver
 from longthread.store.index import recall
-from longthread.store.index.recall import Extent, IndexState, Text
+from longthread.store.index.recall import Extent, IndexState, Searched, Text
 
-_NOT_SAID = frozenset({RECALL_TOOL, LOAD_SKILL})
-"""The tool whose calls and results are not found again: they say what other entries say."""
 SAID_AT = "time"
 """Key of an entry's metadata for the time that its source gives it, in whatever words; it can be asked for."""
 _PAGE = 256
@@ -92,28 +88,6 @@ def documents(texts: Iterable[Text]) -> list[IndexDocument]:
     return found
 
 
-def is_recallable(entry: Text | Entry) -> bool:
-    """Whether recall may return an entry: not recall's own results, nor loaded skills.
-    System messages are recallable: as entries they were said in the conversation."""
-    return entry.role != "tool" or entry.name not in _NOT_SAID
-
-
-def is_prompt(entry: Entry) -> bool:
-    """Whether it is the system message that a branch begins with, shown with every view."""
-    return entry.role == "system" and entry.parent_seq == 0
-
-
-def content_of(entry: Text | Draft) -> str:
-    """Return an entry's text, the arguments of its tool calls, and its other content."""
-    calls = [
-        json.dumps(dict(call.args), ensure_ascii=False)
-        for call in entry.tool_calls
-        if call.name != RECALL_TOOL and call.args
-    ]
-    extra = entry.extra_text
-    return "\n".join([entry.text, *calls, *([extra] if extra else [])]) if calls or extra else entry.text
-
-
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -144,3 +118,26 @@ async def _segment(store: Driver, thread_id: str, first: int, last: int) -> Inde
         # In a thread: a page of long entries is slow.
         found += await asyncio.to_thread(documents, page)
     return await asyncio.to_thread(build, first, last, found)
+
+
+async def catch_up(store: Driver, threads: Sequence[Searched], seconds: float | None = None) -> list[str]:
+    """Index the rest of threads; return warnings for failures and for what `seconds` was too short for."""
+    try:
+        async with asyncio.timeout(seconds):
+            for thread in threads:
+                if thread.behind:
+                    await index_thread(store, thread.thread_id)
+    except StoreReadOnly:
+        count = sum(each.behind for each in threads)
+        which = "One conversation has" if count == 1 else f"{count:,} conversations have"
+        return [f"{which} messages that are not found: an index is written only where the store may be written to."]
+    except StoreClosed:
+        raise  # nobody asks any more
+    except StoreError as error:
+        _logger.warning("Thread %s could not be indexed: %s", thread.thread_id, error)
+        return [f"The newest entries may be missing, for the index could not be brought up to date. {error}"]
+    except TimeoutError:
+        return [
+            "Some entries may be missing: much is not indexed yet. That goes on in the background; ask again later."
+        ]
+    return []

@@ -11,15 +11,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from longthread.memory.index.postings import hash_of
-from longthread.memory.index.question_words import COMMON_TERMS, find_telling_terms
 from longthread.memory.index.ranking import LENGTH, SATURATION
-from longthread.memory.index.terms import TERMS_FORM, asked_characters, characters, terms
+from longthread.memory.index.terms import (
+    TERMS_FORM,
+    characters,
+    terms,
+)
 from longthread.model.bm25 import occurrence, rarity
 
 _TERM = np.dtype([("hash", "<u8"), ("count", "<u2")])
 _MOST = 65535
-CHARACTER = 0.3
-"""What a Chinese character counts, beside the pairs that it stands in."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,11 +54,6 @@ class Bag:
 def form_of(text: str) -> str:
     """Identify a text and the version of its terms."""
     return f"{TERMS_FORM}:{blake2b(text.encode('utf-8', 'surrogatepass'), digest_size=8).hexdigest()}"
-
-
-def weigh_terms(text: str) -> dict[str, float]:
-    """Weigh a question's terms, and, at less weight, its characters."""
-    return dict.fromkeys(asked_characters(text, COMMON_TERMS), CHARACTER) | dict.fromkeys(find_telling_terms(text), 1.0)
 
 
 def score_bags(bags: Mapping[str, Bag], wanted: Mapping[str, float]) -> dict[str, float]:

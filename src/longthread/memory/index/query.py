@@ -12,11 +12,9 @@ from functools import cached_property
 
 from longthread.memory.index.bitmaps import HAS_TIME, USER_SAID
 from longthread.memory.index.dates import asks_when
-from longthread.memory.index.matching import weigh_terms
 from longthread.memory.index.postings import by_bucket, hash_of
-from longthread.memory.index.question_words import COMMON_TERMS
 from longthread.memory.index.speakers import named_in
-from longthread.memory.index.terms import terms
+from longthread.memory.index.terms import COMMON_TERMS, terms, weigh_terms
 from longthread.memory.index.who_said import by_user
 
 MOST_TERMS = 256

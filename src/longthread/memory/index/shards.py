@@ -14,10 +14,11 @@ from longthread.errors import ThreadNotFound
 from longthread.memory.index.postings import INDEX_FORM
 from longthread.memory.index.signature_index import Ranges
 from longthread.model.lru import LRU
+from longthread.model.thread import Scope
 from longthread.store.driver import Transaction
 from longthread.store.index import recall
 from longthread.store.index import shards as volumes
-from longthread.store.index.recall import Scope, Searched
+from longthread.store.index.recall import Searched
 from longthread.store.index.shards import Members, Volume
 
 MOST_KEPT = 1024

@@ -9,8 +9,7 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 
-from longthread.memory.index.question_words import COMMON_TERMS
-from longthread.memory.index.terms import terms
+from longthread.memory.index.terms import COMMON_TERMS, terms
 
 _PART = "\0"
 """What a term begins with that is a name with a capital; no text has such a term."""

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 
+from longthread.memory.index.dates import MONTHS
+
 _VERBS = (
     "be am is are was were been being|beat beaten|become became|begin began begun|bend bent|bite bit bitten|"
     "blow blew blown|break broke broken|bring brought|build built|burn burnt|buy bought|catch caught|"
@@ -28,10 +30,6 @@ _NOUNS = (
 )
 _ALSO_PLURAL = {"leaves": "leaf", "lives": "life"}
 _COMPARED = "good better best|bad worse worst"
-MONTHS = (
-    *("january", "february", "march", "april", "may", "june"),
-    *("july", "august", "september", "october", "november", "december"),
-)
 
 
 def _by_form(groups: str) -> dict[str, str]:

@@ -10,11 +10,9 @@ from typing import Any
 import numpy as np
 
 from longthread.memory.embedders.embedder import Vectors, unit
-from longthread.memory.index.matching import CHARACTER
 from longthread.memory.index.postings import hash_of
-from longthread.memory.index.question_words import COMMON_TERMS
 from longthread.memory.index.ranking import LENGTH, SATURATION
-from longthread.memory.index.terms import asked_characters, characters, terms
+from longthread.memory.index.terms import CHARACTER, COMMON_TERMS, asked_characters, characters, terms
 from longthread.model.bm25 import occurrence, rarity
 from longthread.store import items
 from longthread.store.driver import Transaction

@@ -21,11 +21,13 @@ from longthread.memory.index.signature_index import (
     by_both,
     put_together,
 )
+from longthread.memory.search.keywords import EntryPlace
 from longthread.model.lru import LRU
+from longthread.model.thread import Scope
 from longthread.store import driver
 from longthread.store.driver import Transaction
 from longthread.store.index import vectors
-from longthread.store.index.recall import Scope, Searched
+from longthread.store.index.recall import Searched
 from longthread.store.index.signatures import Signatures
 from longthread.store.index.vectors import BLOCK, BlockHead, Candidates
 
@@ -242,3 +244,41 @@ def _ranked(found: Iterable[Candidates], sought: Sought) -> Near:
             similar = np.einsum("ij,j->i", some.vectors, sought.vector)
             ranked += zip((-similar.astype(np.float64).round(5)).tolist(), some.places, strict=True)
     return [(thread_id, seq, -value) for value, (thread_id, seq) in sorted(ranked)[: sought.count]]
+
+
+MEANING = 0.25
+"""What a standard deviation of the ranking by meaning counts, where one of that by keywords counts 1."""
+BESIDE = 0.9
+"""What nearness counts for the entries beside the near one."""
+
+
+def fuse(
+    words: Sequence[tuple[EntryPlace, float]], near: Sequence[tuple[EntryPlace, float]]
+) -> list[tuple[EntryPlace, float]]:
+    """Merge two rankings. Scores are standard deviations above the ranking's lowest, so that scales do not matter.
+
+    An entry near in meaning also raises, at less weight, its neighbours that keywords found: an answer stands next to
+    its question.
+    """
+    near = [(place, value) for place, value in near if value > 0]
+    said = _standardised(words, len(near))
+    meant = _standardised(near, 0)
+    sums = {}
+    for place in said.keys() | meant.keys():
+        # A neighbour that shares no term with the question says nothing about it.
+        beside = max(meant.get(other, 0.0) for other in _beside(place)) if place in said else 0.0
+        sums[place] = said.get(place, 0.0) + MEANING * max(meant.get(place, 0.0), BESIDE * beside)
+    return sorted(sums.items(), key=lambda item: (-item[1], item[0]))
+
+
+def _standardised(ranking: Sequence[tuple[EntryPlace, float]], least: int) -> dict[EntryPlace, float]:
+    """Return scores in standard deviations above the lowest; with fewer than `least` places, others count as 0."""
+    values = np.array([value for _, value in ranking] + [0.0] * (least - len(ranking)))
+    deviation = float(values.std()) if len(values) else 0.0
+    if deviation == 0:
+        return {place: float(value > 0) for place, value in ranking}
+    return {place: (value - float(values.min())) / deviation for place, value in ranking}
+
+
+def _beside(place: EntryPlace) -> tuple[EntryPlace, EntryPlace]:
+    return EntryPlace(place.thread_id, place.seq - 1), EntryPlace(place.thread_id, place.seq + 1)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -12,27 +11,30 @@ from itertools import islice
 
 import numpy as np
 
-from longthread.errors import EntryNotFound, InvalidInput, StoreClosed, StoreError, StoreReadOnly, ThreadNotFound
+from longthread.errors import EntryNotFound, InvalidInput, ThreadNotFound
 from longthread.memory.background import Background
 from longthread.memory.embedders.embedder import Embedder, EmbedderFailed, Vectors
 from longthread.memory.embedders.question_vector import Asker
 from longthread.memory.index.compaction import bind_user, drop_volumes
-from longthread.memory.index.indexer import content_of, index_thread
+from longthread.memory.index.entry_text import content_of
+from longthread.memory.index.indexer import catch_up
 from longthread.memory.index.postings import INDEX_FORM, places_between
 from longthread.memory.index.query import ParsedQuery
 from longthread.memory.index.shards import SearchArea, ShardIndex
 from longthread.memory.index.signature_index import Ranges
 from longthread.memory.index.vectors import Embedded, VectorProgress, embed_thread, is_behind, named, sign_thread
 from longthread.memory.search.keywords import EntryPlace, by_keywords
-from longthread.memory.search.nearest import Guess, Nearest, Sought
+from longthread.memory.search.nearest import Guess, Nearest, Sought, fuse
 from longthread.memory.search.surroundings import Surroundings, Tips
 from longthread.memory.summary.spans import ranges_of
 from longthread.model.entry import Entry
+from longthread.model.thread import Scope
 from longthread.store import log
+from longthread.store.branches import branches_asked
 from longthread.store.driver import Driver, Transaction
 from longthread.store.index import recall, vectors
 from longthread.store.index.pgvector import require_vectors
-from longthread.store.index.recall import Scope, Searched
+from longthread.store.index.recall import Searched
 from longthread.store.maintenance.jobs import Job, JobClaims
 
 _CANDIDATES = 4
@@ -43,10 +45,6 @@ CATCH_UP_SECONDS = 5.0
 """How long a question waits for what is not indexed yet."""
 FUSED = 200
 """Entries of each ranking that are put together into one."""
-MEANING = 0.25
-"""What a standard deviation of the ranking by meaning counts, where one of that by keywords counts 1."""
-BESIDE = 0.9
-"""What nearness counts for the entries beside the near one."""
 
 _logger = logging.getLogger(__name__)
 
@@ -361,61 +359,6 @@ class Recaller:
         await self._background.close()
 
 
-def fuse(
-    words: Sequence[tuple[EntryPlace, float]], near: Sequence[tuple[EntryPlace, float]]
-) -> list[tuple[EntryPlace, float]]:
-    """Merge two rankings. Scores are standard deviations above the ranking's lowest, so that scales do not matter.
-
-    An entry near in meaning also raises, at less weight, its neighbours that keywords found: an answer stands next to
-    its question.
-    """
-    near = [(place, value) for place, value in near if value > 0]
-    said = _standardised(words, len(near))
-    meant = _standardised(near, 0)
-    sums = {}
-    for place in said.keys() | meant.keys():
-        # A neighbour that shares no term with the question says nothing about it.
-        beside = max(meant.get(other, 0.0) for other in _beside(place)) if place in said else 0.0
-        sums[place] = said.get(place, 0.0) + MEANING * max(meant.get(place, 0.0), BESIDE * beside)
-    return sorted(sums.items(), key=lambda item: (-item[1], item[0]))
-
-
-def _standardised(ranking: Sequence[tuple[EntryPlace, float]], least: int) -> dict[EntryPlace, float]:
-    """Return scores in standard deviations above the lowest; with fewer than `least` places, others count as 0."""
-    values = np.array([value for _, value in ranking] + [0.0] * (least - len(ranking)))
-    deviation = float(values.std()) if len(values) else 0.0
-    if deviation == 0:
-        return {place: float(value > 0) for place, value in ranking}
-    return {place: (value - float(values.min())) / deviation for place, value in ranking}
-
-
-def _beside(place: EntryPlace) -> tuple[EntryPlace, EntryPlace]:
-    return EntryPlace(place.thread_id, place.seq - 1), EntryPlace(place.thread_id, place.seq + 1)
-
-
-async def catch_up(store: Driver, threads: Sequence[Searched], seconds: float | None = None) -> list[str]:
-    """Index the rest of threads; return warnings for failures and for what `seconds` was too short for."""
-    try:
-        async with asyncio.timeout(seconds):
-            for thread in threads:
-                if thread.behind:
-                    await index_thread(store, thread.thread_id)
-    except StoreReadOnly:
-        count = sum(each.behind for each in threads)
-        which = "One conversation has" if count == 1 else f"{count:,} conversations have"
-        return [f"{which} messages that are not found: an index is written only where the store may be written to."]
-    except StoreClosed:
-        raise  # nobody asks any more
-    except StoreError as error:
-        _logger.warning("Thread %s could not be indexed: %s", thread.thread_id, error)
-        return [f"The newest entries may be missing, for the index could not be brought up to date. {error}"]
-    except TimeoutError:
-        return [
-            "Some entries may be missing: much is not indexed yet. That goes on in the background; ask again later."
-        ]
-    return []
-
-
 async def inside(tx: Transaction, question: Question, of_topic: Ranges | None) -> Ranges | None:
     """Return the entries within a question's topic and time; None: all."""
     if question.since is None and question.until is None:
@@ -439,7 +382,7 @@ async def _ahead(tx: Transaction, question: Question, sought: Sought | None) -> 
     """Prefetch what a question to one thread will read, in one message."""
     scope = question.scope
     if scope.thread_id is not None:
-        asked = [recall.threads_asked(scope), *recall.branches_asked(scope.thread_id)]
+        asked = [recall.threads_asked(scope), *branches_asked(scope.thread_id)]
         asked += [vectors.stamps_asked(scope, sought.model)] if sought else []
         asked.append(recall.postings_asked(scope, list(question.parsed.buckets)))
         await tx.ahead(*asked)

@@ -6,12 +6,13 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Set
 from itertools import chain
 
-from longthread.memory.index.indexer import is_recallable
-from longthread.memory.search.branches import Branches
+from longthread.memory.index.entry_text import is_recallable
 from longthread.memory.search.keywords import EntryPlace
 from longthread.memory.search.versions import present_versions
+from longthread.model.branches import Branches
 from longthread.model.entry import Entry
 from longthread.store import log
+from longthread.store.branches import places_of_versions, read_branches
 from longthread.store.driver import Transaction
 from longthread.store.index import recall
 
@@ -45,8 +46,8 @@ class Surroundings:
         unknown = [thread_id for thread_id in new if thread_id not in self._tips]
         tips = {**self._tips, **await recall.tips(self._tx, self._user_id, unknown)} if unknown else self._tips
         for thread_id in new:
-            apart, has_versions = await recall.read_branches(self._tx, thread_id)
-            versions = await recall.places_of_versions(self._tx, thread_id) if has_versions else {}
+            apart, has_versions = await read_branches(self._tx, thread_id)
+            versions = await places_of_versions(self._tx, thread_id) if has_versions else {}
             self.branches[thread_id] = Branches(*tips[thread_id], apart, versions)
             if has_versions:
                 self._with_versions.add(thread_id)

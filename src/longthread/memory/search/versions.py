@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from longthread.memory.index.indexer import content_of
-from longthread.memory.search.branches import Branches
+from longthread.memory.index.entry_text import content_of
+from longthread.model.branches import Branches
 from longthread.model.entry import Entry
 from longthread.store import log
+from longthread.store.branches import find_versions
 from longthread.store.driver import Transaction
-from longthread.store.index import recall
 
 ShownVersions = Mapping[int, Entry | None]
 
@@ -23,7 +23,7 @@ async def present_versions(
     """
     given = {entry.seq: entry for entry in entries}
     ids = sorted({log.sent_id(entry) for entry in given.values()})
-    versions = await recall.versions(tx, thread_id, ids)
+    versions = await find_versions(tx, thread_id, ids)
     if not versions:
         return {}
     originals = await log.find_entries(tx, thread_id, sorted(versions))

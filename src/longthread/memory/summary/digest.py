@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Any
 
-from longthread.memory.index.indexer import is_prompt
+from longthread.memory.index.entry_text import is_prompt
 from longthread.memory.summary.findings import column_names, findings, short
 from longthread.model.builtin import QUERIES, RECALL_TOOL, RUN_SQL
 from longthread.model.entry import Entry

@@ -16,13 +16,14 @@ from longthread.errors import EntryNotFound
 from longthread.memory.summary.digest import Digest, digest_entries, joined
 from longthread.memory.summary.replaced import replaced_since
 from longthread.memory.summary.summaries import Summarizer, SummaryConfig, SummaryPart, is_current, summarise
+from longthread.model.branches import active_ranges, is_active
 from longthread.model.entry import Entry
 from longthread.model.manifest import NO_ROOM, TEXTS, Segment, segments_of
 from longthread.settings import Settings
 from longthread.store import log, runs, summaries
 from longthread.store import topics as spans
+from longthread.store.branches import branch_points, places_of_versions
 from longthread.store.driver import Driver, Transaction
-from longthread.store.index import recall
 from longthread.store.summaries import UNWRITTEN, WRITTEN, Summarised, ThreadSummary
 from longthread.store.topics import Span
 
@@ -217,10 +218,10 @@ async def _count(tx: Transaction, thread_id: str, kept: ThreadSummary, first_seq
     """Count the messages that a summary is of as they are now, where retention has deleted none of them."""
     if first_seq > kept.first_seq:
         return kept.message_count
-    ranges = recall.active_ranges(kept.last_seq, await recall.branch_points(tx, thread_id))
+    ranges = active_ranges(kept.last_seq, await branch_points(tx, thread_id))
     count = sum(last - max(first, kept.first_seq) + 1 for first, last in ranges if last >= kept.first_seq)
-    versions = await recall.places_of_versions(tx, thread_id)
-    return count - sum(recall.is_active(seq, ranges) for seq in versions if seq >= kept.first_seq)
+    versions = await places_of_versions(tx, thread_id)
+    return count - sum(is_active(seq, ranges) for seq in versions if seq >= kept.first_seq)
 
 
 def _target(

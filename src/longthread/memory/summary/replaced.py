@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from longthread.memory.index.indexer import content_of, is_prompt
+from longthread.memory.index.entry_text import content_of, is_prompt
 from longthread.store import log
 from longthread.store.driver import Transaction
 

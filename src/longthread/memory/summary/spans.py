@@ -6,9 +6,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import TypeVar
 
 from longthread.memory.summary.topics import normal
+from longthread.model.thread import Scope
 from longthread.store import topics
 from longthread.store.driver import Transaction
-from longthread.store.index.recall import Scope
 
 _Item = TypeVar("_Item")
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from longthread.memory.embedders.embedder import is_cancelled
-from longthread.memory.index.indexer import content_of, is_prompt, is_recallable
+from longthread.memory.index.entry_text import content_of, is_prompt, is_recallable
 from longthread.memory.index.json_escapes import unescaped
 from longthread.memory.summary.digest import (
     DIGEST_FORM,

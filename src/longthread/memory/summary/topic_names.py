@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 
-from longthread.memory.index.indexer import is_prompt, is_recallable
+from longthread.memory.index.entry_text import is_prompt, is_recallable
 from longthread.memory.summary import topics
 from longthread.memory.summary.digest import clean
 from longthread.memory.summary.spans import stretches

@@ -65,7 +65,7 @@ class JudgedAnswer:
 
 
 async def judged_page(
-    tx: Transaction, *, user_id: str, limit: int, before: tuple[str, str] = log.LATEST, thread_id: str = ""
+    tx: Transaction, *, user_id: str, limit: int, before: tuple[str, str] = listing.LATEST, thread_id: str = ""
 ) -> list[JudgedAnswer]:
     """Return a user's judged answers, as `listing.judged_answers` does."""
     found = await listing.judged_answers(tx, user_id=user_id, limit=limit, before=before, thread_id=thread_id)
@@ -74,7 +74,7 @@ async def judged_page(
 
 async def all_judged(store: Driver, *, user_id: str, thread_id: str = "") -> AsyncIterator[JudgedAnswer]:
     """Yield all of a user's judged answers, the latest first, page by page."""
-    before = log.LATEST
+    before = listing.LATEST
     while True:
         async with store.reading() as tx:
             page = await judged_page(tx, user_id=user_id, limit=_PAGE, before=before, thread_id=thread_id)

@@ -25,7 +25,7 @@ from longthread.model.ids import new_id
 from longthread.model.language import is_chinese
 from longthread.model.run import Protocol, Run
 from longthread.model.semantics import SemanticLayer
-from longthread.model.thread import Thread
+from longthread.model.thread import Scope, Thread
 from longthread.runs.assignment import Assignment, DelegationScope, role_for, scope_of
 from longthread.runs.delegation import SubAgents
 from longthread.runs.execute import execute
@@ -42,7 +42,6 @@ from longthread.runs.workers.stop import stop_run
 from longthread.runs.workers.worker import Hold, Slots
 from longthread.store import log, runs
 from longthread.store.completion import to_the_end
-from longthread.store.index.recall import Scope
 from longthread.store.questions import keys, queue
 from longthread.store.questions.keys import QuestionKey
 from longthread.store.questions.queue import QueuedQuestion, StartableQuestion, WhenBusy

@@ -17,13 +17,12 @@ from longthread.messages.fields import calls_of, storable
 from longthread.model.entry import Draft, Entry, Role, ToolCall
 from longthread.model.fold import state_of
 from longthread.model.ids import new_id
-from longthread.model.thread import SessionStatus, Thread, title_of
+from longthread.model.thread import Scope, SessionStatus, Thread, title_of
 from longthread.runs.assignment import role_for
 from longthread.runs.services.shared import RunServices, expect_idle
 from longthread.runs.services.sources import Sources
 from longthread.store import attributes, branches, log, summaries
 from longthread.store.driver import Transaction
-from longthread.store.index.recall import Scope
 from longthread.store.maintenance.scrub import scrub
 
 _logger = logging.getLogger(__name__)

@@ -7,12 +7,14 @@ from typing import Any
 
 from longthread.builtin.recall import branch_note
 from longthread.errors import InvalidInput
-from longthread.memory.index.indexer import SAID_AT, content_of
-from longthread.memory.index.question_words import find_telling_terms
+from longthread.memory.index.entry_text import content_of
+from longthread.memory.index.indexer import SAID_AT
+from longthread.memory.index.terms import find_telling_terms
 from longthread.memory.search.excerpt import excerpt
 from longthread.memory.search.recall import Hit, Question
 from longthread.model.entry import Entry
 from longthread.model.moment import moment_of
+from longthread.model.thread import Scope
 from longthread.runs.analyst import Analyst
 from longthread.server.mcp.offer import (
     NUMBER,
@@ -29,7 +31,6 @@ from longthread.server.mcp.offer import (
     whole,
 )
 from longthread.store import log
-from longthread.store.index.recall import Scope
 from longthread.tools.catalog.definitions import Catalog
 
 _CHARS = 1_200

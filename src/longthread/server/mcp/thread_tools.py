@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from longthread.errors import InvalidInput
-from longthread.memory.index.question_words import find_telling_terms
+from longthread.memory.index.terms import find_telling_terms
 from longthread.memory.search.excerpt import excerpt
 from longthread.model.entry import Entry
 from longthread.model.thread import Thread

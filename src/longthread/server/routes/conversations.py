@@ -128,7 +128,7 @@ async def list_conversations(
     async with served.analyst.store.reading() as tx:
         if parent is not None:
             await log.find_thread(tx, parent, user_id=user)
-            items = await _items(tx, await log.children(tx, parent, user_id=user, unreadable=damaged), user)
+            items = await _items(tx, await listing.children(tx, parent, user_id=user, unreadable=damaged), user)
         elif q.strip():
             hits = await listing.search_threads(
                 tx, q.strip(), user_id=user, limit=limit, archived=archived, tag=tag, unreadable=damaged

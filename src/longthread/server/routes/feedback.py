@@ -21,7 +21,7 @@ from longthread.server.openapi import problems
 from longthread.server.paths import PathSegment
 from longthread.server.requests import NO_STORE
 from longthread.server.state import Caller, ServedDep
-from longthread.store import attributes, log
+from longthread.store import attributes, listing, log
 
 router = APIRouter(prefix="/api", tags=["feedback"])
 
@@ -78,7 +78,7 @@ async def list_feedback(
 ) -> FeedbackList:
     """The answers that were judged, the latest first, each with its question, its SQL and its `call`. What the model
     saw then is at `/api/conversations/{thread_id}/calls/{call}`. `thread_id`: those of one conversation."""
-    at, entry_id = decode_cursor(cursor, str, str) if cursor else log.LATEST
+    at, entry_id = decode_cursor(cursor, str, str) if cursor else listing.LATEST
     async with served.analyst.store.reading() as tx:
         if thread_id is not None:
             await log.find_thread(tx, thread_id, user_id=user)

@@ -15,7 +15,7 @@ from longthread.server.answers import Health, Info, NotReady, Ready
 from longthread.server.openapi import RouteResponses, problems
 from longthread.server.requests import EVENT_STREAM, NO_STORE
 from longthread.server.state import Caller, Rights, Served, ServedDep
-from longthread.store import leases, log
+from longthread.store import leases, listing
 
 STREAMED = 3
 STREAM_SECONDS = 0.25
@@ -44,7 +44,7 @@ async def ready(served: ServedDep, user: Caller) -> JSONResponse:
     if ends or not served.warm:
         return JSONResponse({"status": "draining" if ends else "warming"}, status_code=503)
     async with served.analyst.store.reading() as tx:
-        await log.last_thread(tx, user_id=user)
+        await listing.last_thread(tx, user_id=user)
     try:
         await served.writes.expect()
     except StoreError as error:

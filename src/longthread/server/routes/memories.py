@@ -12,6 +12,7 @@ from longthread.errors import DefinitionNotFound, InvalidInput, MemoryNotFound, 
 from longthread.memory.forget import forget_memory
 from longthread.memory.memories import LONGEST, STANDING
 from longthread.model.memory import ANALYST, Memory, MemoryChanges, MemorySource, MemoryType, Statement
+from longthread.model.thread import Scope
 from longthread.server.fields import Flag, Name, PlainText, Time
 from longthread.server.memory_answers import (
     ConversationMemory,
@@ -26,7 +27,6 @@ from longthread.server.paths import PathSegment
 from longthread.server.state import Caller, ServedDep
 from longthread.store import log, memories, summaries, topics
 from longthread.store.driver import Transaction
-from longthread.store.index.recall import Scope
 from longthread.store.memories import Owner
 from longthread.store.summaries import TOPICS
 from longthread.tools.catalog.definitions import Catalog

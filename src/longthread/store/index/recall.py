@@ -3,27 +3,18 @@
 from __future__ import annotations
 
 import json
-from bisect import bisect_right
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
 from longthread.model.content import extra_text
 from longthread.model.entry import ToolCall
+from longthread.model.thread import Scope
 from longthread.store import incarnation
 from longthread.store.decoding import decoder
 from longthread.store.driver import QueryCall, Row, Transaction, one
 from longthread.store.log_rows import of_thread
-
-
-@dataclass(frozen=True, slots=True)
-class Scope:
-    """What is searched: one thread, or all threads of a user, or those with one agent."""
-
-    user_id: str
-    thread_id: str | None = None
-    agent_id: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -276,40 +267,6 @@ async def delete_segments(tx: Transaction, thread_id: str, first: int, last: int
     await tx.later("delete_recall_postings", thread_id=thread_id, first=first, last=last, below=below)
 
 
-async def branch_points(tx: Transaction, thread_id: str) -> dict[int, int]:
-    """Map each entry that does not follow the one written before it to its parent."""
-    return _parents(await tx.fetch("select_entries_apart", thread_id=thread_id))
-
-
-async def read_branches(tx: Transaction, thread_id: str) -> tuple[dict[int, int], bool]:
-    """Return the branch points, and whether any message is stored under another id than its own (see `versions`)."""
-    apart, [first] = await tx.fetch_all(*branches_asked(thread_id))
-    return _parents(apart), first["message_id"] is not None
-
-
-def branches_asked(thread_id: str) -> list[QueryCall]:
-    """Return the queries of `branches`."""
-    return [(query, {"thread_id": thread_id}) for query in ("select_entries_apart", "select_first_version")]
-
-
-def _parents(rows: Sequence[Row]) -> dict[int, int]:
-    return {int(row["seq"]): int(row["parent_seq"]) for row in rows}
-
-
-async def places_of_versions(tx: Transaction, thread_id: str) -> dict[int, int]:
-    """Map each later version of a message to the entry whose place it takes."""
-    rows = await tx.fetch("select_replacing", thread_id=thread_id)
-    return {int(row["seq"]): int(row["replaces"]) for row in rows}
-
-
-async def versions(tx: Transaction, thread_id: str, ids: Sequence[str]) -> dict[str, list[int]]:
-    """Map message ids to entries stored under other ids: the message existed before with other content or elsewhere."""
-    found: dict[str, list[int]] = {}
-    for row in await tx.fetch("select_message_versions", thread_id=thread_id, ids=json.dumps(ids, ensure_ascii=False)):
-        found.setdefault(row["message_id"], []).append(int(row["seq"]))
-    return found
-
-
 async def first_seq(tx: Transaction, thread_id: str) -> tuple[int, int]:
     """Return the first entry that retention left, and the last entry; (1, 0) for a deleted thread."""
     return _first_seq(await one(tx, "select_retention", id=thread_id), thread_id)
@@ -325,24 +282,3 @@ async def birth_id(tx: Transaction, thread_id: str) -> str | None:
     lock: otherwise a deleted thread's data would return."""
     found = await incarnation.find(tx, thread_id)
     return incarnation.birth_id(found) if found is not None else None
-
-
-def active_ranges(tip: int, apart: Mapping[int, int]) -> list[tuple[int, int]]:
-    """Return the branch that ends in `tip` as ranges (first, last), the last range first."""
-    starts = sorted(apart)
-    ranges: list[tuple[int, int]] = []
-    while tip > 0:
-        first = max(_at_or_before(starts, tip), 1)
-        ranges.append((first, tip))
-        tip = apart.get(first, 0)
-    return ranges
-
-
-def _at_or_before(starts: Sequence[int], seq: int) -> int:
-    at = bisect_right(starts, seq)
-    return starts[at - 1] if at else 1
-
-
-def is_active(seq: int, ranges: Iterable[tuple[int, int]]) -> bool:
-    """Return whether an entry is in these ranges."""
-    return any(first <= seq <= last for first, last in ranges)

@@ -10,10 +10,11 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 
+from longthread.model.thread import Scope
 from longthread.store import incarnation
 from longthread.store.decoding import decoder
 from longthread.store.driver import Row, Transaction
-from longthread.store.index.recall import Scope, Searched, searched
+from longthread.store.index.recall import Searched, searched
 
 
 @dataclass(frozen=True, slots=True)

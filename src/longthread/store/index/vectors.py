@@ -13,10 +13,10 @@ from typing import Any
 
 import numpy as np
 
+from longthread.model.thread import Scope
 from longthread.store import incarnation
 from longthread.store.driver import QueryCall, Row, Transaction, one
 from longthread.store.index.numbers import vector_text
-from longthread.store.index.recall import Scope
 from longthread.store.index.signatures import FloatArray, Signatures
 from longthread.store.queries import Sql, queries
 

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from longthread.model.entry import Entry
 from longthread.model.markdown import markdown
 from longthread.model.thread import Thread
+from longthread.store.branches import branch_points
 from longthread.store.driver import Transaction
-from longthread.store.index.recall import branch_points
 
 
 async def branch_markdown(tx: Transaction, thread: Thread, entries: Sequence[Entry], *, details: bool) -> str:

@@ -9,7 +9,7 @@ import pytest
 
 from longthread.errors import LeaseLost
 from longthread.model.approval import Approval
-from longthread.store import approvals, log, runs
+from longthread.store import approvals, listing, log, runs
 from longthread.store.driver import Driver
 from longthread.store.listing import latest_runs
 from longthread.testing.contract.base import USER, Contract
@@ -36,7 +36,7 @@ class ApprovalContract(Contract):
             ]
             assert await approvals.waiting(tx, user_id=USER) == [("t", "r1")]
             assert await approvals.waiting(tx, user_id="another") == []
-            threads = await log.list_threads(tx, user_id=USER)
+            threads = await listing.list_threads(tx, user_id=USER)
             assert await latest_runs(tx, threads, user_id=USER, alive=alive) == {"t": "waiting"}
             with pytest.raises(LeaseLost):
                 await runs.check(tx, lease)

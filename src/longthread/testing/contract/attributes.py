@@ -47,7 +47,7 @@ async def note(store: Driver) -> None:
 
 
 async def _ids(tx: Transaction, **among: Any) -> list[str]:
-    return sorted(thread.id for thread in await log.list_threads(tx, user_id=USER, **among))
+    return sorted(thread.id for thread in await listing.list_threads(tx, user_id=USER, **among))
 
 
 class AttributeContract(Contract):
@@ -76,10 +76,10 @@ class AttributeContract(Contract):
         expected: dict[Archived, list[str]] = {"exclude": ["shown"], "include": ["shown", "t"], "only": ["t"]}
         async with store.reading() as tx:
             for among, ids in expected.items():
-                listed = await log.list_threads(tx, user_id=USER, archived=among)
+                listed = await listing.list_threads(tx, user_id=USER, archived=among)
                 found = await listing.search_threads(tx, "text", user_id=USER, archived=among)
                 assert sorted(t.id for t in listed) == sorted(t.id for t, _ in found) == ids
-            assert await log.last_thread(tx, user_id=USER) == "t"
+            assert await listing.last_thread(tx, user_id=USER) == "t"
         async with store.writing() as tx:
             back = await attributes.set_archived(tx, "t", False, user_id=USER)
         assert back == before

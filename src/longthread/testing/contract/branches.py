@@ -6,8 +6,8 @@ import pytest
 
 from longthread.errors import EntryNotFound, RowDamaged
 from longthread.store import branches, checkpoints, log
+from longthread.store.branches import places_of_versions
 from longthread.store.driver import Driver
-from longthread.store.index import recall
 from longthread.store.log_rows import entry_row
 from longthread.store.queries import Sql
 from longthread.testing.contract.base import USER, Contract, branch_ids, draft, extend, position, thread_with
@@ -241,5 +241,5 @@ class BranchContract(Contract):
         async with store.reading() as tx:
             assert [each.text for each in await log.versions_before(tx, "t", 2, 5)] == ["second", "text"]
             assert await log.changed_between(tx, "t", 3, 5) == {2}
-            assert await recall.places_of_versions(tx, "t") == {4: 2, 5: 2, 6: 3}
+            assert await places_of_versions(tx, "t") == {4: 2, 5: 2, 6: 3}
             assert [await log.place_at(tx, "t", seq) for seq in (0, 2, 6)] == [0, 2, 3]

@@ -12,7 +12,7 @@ from longthread.errors import DefinitionInUse, DefinitionNotFound
 from longthread.memory.forget import forget_user
 from longthread.model.catalog import RouteDefinition, UpstreamDefinition
 from longthread.store import catalog as catalog_store
-from longthread.store import log
+from longthread.store import listing, log
 from longthread.store.driver import Driver
 from longthread.store.memories import Owner
 from longthread.testing.contract.base import USER, Contract, OpenStore
@@ -122,7 +122,7 @@ class CatalogContract(Contract):
             await catalog.delete("agent", "a")
         await catalog.delete("agent", "a", force=True)
         async with store.reading() as tx:
-            assert [thread.id for thread in await log.list_threads(tx, user_id=USER)] == ["kept"]
+            assert [thread.id for thread in await listing.list_threads(tx, user_id=USER)] == ["kept"]
         assert (await contents(store, owner), await contents(store)) == ([], ["the analyst's"])
 
     async def test_of_two_that_define_at_once_each_counts(self, open_store: OpenStore) -> None:

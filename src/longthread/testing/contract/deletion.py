@@ -10,10 +10,10 @@ from longthread.memory.index.postings import INDEX_FORM
 from longthread.model.entry import Draft
 from longthread.model.memory import MemorySource
 from longthread.model.run import Event
+from longthread.model.thread import Scope
 from longthread.store import leases, listing, log, runs
 from longthread.store.driver import Driver
 from longthread.store.index import recall
-from longthread.store.index.recall import Scope
 from longthread.store.maintenance import deletions, jobs
 from longthread.store.maintenance.deletions import RestoredThread
 from longthread.store.maintenance.jobs import Job
@@ -43,7 +43,7 @@ async def fill(store: Driver, thread_id: str = "t", *, word: str = CANARY) -> ru
 async def found(store: Driver) -> list[list[str]]:
     """The user's threads: those listed, those found, those that recall may search, and those to be copied."""
     async with store.reading() as tx:
-        listed = [thread.id for thread in await log.list_threads(tx, user_id=USER, below=True)]
+        listed = [thread.id for thread in await listing.list_threads(tx, user_id=USER, below=True)]
         hits = [thread.id for thread, _ in await listing.search_threads(tx, CANARY, user_id=USER)]
         recalled = [each.thread_id for each in await recall.threads_in(tx, Scope(USER), form=INDEX_FORM)]
         return [sorted(each) for each in (listed, hits, recalled)]
@@ -133,7 +133,7 @@ class DeletionContract(Contract):
             await deletions.undo(tx, "below", user_id=USER)
         assert (await end_deletion(store, "top")).ids == ["top"]
         async with store.reading() as tx:
-            left = {each.id: each.parent_id for each in await log.list_threads(tx, user_id=USER, below=True)}
+            left = {each.id: each.parent_id for each in await listing.list_threads(tx, user_id=USER, below=True)}
         assert left == {"below": None, "deeper": "below"}
 
     async def test_undoing_one_deletion_leaves_the_others(self, store: Driver) -> None:
@@ -145,7 +145,7 @@ class DeletionContract(Contract):
             await deletions.undo(tx, "a", user_id=USER)
             await deletions.undo(tx, "top", user_id=USER)
             assert await deletions.of_user(tx, USER) == ["b", "below"]
-            there = {each.id: each.parent_id for each in await log.list_threads(tx, user_id=USER, below=True)}
+            there = {each.id: each.parent_id for each in await listing.list_threads(tx, user_id=USER, below=True)}
             assert there == {"a": None, "top": None}
             await deletions.undo(tx, "below", user_id=USER)
             assert (await log.find_thread(tx, "below", user_id=USER)).parent_id == "top", "which is there"
@@ -164,7 +164,7 @@ class DeletionContract(Contract):
         async with store.writing() as tx:
             with pytest.raises(ThreadNotFound):
                 await log.find_thread(tx, "t", user_id=USER)
-            assert await log.list_threads(tx, user_id=USER) == []
+            assert await listing.list_threads(tx, user_id=USER) == []
             assert await listing.search_threads(tx, CANARY, user_id=USER) == []
             assert await log.entries_between(tx, "t", 0, 99) == []
             assert await runs.find_run(tx, "t", CANARY) is None

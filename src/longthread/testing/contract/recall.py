@@ -19,10 +19,11 @@ from longthread.memory.search import nearest
 from longthread.memory.search.keywords import EntryPlace
 from longthread.memory.search.recall import Question, Recaller
 from longthread.model.entry import Draft
+from longthread.model.thread import Scope
 from longthread.store import log
+from longthread.store.branches import find_versions, read_branches
 from longthread.store.driver import Driver
 from longthread.store.index import recall, shards, vectors
-from longthread.store.index.recall import Scope
 from longthread.store.maintenance import deletions
 from longthread.store.transfer.archive import export_lines
 from longthread.store.transfer.import_archive import ImportTarget, import_threads
@@ -122,14 +123,14 @@ class RecallContract(Contract):
     async def test_of_a_message_that_was_changed_the_present_version_is_shown(self, store: Driver) -> None:
         await say(store, ["the harbour", "it is closed"])
         async with store.reading() as tx:
-            assert await recall.read_branches(tx, "t") == ({}, False)
+            assert await read_branches(tx, "t") == ({}, False)
         await extend(store, Draft("t-2", "assistant", "it is open"), parent=1)
         [hit] = (await Recaller(store).find(Question("harbour", HERE))).hits
         assert [entry.text for entry in hit.around] == ["it is open"]
         assert await found(store, "closed", HERE, neighbours=0) == []
         async with store.reading() as tx:
-            assert await recall.read_branches(tx, "t") == ({3: 1}, True)
-            assert await recall.versions(tx, "t", ["t-1", "t-2"]) == {"t-2": [3]}
+            assert await read_branches(tx, "t") == ({3: 1}, True)
+            assert await find_versions(tx, "t", ["t-1", "t-2"]) == {"t-2": [3]}
 
     async def test_what_a_large_payload_says_is_found(self, store: Driver) -> None:
         await say(store, FILLER)

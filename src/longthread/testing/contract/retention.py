@@ -19,10 +19,10 @@ from longthread.memory.index.vectors import embed_thread
 from longthread.memory.memories import remember
 from longthread.model.memory import MemorySource, Statement
 from longthread.model.run import Event, Step
-from longthread.store import approvals, attributes, log, runs, summaries, topics
+from longthread.model.thread import Scope
+from longthread.store import approvals, attributes, listing, log, runs, summaries, topics
 from longthread.store.driver import Driver
 from longthread.store.index import recall
-from longthread.store.index.recall import Scope
 from longthread.store.log import now
 from longthread.store.maintenance.expiry import expire
 from longthread.store.maintenance.prune import Pruned, prune
@@ -224,7 +224,7 @@ class RetentionContract(Contract):
         assert (await pruned(store, replace(ALL, now=now()), apply=False)).threads == 2
         assert (await pruned(store, replace(ALL, now=now()))).threads == 2
         async with store.reading() as tx:
-            assert [thread.id for thread in await log.list_threads(tx, user_id=USER, below=True)] == ["kept"]
+            assert [thread.id for thread in await listing.list_threads(tx, user_id=USER, below=True)] == ["kept"]
 
     async def test_expired_threads_are_deleted_once_by_two_at_once(self, open_store: OpenStore) -> None:
         async with open_store() as first, open_store() as second:
@@ -235,7 +235,7 @@ class RetentionContract(Contract):
             one, other = await asyncio.gather(expire(first), expire(second))
             assert one.threads + other.threads == 6
             async with first.reading() as tx:
-                assert await log.list_threads(tx, user_id=USER) == []
+                assert await listing.list_threads(tx, user_id=USER) == []
 
     async def test_the_newest_checkpoints_stay_with_what_they_are_made_of(self, store: Driver) -> None:
         graph = graph_on(store)

@@ -12,7 +12,7 @@ import pytest
 from longthread.errors import KeyReused, LeaseLost, RunInProgress, RunRepeated, StoreError
 from longthread.model.entry import Draft
 from longthread.model.run import Event, Mark, Run, RunStatus
-from longthread.store import leases, log, runs
+from longthread.store import leases, listing, log, runs
 from longthread.store.driver import Driver
 from longthread.store.listing import RunState, latest_runs, run_states
 from longthread.store.questions import keys
@@ -322,7 +322,7 @@ class RunContract(Contract):
                     await runs.end(tx, lease, "paused", {})
         async with store.writing() as tx:
             await log.create_thread(tx, "none", user_id=USER)
-            threads = await log.list_threads(tx, user_id=USER)
+            threads = await listing.list_threads(tx, user_id=USER)
             said = await latest_runs(tx, threads, user_id=USER, alive=lambda owner: owner == "held")
         assert said == {"ended": "paused", "held": "running", "left": "interrupted"}
 

@@ -16,12 +16,12 @@ from longthread.memory.summary.pruning import PruningPolicy, prune_thread
 from longthread.memory.summary.topics import Topic
 from longthread.model.entry import Draft
 from longthread.model.fold import Compressed
+from longthread.model.thread import Scope
 from longthread.store import log, runs, summaries, topics
 from longthread.store.driver import Driver
 from longthread.store.forgotten_entries import delete_entries, expect_free
 from longthread.store.incarnation import is_cut
 from longthread.store.index import recall
-from longthread.store.index.recall import Scope
 from longthread.store.queries import Sql
 from longthread.store.runs import NewRun
 from longthread.testing.contract.base import USER, Contract, extend

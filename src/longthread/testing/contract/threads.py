@@ -8,7 +8,7 @@ from longthread.errors import ThreadNotFound
 from longthread.memory.forget import delete_thread, look_at_thread
 from longthread.model.run import Answers
 from longthread.model.thread import Thread
-from longthread.store import log, runs
+from longthread.store import listing, log, runs
 from longthread.store.driver import Driver
 from longthread.store.runs import NewRun
 from longthread.testing.contract.base import USER, Contract, draft, extend, thread_with
@@ -90,21 +90,21 @@ class ThreadContract(Contract):
         for name in ("x_", "x%", "xB", "xa", "xé", "x中", "x😀", "x", "y", "X"):
             await thread_with(store, thread_id=name)
         async with store.reading() as tx:
-            found = await log.threads_that_begin(tx, "x", user_id=USER, limit=99)
+            found = await listing.threads_that_begin(tx, "x", user_id=USER, limit=99)
             assert found == ["x", "x%", "xB", "x_", "xa", "xé", "x中", "x😀"]
-            assert await log.threads_that_begin(tx, "x", user_id=USER) == ["x", "x%"]
-            assert await log.threads_that_begin(tx, "x%", user_id=USER) == ["x%"]
-            assert await log.threads_that_begin(tx, "z", user_id=USER) == []
+            assert await listing.threads_that_begin(tx, "x", user_id=USER) == ["x", "x%"]
+            assert await listing.threads_that_begin(tx, "x%", user_id=USER) == ["x%"]
+            assert await listing.threads_that_begin(tx, "z", user_id=USER) == []
 
 
 async def _pages(store: Driver, size: int) -> list[str]:
     seen: list[Thread] = []
     async with store.reading() as tx:
-        page = await log.list_threads(tx, user_id=USER, limit=size)
+        page = await listing.list_threads(tx, user_id=USER, limit=size)
         while page:
             seen += page
             last = (page[-1].updated_at.isoformat(timespec="microseconds"), page[-1].id)
-            page = await log.list_threads(tx, user_id=USER, limit=size, before=last)
+            page = await listing.list_threads(tx, user_id=USER, limit=size, before=last)
     return [thread.id for thread in seen]
 
 
@@ -129,12 +129,13 @@ class LineageContract(Contract):
     async def test_threads_are_found_from_above_and_from_below(self, store: Driver) -> None:
         await family(store)
         async with store.reading() as tx:
-            assert [thread.id for thread in await log.list_threads(tx, user_id=USER)] == ["a"]
-            assert len(await log.list_threads(tx, user_id=USER, below=True)) == 4
-            assert [(t.id, t.parent_id) for t in await log.children(tx, "a", user_id=USER)] == [("b", "a"), ("c", "a")]
+            assert [thread.id for thread in await listing.list_threads(tx, user_id=USER)] == ["a"]
+            assert len(await listing.list_threads(tx, user_id=USER, below=True)) == 4
+            below = await listing.children(tx, "a", user_id=USER)
+            assert [(thread.id, thread.parent_id) for thread in below] == [("b", "a"), ("c", "a")]
             assert list(await log.threads_below(tx, "a", user_id=USER)) == ["b", "c", "d"]
-            assert [await log.depth(tx, name) for name in "abcd"] == [0, 1, 1, 2]
-            assert await log.children(tx, "b", user_id="other") == []
+            assert [await listing.depth(tx, name) for name in "abcd"] == [0, 1, 1, 2]
+            assert await listing.children(tx, "b", user_id="other") == []
 
     async def test_a_run_says_which_call_it_answers(self, store: Driver) -> None:
         await family(store)
@@ -155,5 +156,5 @@ class LineageContract(Contract):
         gone = await delete_thread(store, "b", user_id=USER)
         assert (gone.ids, gone.rows["entries"], gone.rows["runs"]) == (["b", "d"], 2, 1)
         async with store.reading() as tx:
-            assert sorted(t.id for t in await log.list_threads(tx, user_id=USER, below=True)) == ["a", "c"]
-            assert len(await log.list_threads(tx, user_id="other", below=True)) == 1
+            assert sorted(t.id for t in await listing.list_threads(tx, user_id=USER, below=True)) == ["a", "c"]
+            assert len(await listing.list_threads(tx, user_id="other", below=True)) == 1

@@ -9,7 +9,7 @@ from uuid import uuid4
 import pytest
 
 from longthread.errors import LongthreadError, NotAsExpected, NotStorable, StoreError
-from longthread.store import log
+from longthread.store import listing, log
 from longthread.store.driver import Driver, QueryCall
 from longthread.store.queries import Sql
 from longthread.testing.contract.base import USER, Contract, OpenStore, branch_ids, draft, extend, position, thread_with
@@ -30,7 +30,7 @@ class TransactionContract(Contract):
                 raise error
         assert await position(store) == (1, 1)
         async with store.reading() as tx:
-            assert [thread.id for thread in await log.list_threads(tx, user_id=USER)] == ["t"]
+            assert [thread.id for thread in await listing.list_threads(tx, user_id=USER)] == ["t"]
 
     async def test_a_transaction_that_is_cancelled_leaves_nothing_and_lets_the_next_one_in(self, store: Driver) -> None:
         await thread_with(store, "a")
@@ -84,7 +84,7 @@ class TransactionContract(Contract):
             await thread_with(store, "a", thread_id="new")
             assert await log.position(tx, "t") == (1, 1)
             assert [entry.id for entry in await log.entries_between(tx, "t", 1, 99)] == ["a"]
-            assert [thread.id for thread in await log.list_threads(tx, user_id=USER)] == ["t"]
+            assert [thread.id for thread in await listing.list_threads(tx, user_id=USER)] == ["t"]
         assert await position(store) == (2, 2)
 
     async def test_readers_see_only_what_was_committed_and_do_not_wait(self, store: Driver) -> None:

@@ -76,9 +76,9 @@ class UserContract(Contract):
             ):
                 with pytest.raises(ThreadNotFound):
                     await attempt()
-            assert await log.list_threads(tx, user_id="other") == []
+            assert await listing.list_threads(tx, user_id="other") == []
             assert await listing.search_threads(tx, "text", user_id="other") == []
-            assert await log.threads_that_begin(tx, "t", user_id="other") == []
+            assert await listing.threads_that_begin(tx, "t", user_id="other") == []
         async with store.reading() as tx:
             assert (await log.find_thread(tx, "t", user_id="owner")).title is None
         assert await position(store) == (1, 1)
@@ -89,7 +89,7 @@ class UserContract(Contract):
         await thread_with(store, "a", thread_id="theirs", user_id=other)
         for user, mine in (("owner", "t"), (other, "theirs")):
             async with store.reading() as tx:
-                assert [thread.id for thread in await log.list_threads(tx, user_id=user)] == [mine]
+                assert [thread.id for thread in await listing.list_threads(tx, user_id=user)] == [mine]
                 assert [thread.id for thread, _ in await listing.search_threads(tx, "text", user_id=user)] == [mine]
 
     async def test_ids_that_look_alike_are_different_threads(self, store: Driver) -> None:
@@ -97,7 +97,7 @@ class UserContract(Contract):
         for name in names:
             await thread_with(store, f"in {name}", thread_id=name)
         async with store.reading() as tx:
-            assert sorted(t.id for t in await log.list_threads(tx, user_id="u")) == sorted(names)
+            assert sorted(t.id for t in await listing.list_threads(tx, user_id="u")) == sorted(names)
             for name in names:
                 [entry] = await log.branch(tx, name, 1)
                 assert entry.id == f"in {name}"

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from bisect import bisect_right
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
-
-from longthread.store.index import recall
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,13 +26,13 @@ class Branches:
         behind: dict[int, list[int]] = {}
         for seq, parent in self.apart.items():
             behind.setdefault(parent, []).append(seq)
-        object.__setattr__(self, "_active", recall.active_ranges(self.tip, self.apart))
+        object.__setattr__(self, "_active", active_ranges(self.tip, self.apart))
         object.__setattr__(self, "_behind", behind)
         newest = {place: seq for seq, place in sorted(self.versions.items()) if self.is_active(seq)}
         object.__setattr__(self, "_newest", newest)
 
     def is_active(self, seq: int) -> bool:
-        return recall.is_active(seq, self._active)
+        return is_active(seq, self._active)
 
     def shown_at(self, seq: int) -> int:
         """Return the version that the active branch shows in the place of an entry: mostly itself."""
@@ -68,3 +67,36 @@ class Branches:
         if next_one is not None:
             found.insert(0, next_one)
         return next((each for each in found if self.is_active(each)), found[0])
+
+
+def active_ranges(tip: int, apart: Mapping[int, int]) -> list[tuple[int, int]]:
+    """Return the branch that ends in `tip` as ranges (first, last), the last range first."""
+    starts = sorted(apart)
+    ranges: list[tuple[int, int]] = []
+    while tip > 0:
+        first = max(_at_or_before(starts, tip), 1)
+        ranges.append((first, tip))
+        tip = apart.get(first, 0)
+    return ranges
+
+
+def _at_or_before(starts: Sequence[int], seq: int) -> int:
+    at = bisect_right(starts, seq)
+    return starts[at - 1] if at else 1
+
+
+def is_active(seq: int, ranges: Iterable[tuple[int, int]]) -> bool:
+    """Return whether an entry is in these ranges."""
+    return any(first <= seq <= last for first, last in ranges)
+
+
+def leads_to(mark: int, tip: int, apart: Mapping[int, int], first_seq: int = 1) -> bool:
+    """Return whether the branch that ends in `tip` contains entry `mark`. `apart` maps entries after the mark that do
+    not follow the one written before them to their parents."""
+    starts = sorted(apart)
+    while tip > mark:
+        at = bisect_right(starts, tip)
+        if at == 0 or tip < first_seq:
+            return True
+        tip = apart[starts[at - 1]]
+    return tip == mark
