@@ -15,7 +15,7 @@ import time
 import numpy as np
 from numpy.typing import NDArray
 
-from longthread.memory.embedders.embedder import unit
+from longthread.memory.embedder import unit
 from longthread.memory.index.signature_index import SignatureIndex, put_together
 from longthread.memory.search.nearest import short_list
 from longthread.memory.search.recall import FUSED

@@ -28,9 +28,9 @@ from databases import Databases, databases
 from numpy.typing import NDArray
 from talk import Talk
 
-from longthread.memory.embedders.embedder import unit
-from longthread.memory.index.compaction import bind_user
+from longthread.memory.embedder import unit
 from longthread.memory.index.indexer import index_thread
+from longthread.memory.index.shards import bind_user
 from longthread.memory.index.vectors import model_of
 from longthread.memory.search.recall import Question, Recaller
 from longthread.model.entry import Draft

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from tests.llm.servers import serving
 
-from longthread.memory.embedders import question_vector
+from longthread.memory import embedder as embedder_module
 from longthread.testing import ProviderEmulator, Slow
 from longthread.testing.embedding import HashEmbedder
 
@@ -118,7 +118,7 @@ def test_one_that_works(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 def test_one_that_recall_does_not_wait_for(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with ProviderEmulator(embed=lambda texts: Slow([[1.0, 0.0]] * len(texts), seconds=0.1)) as provider:
         monkeypatch.setenv("MEMORY_EMBEDDING_BASE_URL", provider.base_url)
-        monkeypatch.setattr(question_vector, "QUERY_SECONDS", 0.05)
+        monkeypatch.setattr(embedder_module, "QUERY_SECONDS", 0.05)
         found = told(run, tmp_path, code=1)
     assert re.search(r"is too slow: a text takes \d+\.\d s; recall waits 0\.05 s for it", found)
 

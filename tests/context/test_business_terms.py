@@ -12,8 +12,8 @@ from tests.runs.test_views import check
 from tests.script import finish
 
 from longthread import Catalog
+from longthread.context.source_facts import TOKENS, likely, lines
 from longthread.errors import CatalogInvalid, DefinitionNotFound, InvalidInput
-from longthread.memory.business_terms import TOKENS, likely, lines
 from longthread.model.catalog import Example, SourceDefinition, Term
 from longthread.store.driver import Driver
 from longthread.testing import ScriptedChatModel

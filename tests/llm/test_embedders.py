@@ -15,7 +15,7 @@ from tests.store.samples import all_of
 
 from longthread.errors import EmbedderUnavailable
 from longthread.llm.embedders import OpenAIEmbedder, embedder_of
-from longthread.memory.embedders import question_vector
+from longthread.memory import embedder as embedder_module
 from longthread.memory.index import vectors as embedding
 from longthread.memory.search.recall import Question, Recalled, Recaller
 from longthread.model.thread import Scope
@@ -284,7 +284,7 @@ async def test_a_server_that_is_not_there(store: Driver) -> None:
 
 
 async def test_a_slow_one_is_not_waited_for(store: Driver, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(question_vector, "QUERY_SECONDS", 0.1)
+    monkeypatch.setattr(embedder_module, "QUERY_SECONDS", 0.1)
     monkeypatch.setattr(embedding, "TIMEOUT", 0.1)
     with ProviderEmulator(embed=lambda texts: Slow(embed()(texts), seconds=3)) as provider:
         await keywords_do(store, recaller_at(store, provider))
@@ -332,7 +332,7 @@ async def test_progress_is_told_while_entries_are_embedded(store: Driver) -> Non
 async def test_an_embedder_that_comes_back_makes_up_for_what_is_missing(
     store: Driver, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(question_vector, "REST_SECONDS", 0.0)
+    monkeypatch.setattr(embedder_module, "REST_SECONDS", 0.0)
     down = True
     await say(store, TEXTS)
     with ProviderEmulator(embed=lambda texts: Refused(503, "down") if down else embed()(texts)) as provider:

@@ -11,8 +11,7 @@ import pytest
 from tests.memory.talking import say
 
 from longthread.llm.embedders import embedder_of
-from longthread.memory.embedders.embedder import Vectors
-from longthread.memory.embedders.question_vector import Asker
+from longthread.memory.embedder import Asker, Vectors
 from longthread.memory.memories import Memories
 from longthread.memory.search.recall import Question, Recaller
 from longthread.model.memory import ANALYST, Statement

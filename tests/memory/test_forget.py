@@ -22,7 +22,7 @@ from tests.store.samples import fill
 
 from longthread.errors import MemoryNotFound, ThreadNotFound
 from longthread.langgraph.saver.async_saver import AsyncLongthreadSaver
-from longthread.memory.embedders.question_vector import Asker
+from longthread.memory.embedder import Asker
 from longthread.memory.forget import (
     delete_thread,
     forget_memory,
@@ -31,8 +31,8 @@ from longthread.memory.forget import (
     look_at_thread,
     look_at_user,
 )
-from longthread.memory.index.compaction import bind_user
 from longthread.memory.index.indexer import index_thread
+from longthread.memory.index.shards import bind_user
 from longthread.memory.index.vectors import embed_thread
 from longthread.memory.memories import Memories
 from longthread.memory.summary.pruning import PruningPolicy, prune_thread

@@ -9,11 +9,10 @@ from datetime import UTC, datetime
 import numpy as np
 import pytest
 
-from longthread.memory.embedders.embedder import Vectors
-from longthread.memory.embedders.question_vector import Asker
+from longthread.memory.embedder import Asker, Vectors
 from longthread.memory.memories import Memories
+from longthread.memory.memory_ranking import is_typed, says_always
 from longthread.memory.relevant_memories import MOST_STANDING, STANDING_TOKENS, as_line, fitting, listed
-from longthread.memory.wishes import is_typed, says_always
 from longthread.model.memory import ANALYST, Memory, MemoryChanges, MemorySource, Origin, Statement
 from longthread.store import log, memories
 from longthread.store.driver import Driver

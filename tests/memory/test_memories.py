@@ -13,9 +13,9 @@ from tests.store.conftest import Plain
 
 from longthread.errors import InvalidInput, MemoryNotFound, ThreadNotFound, TooManyMemories
 from longthread.memory import memories as module
-from longthread.memory.embedders.question_vector import Asker
+from longthread.memory.embedder import Asker
 from longthread.memory.forget import forget_memory, forget_thread
-from longthread.memory.index.matching import Bag, score_bags
+from longthread.memory.index.ranking import Bag, score_bags
 from longthread.memory.index.terms import find_telling_terms, weigh_terms
 from longthread.memory.memories import Memories, said_of
 from longthread.memory.relevant_memories import fitting

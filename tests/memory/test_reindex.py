@@ -12,9 +12,9 @@ from tests.store.samples import all_of
 from typer.testing import CliRunner
 
 from longthread.cli.app import app
-from longthread.memory.embedders.embedder import Vectors
+from longthread.memory.embedder import Vectors
+from longthread.memory.index.indexer import index_all
 from longthread.memory.index.vectors import embed_thread
-from longthread.memory.reindex import index_all
 from longthread.memory.search.recall import Question, Recaller
 from longthread.model.thread import Scope
 from longthread.runs.workers.worker import RunWorker

@@ -12,7 +12,7 @@ from tests.runs.test_workers import dead_worker, until
 from tests.script import COUNT, finish
 
 from longthread.memory import background
-from longthread.memory.embedders.embedder import EmbedderFailed
+from longthread.memory.embedder import EmbedderFailed
 from longthread.memory.memories import Memories
 from longthread.memory.search.recall import Recaller
 from longthread.model.memory import ANALYST, Statement

@@ -8,10 +8,9 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from longthread.errors import EntryNotFound, InvalidInput, LongthreadError, ThreadNotFound
-from longthread.memory.index.entry_text import content_of
+from longthread.memory.index.entry_text import content_of, excerpt, start_of
 from longthread.memory.index.indexer import SAID_AT
 from longthread.memory.index.terms import find_telling_terms
-from longthread.memory.search.excerpt import excerpt, start_of
 from longthread.memory.search.keywords import EntryPlace
 from longthread.memory.search.recall import Hit, Question, Recalled, Recaller
 from longthread.model.builtin import RECALL_TOOL

@@ -14,8 +14,8 @@ from longthread.errors import InvalidInput, ThreadNotFound
 from longthread.langgraph.backend import Backend, BackendUser
 from longthread.langgraph.items.item_batch import expect_minutes
 from longthread.langgraph.saver.retention import CheckpointKeeper
+from longthread.memory.index.entry_text import excerpt
 from longthread.memory.index.terms import find_telling_terms
-from longthread.memory.search.excerpt import excerpt
 from longthread.messages.fields import storable
 from longthread.model.entry import Entry
 from longthread.model.thread import Scope, Thread

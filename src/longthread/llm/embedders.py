@@ -15,11 +15,11 @@ from longthread.errors import EmbedderUnavailable
 from longthread.extras import install_command
 from longthread.llm.failures import AuthenticationFailed, BadRequest, ProviderError, constructor_errors, first_line
 from longthread.llm.providers import ADDRESSES, embedding_key, provider_embedding_key
-from longthread.memory.embedders.embedder import Embedder, Vectors
+from longthread.memory.embedder import Embedder, Vectors
 from longthread.settings import Settings
 
 if TYPE_CHECKING:
-    from longthread.memory.embedders.bert import Bert
+    from longthread.memory.bert import Bert
 
 LOCAL = "local"
 """The provider whose models are folders of this machine, or packages that hold one."""
@@ -74,7 +74,7 @@ class LocalEmbedder:
         return found
 
     async def _bert(self) -> Bert:
-        from longthread.memory.embedders.bert import Bert
+        from longthread.memory.bert import Bert
 
         async with self._making:
             if self._made is None:

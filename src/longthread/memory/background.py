@@ -9,7 +9,7 @@ from functools import partial
 from typing import Any
 
 from longthread.errors import StoreClosed
-from longthread.memory.embedders.embedder import reason_of
+from longthread.memory.embedder import reason_of
 
 CLOSE_SECONDS = 2.0
 """How long closing waits for what goes on."""

@@ -14,41 +14,36 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import partial
 from hashlib import blake2b
-from statistics import median, pstdev
 from typing import get_args
 from uuid import UUID
 
 from longthread.errors import InvalidInput, MemoryNotFound, StoreConflict, TooManyMemories
 from longthread.memory.background import Background
-from longthread.memory.embedders.embedder import Embedder, EmbedderFailed, Vectors, made_by
-from longthread.memory.embedders.question_vector import QUERY_SECONDS, Asker
-from longthread.memory.index.matching import Bag, form_of, holds_all, score_bags
-from longthread.memory.index.terms import find_telling_terms, terms, weigh_terms
+from longthread.memory.embedder import QUERY_SECONDS, Asker, Embedder, EmbedderFailed, Vectors, made_by
+from longthread.memory.index.ranking import Bag, form_of, holds_all
+from longthread.memory.index.terms import find_telling_terms, terms
 from longthread.memory.index.vectors import BATCH, TIMEOUT
-from longthread.memory.search.nearest import MEANING
-from longthread.memory.wishes import says_always
+from longthread.memory.memory_ranking import (
+    RankedMemory,
+    asks_always,
+    bag_of,
+    rank,
+    standing_out,
+)
 from longthread.model.ids import new_id
 from longthread.model.memory import ANALYST, Memory, MemoryChanges, MemoryType, Statement
 from longthread.store import log, memories
 from longthread.store.driver import Driver, Transaction
 from longthread.store.index.pgvector import require_vectors
 from longthread.store.maintenance.jobs import Job, JobClaims
-from longthread.store.memories import Candidate, MemoryTerms, Owner
+from longthread.store.memories import MemoryTerms, Owner
 
 LONGEST = 2000
 """Characters of a memory."""
 MOST = 2000
 """Memories of one user with one agent: each is looked at for a question."""
-_ALIKE = 0.9
-"""What another memory scores, of the better one's score, to be as good."""
 _NEAR = 64
 """Memories whose meaning counts in the ranking: the nearest."""
-_FEWEST = 10
-"""Memories with vectors that tell what is usual: of fewer, one always stands out by chance."""
-_HAN = re.compile("[\u3400-\u9fff]")
-_STANDS_OUT = 2.0
-"""Standard deviations above the median cosine of a user's memories from which on one is near a text. Not an absolute
-cosine: with some embedders any two texts have one of 0.7."""
 STANDING = 0.9
 """The importance from which on a memory is given to every run: it is pinned."""
 _WIDE = re.compile("[\uff01-\uffef]+")
@@ -367,54 +362,6 @@ def said_of(content: str) -> str:
     return memories.SAID + blake2b(said.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
 
 
-def asks_always(memory: Candidate | Memory) -> bool:
-    """Whether a memory says how the user wants things done, whatever is asked."""
-    return memory.type == "procedural" or says_always(memory.content)
-
-
-@dataclass(frozen=True, slots=True)
-class RankedMemory:
-    id: str
-    score: float
-    shares: bool
-    cosine: float
-
-
-def rank(there: Sequence[Candidate], text: str, near: Sequence[tuple[str, float]]) -> list[RankedMemory]:
-    """Merge two rankings: each score as a share of its ranking's best, summed. Of those that score alike, as two do
-    that say the same in sentences of other lengths, the newest is first."""
-    by_words = score_bags({each.id: bag_of(each) for each in there}, weigh_terms(text))
-    shares: dict[str, float] = {}
-    known = {each.id: each for each in there}
-    for ranking, weight in ((by_words, 1.0), (dict(near), MEANING)):
-        top = max(ranking.values(), default=0.0)
-        for one, value in ranking.items():
-            if value > 0 and one in known:
-                shares[one] = shares.get(one, 0.0) + weight * value / top
-    order = list[str]()
-    best_first = sorted(shares, key=lambda one: (-round(shares[one], 3), one))
-    while best_first:
-        least = _ALIKE * shares[best_first[0]]
-        alike = [one for one in best_first if shares[one] >= least]
-        order += sorted(alike, key=lambda one: (known[one].said_at, one), reverse=True)
-        best_first = best_first[len(alike) :]
-    cosines = dict(near)
-    return [RankedMemory(one, shares[one], one in by_words, cosines.get(one, 0.0)) for one in order]
-
-
-def standing_out(there: Sequence[Candidate], near: Sequence[tuple[str, float]]) -> set[str]:
-    """Return the memories whose cosine stands out of those of all of a user's memories in the same script: any text is
-    nearer to a question in its own language. Where these are few, none does."""
-    is_han = {each.id: _HAN.search(each.content) is not None for each in there}
-    found = set[str]()
-    for script in (False, True):
-        cosines = {one: cosine for one, cosine in near if is_han.get(one) is script}
-        if len(cosines) >= _FEWEST:
-            least = median(cosines.values()) + _STANDS_OUT * pstdev(cosines.values())
-            found |= {one for one, cosine in cosines.items() if cosine > max(least, 0.0)}
-    return found
-
-
 async def _loaded(
     tx: Transaction, owner: Owner, ranked: Sequence[RankedMemory], near: Collection[str]
 ) -> list[MemoryHit]:
@@ -424,13 +371,6 @@ async def _loaded(
             memory = await memories.find(tx, each.id, user_id=owner.user_id)
             found.append(MemoryHit(memory, each.score, each.shares, each.cosine, each.id in near))
     return found
-
-
-def bag_of(candidate: Candidate) -> Bag:
-    """Return a memory's terms: the stored ones, if they are of its present text."""
-    if candidate.form == form_of(candidate.content):
-        return Bag.read(candidate.terms, candidate.words)
-    return Bag.of(candidate.content)
 
 
 def _utc(moment: datetime) -> datetime:

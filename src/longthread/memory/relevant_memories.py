@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
-from longthread.memory.memories import Memories, MemoryHit, asks_always
+from longthread.memory.memories import Memories, MemoryHit
+from longthread.memory.memory_ranking import asks_always
 from longthread.model.memory import Memory
 from longthread.store.memories import Owner
 from longthread.view.tokens import estimate

@@ -11,7 +11,7 @@ from typing import Any
 from longthread.context.citations import CitedQuery, citations
 from longthread.context.window import WindowMessage
 from longthread.errors import JsonParseFailed
-from longthread.memory.summary.findings import findings, short
+from longthread.memory.summary.digest import findings, short
 from longthread.messages.message import Message
 from longthread.model.builtin import QUERIES
 from longthread.model.fold import observation_of

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from longthread.memory.embedders.embedder import Vectors
+from longthread.memory.embedder import Vectors
 from longthread.memory.index.postings import hash_of
 from longthread.memory.index.terms import terms
 

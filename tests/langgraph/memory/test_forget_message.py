@@ -22,7 +22,7 @@ from typing_extensions import TypedDict
 from longthread.errors import EntryNotFound, InvalidInput, ThreadConflict, ThreadNotFound
 from longthread.langgraph import LongthreadSaver, MemoryMiddleware, recall_tool
 from longthread.memory.forget import forget_deleted
-from longthread.memory.index.compaction import bind_user
+from longthread.memory.index.shards import bind_user
 from longthread.memory.memories import Memories
 from longthread.memory.search.recall import Question, Recaller
 from longthread.memory.summary.pruning import PruningPolicy, prune_thread

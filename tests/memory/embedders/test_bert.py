@@ -11,8 +11,7 @@ import numpy as np
 import pytest
 
 from longthread.errors import EmbedderUnavailable
-from longthread.memory.embedders.bert import Bert
-from longthread.memory.embedders.wordpiece import WordPiece
+from longthread.memory.bert import Bert, WordPiece
 
 WORDS = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "play", "##ing", "##ed", "cafe", "上", "海", "!", "we", "the", "a"]
 SIZE, INNER, HEADS, LAYERS = 8, 16, 2, 2

@@ -9,12 +9,11 @@ import pytest
 from tests.memory.talking import say
 
 from longthread.errors import StoreFull
-from longthread.memory import reindex
-from longthread.memory.embedders import question_vector
-from longthread.memory.embedders.embedder import Vectors, reason_of
-from longthread.memory.embedders.question_vector import QUERY_SECONDS, Asker, EmbedderPause
+from longthread.memory import embedder as embedder_module
+from longthread.memory.embedder import QUERY_SECONDS, Asker, EmbedderPause, Vectors, reason_of
+from longthread.memory.index import indexer
+from longthread.memory.index.indexer import index_all
 from longthread.memory.memories import Memories
-from longthread.memory.reindex import index_all
 from longthread.memory.search import recall
 from longthread.memory.search.recall import Question, Recaller
 from longthread.model.thread import Scope
@@ -39,7 +38,7 @@ class Clock:
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     made = Clock()
-    monkeypatch.setattr(question_vector, "time", made)
+    monkeypatch.setattr(embedder_module, "time", made)
     return made
 
 
@@ -167,7 +166,7 @@ async def test_a_store_that_fails_is_not_told_as_an_embedder_that_does(
     async def full(*given: object) -> None:
         raise StoreFull(reason="no space left.")
 
-    monkeypatch.setattr(reindex, "embed_thread", full)
+    monkeypatch.setattr(indexer, "embed_thread", full)
     monkeypatch.setattr(recall, "embed_thread", full)
     with pytest.raises(StoreFull):
         await index_all(store, Remote(), lambda *each: None)

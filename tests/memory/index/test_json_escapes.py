@@ -9,9 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.memory.talking import say
 
-from longthread.memory.index.json_escapes import unescaped
+from longthread.memory.index.entry_text import excerpt, unescaped
 from longthread.memory.index.terms import terms
-from longthread.memory.search.excerpt import excerpt
 from longthread.memory.search.recall import Question, Recaller
 from longthread.memory.summary.topics import extract_topics
 from longthread.model.thread import Scope

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from tests.memory.talking import say
 
-from longthread.memory.index import indexer, merge
+from longthread.memory.index import indexer
 from longthread.memory.index.indexer import drop_index, index_thread
 from longthread.memory.index.postings import (
     IndexDocument,
@@ -72,7 +72,7 @@ async def test_segments_of_many_steps_find_what_one_of_all_entries_does(
     store: Driver, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(indexer, "FULL", 8)
-    monkeypatch.setattr(merge, "LARGEST", 64)
+    monkeypatch.setattr(indexer, "LARGEST", 64)
     texts = [f"entry {number} about {'abcdefghij'[number % 10] * 3} and {number // 7}" for number in range(200)]
     for at in range(0, len(texts), 5):
         await say(store, texts[at : at + 5])
@@ -103,18 +103,18 @@ async def test_what_goes_while_segments_are_put_together_does_not_come_back(
         await say(store, [f"the walrus {number}"])
         if number < 7:
             await index_thread(store, "t")
-    real = merge._parts
+    real = indexer._parts
 
     async def parts_and_more(*args: Any) -> Any:
         found = await real(*args)
-        monkeypatch.setattr(merge, "_parts", real)
+        monkeypatch.setattr(indexer, "_parts", real)
         async with store.writing() as tx:
             await log.delete_thread(tx, "t", user_id="u")
         if begins_anew:
             await say(store, [f"new {number}" for number in range(8)])
         return found
 
-    monkeypatch.setattr(merge, "_parts", parts_and_more)
+    monkeypatch.setattr(indexer, "_parts", parts_and_more)
     await index_thread(store, "t")
     assert await extents(store) == []
     if begins_anew:

@@ -9,15 +9,23 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from longthread.memory.index.bitmaps import HAS_TIME, USER_SAID, mark_rows, spread_out
-from longthread.memory.index.compaction import bind_user
 from longthread.memory.index.dates import days, has_time
-from longthread.memory.index.indexer import index_thread
-from longthread.memory.index.merge import merge_segments
-from longthread.memory.index.postings import IndexDocument, SegmentPart, build, hash_of, join_segments, look_up
+from longthread.memory.index.indexer import index_thread, merge_segments
+from longthread.memory.index.postings import (
+    HAS_TIME,
+    USER_SAID,
+    IndexDocument,
+    SegmentPart,
+    build,
+    hash_of,
+    join_segments,
+    look_up,
+    mark_rows,
+    spread_out,
+)
 from longthread.memory.index.query import ParsedQuery
-from longthread.memory.index.speakers import name_terms, named_in
-from longthread.memory.index.terms import find_telling_terms, terms
+from longthread.memory.index.shards import bind_user
+from longthread.memory.index.terms import find_telling_terms, name_terms, named_in, terms
 from longthread.memory.search.recall import Question, Recaller
 from longthread.model.entry import Draft
 from longthread.model.thread import Scope

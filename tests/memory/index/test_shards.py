@@ -13,12 +13,10 @@ from tests.memory.talking import say
 from tests.store.conftest import Plain
 from tests.store.samples import all_of
 
-from longthread.memory.index import compaction
-from longthread.memory.index.compaction import bind_user
-from longthread.memory.index.indexer import index_thread
+from longthread.memory.index import shards
+from longthread.memory.index.indexer import index_all, index_thread
 from longthread.memory.index.postings import INDEX_FORM
-from longthread.memory.index.shards import SearchArea, ShardIndex
-from longthread.memory.reindex import index_all
+from longthread.memory.index.shards import SearchArea, ShardIndex, bind_user
 from longthread.memory.search.keywords import EntryPlace
 from longthread.memory.search.recall import Question, Recaller
 from longthread.model.thread import Scope
@@ -131,14 +129,14 @@ async def test_time_agents_and_threads_narrow_it(store: Driver) -> None:
 async def test_many_threads_are_put_together_behind_a_question_and_by_the_pass_over_all(
     store: Driver, monkeypatch: object
 ) -> None:
-    monkeypatch.setattr(compaction, "LEAST", 5)  # type: ignore[attr-defined]
+    monkeypatch.setattr(shards, "LEAST", 5)  # type: ignore[attr-defined]
     await threads(store, 4, random.Random(3))
     recaller = Recaller(store)
     await recaller.find(Question("harbour", MINE))
     await recaller.settle()
     assert (await rows(store))["recall_volumes"] == 0  # they are few
     for index in (False, True):
-        for number in range(compaction.LEAST):
+        for number in range(shards.LEAST):
             await say(store, ["the harbour"], thread_id=f"{index} {number}")
         if index:
             await index_all(store, None, lambda done, total, what: None)
@@ -151,8 +149,8 @@ async def test_many_threads_are_put_together_behind_a_question_and_by_the_pass_o
 
 
 async def test_long_threads_stay_on_their_own_and_volumes_end(store: Driver, monkeypatch: object) -> None:
-    monkeypatch.setattr(compaction, "LONG", 10)  # type: ignore[attr-defined]
-    monkeypatch.setattr(compaction, "FULL", 16)  # type: ignore[attr-defined]
+    monkeypatch.setattr(shards, "LONG", 10)  # type: ignore[attr-defined]
+    monkeypatch.setattr(shards, "FULL", 16)  # type: ignore[attr-defined]
     await threads(store, 9, random.Random(4))
     await say(store, ["the harbour"] * 11, thread_id="long")
     await index_thread(store, "long")

@@ -11,8 +11,7 @@ from tests.langgraph.counting import Counting
 from tests.memory.talking import say
 from tests.store.samples import all_of
 
-from longthread.memory.embedders import batch
-from longthread.memory.embedders.embedder import EmbedderFailed, Vectors
+from longthread.memory.embedder import MOST_REFUSED, EmbedderFailed, Vectors
 from longthread.memory.index import vectors
 from longthread.memory.index.vectors import embed_thread
 from longthread.memory.search.recall import Recaller
@@ -123,9 +122,9 @@ async def test_a_text_that_is_refused_costs_only_its_own_vector(store: Driver) -
 
 
 async def test_more_refused_in_a_row_than_an_embedder_may_when_others_were_taken(store: Driver) -> None:
-    await say(store, ["one", *["poison"] * (batch.MOST_REFUSED + 5), "two"])
-    assert (await embed_thread(store, Picky(), "t")).refused == batch.MOST_REFUSED + 5
-    assert await kept(store) == [1, batch.MOST_REFUSED + 7]
+    await say(store, ["one", *["poison"] * (MOST_REFUSED + 5), "two"])
+    assert (await embed_thread(store, Picky(), "t")).refused == MOST_REFUSED + 5
+    assert await kept(store) == [1, MOST_REFUSED + 7]
 
 
 async def test_an_embedder_that_takes_nothing_is_not_asked_for_each_text(store: Driver) -> None:
@@ -133,7 +132,7 @@ async def test_an_embedder_that_takes_nothing_is_not_asked_for_each_text(store: 
     embedder = Picky()
     with pytest.raises(EmbedderFailed, match="input too long"):
         await embed_thread(store, embedder, "t")
-    assert embedder.asked <= 2 * batch.MOST_REFUSED + 1
+    assert embedder.asked <= 2 * MOST_REFUSED + 1
     assert await marks(store) == []
     assert (await embed_thread(store, HashEmbedder(), "t")).entries == 60, "and none was passed over"
     assert len(await kept(store)) == 60

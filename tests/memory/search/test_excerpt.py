@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from longthread.memory.index.entry_text import excerpt
 from longthread.memory.index.terms import find_telling_terms
-from longthread.memory.search.excerpt import excerpt
 
 
 @pytest.mark.parametrize(

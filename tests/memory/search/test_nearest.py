@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from tests.memory.talking import say
 from tests.store.samples import all_of
 
-from longthread.memory.embedders.embedder import unit
+from longthread.memory.embedder import unit
 from longthread.memory.index.indexer import index_thread
 from longthread.memory.index.postings import INDEX_FORM
 from longthread.memory.index.signature_index import Ranges

@@ -15,7 +15,7 @@ from tests.store.conftest import Plain
 from tests.store.samples import all_of
 
 from longthread.errors import ThreadNotFound
-from longthread.memory.embedders.embedder import Vectors
+from longthread.memory.embedder import Vectors
 from longthread.memory.index import indexer, vectors
 from longthread.memory.index.indexer import drop_index, index_thread
 from longthread.memory.index.terms import TERMS_FORM as TERMS

@@ -12,8 +12,17 @@ from hypothesis import strategies as st
 from tests.examples import examples
 from tests.memory.threads import turn
 
-from longthread.memory.summary.digest import Digest, cut_to, digest_entries, fitted, joined, json_of, merged, tokens_of
-from longthread.memory.summary.findings import findings
+from longthread.memory.summary.digest import (
+    Digest,
+    cut_to,
+    digest_entries,
+    findings,
+    fitted,
+    joined,
+    json_of,
+    merged,
+    tokens_of,
+)
 from longthread.model.entry import Draft, Entry, ToolCall
 
 

@@ -10,7 +10,7 @@ from tests.store.samples import all_of
 
 from longthread.memory.search.recall import Question, Recaller
 from longthread.memory.summary.pruning import PruningPolicy, prune_thread
-from longthread.memory.summary.spans import STRETCH, ranges_of, stretches
+from longthread.memory.summary.topics import STRETCH, ranges_of, stretches
 from longthread.model.thread import Scope
 from longthread.store import log, topics
 from longthread.store.driver import Driver

@@ -13,7 +13,7 @@ from tests.memory.threads import branch_of, kept_of, talk, topics_of
 from longthread.memory.summary.digest import tokens_of
 from longthread.memory.summary.pruning import PruningPolicy
 from longthread.memory.summary.summaries import INPUT_TOKENS, SummaryConfig, SummaryPart, transcript
-from longthread.memory.summary.topic_names import Mentions
+from longthread.memory.summary.topics import Mentions
 from longthread.model.entry import Entry
 from longthread.store import summaries
 from longthread.store.driver import Driver

@@ -139,7 +139,7 @@ def index(database: options.Database = None, as_json: options.AsJson = False) ->
     # Here and not above: numpy and LangChain take time to load, and other commands do not need them.
     from longthread.gateway.rebuild import rebuild_missing
     from longthread.llm.embedders import embedder_of
-    from longthread.memory.reindex import index_all
+    from longthread.memory.index.indexer import index_all
 
     settings = Settings.load(database=database)
 

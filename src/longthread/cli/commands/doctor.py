@@ -277,8 +277,7 @@ def _problem(facts: ServerFacts, model: str, settings: Settings) -> str:
 
 async def _embedder(settings: Settings) -> Finding:
     from longthread.llm.embedders import embedder_of
-    from longthread.memory.embedders.embedder import EmbedderFailed, called, made_by
-    from longthread.memory.embedders.question_vector import QUERY_SECONDS
+    from longthread.memory.embedder import QUERY_SECONDS, EmbedderFailed, called, made_by
 
     embedder = embedder_of(settings)
     if embedder is None:

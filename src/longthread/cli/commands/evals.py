@@ -23,7 +23,7 @@ from longthread.store.driver import Driver
 from longthread.store.open import open_store
 
 if TYPE_CHECKING:
-    from longthread.memory.embedders.embedder import Embedder
+    from longthread.memory.embedder import Embedder
     from longthread.model.catalog import Definition
     from longthread.runs.analyst import Analyst
     from longthread.testing.gold_questions import SqlQuestion
@@ -64,7 +64,7 @@ def recall(
     """
     # Here and not above: numpy and LangChain take time to load, and other commands do not need them.
     from longthread.llm.embedders import embedder_of
-    from longthread.memory.embedders.embedder import called
+    from longthread.memory.embedder import called
     from longthread.memory.search.recall import Recaller
     from longthread.testing.recall_eval import evaluate, read_collections
 
@@ -303,8 +303,7 @@ def _numbers(text: str) -> list[int]:
 
 async def _problems(embedder: Embedder) -> list[str]:
     """Why an embedder cannot be used; nothing where it can."""
-    from longthread.memory.embedders.embedder import EmbedderFailed, called, made_by
-    from longthread.memory.embedders.question_vector import ANY
+    from longthread.memory.embedder import ANY, EmbedderFailed, called, made_by
 
     try:
         await made_by(partial(embedder.query, ANY), _SECONDS)

@@ -192,7 +192,7 @@ async def _id_of(tx: Transaction, given: str, user: str) -> str:
 def _with(database: str | None, work: MemoriesWork[T], *, creates: bool = False, read_only: bool | None = None) -> T:
     # Here and not above: LangChain takes long to load, and an embedder is made by it.
     from longthread.llm.embedders import embedder_of
-    from longthread.memory.embedders.question_vector import Asker
+    from longthread.memory.embedder import Asker
 
     settings = Settings.load(database=database, read_only=read_only)
 

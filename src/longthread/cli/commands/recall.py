@@ -20,10 +20,9 @@ from longthread.cli.screen import Console, echo, echo_data, echo_made, tabbed
 from longthread.cli.terminal import print_line
 from longthread.cli.whole_store import existing, run
 from longthread.errors import InvalidInput
-from longthread.memory.index.entry_text import content_of
+from longthread.memory.index.entry_text import content_of, excerpt
 from longthread.memory.index.indexer import SAID_AT
 from longthread.memory.index.terms import find_telling_terms, terms
-from longthread.memory.search.excerpt import excerpt
 from longthread.model.entry import Entry
 from longthread.model.markdown import in_line, visible
 from longthread.model.thread import Scope
@@ -33,7 +32,7 @@ from longthread.store.driver import Driver
 from longthread.store.index import vectors
 
 if TYPE_CHECKING:
-    from longthread.memory.embedders.embedder import Embedder
+    from longthread.memory.embedder import Embedder
     from longthread.memory.search.recall import Hit, Question
 
 _CHARS = 400

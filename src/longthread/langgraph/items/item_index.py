@@ -15,9 +15,15 @@ from langgraph.store.base import IndexConfig, ensure_embeddings, get_text_at_pat
 
 from longthread.errors import InvalidInput
 from longthread.llm.failures import constructor_errors, first_line
-from longthread.memory.embedders.batch import make_vectors
-from longthread.memory.embedders.embedder import MOST_NUMBERS, EmbedderFailed, Vectors, answer
-from longthread.memory.embedders.question_vector import ANY, is_about_the_text
+from longthread.memory.embedder import (
+    ANY,
+    MOST_NUMBERS,
+    EmbedderFailed,
+    Vectors,
+    answer,
+    is_about_the_text,
+    make_vectors,
+)
 from longthread.memory.index.terms import TERMS_FORM
 from longthread.memory.index.vectors import TIMEOUT
 from longthread.memory.search.items import counted, said_in

@@ -19,7 +19,7 @@ from longthread.llm.failures import asked_in_room
 from longthread.memory.pruner import Pruner
 from longthread.memory.search.recall import Recaller
 from longthread.memory.summary.pruning import PruningPolicy
-from longthread.memory.summary.replaced import replaced_since
+from longthread.memory.summary.summaries import replaced_since
 from longthread.model.manifest import Segment
 from longthread.model.thread import Scope, Thread
 from longthread.settings import Settings

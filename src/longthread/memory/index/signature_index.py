@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from longthread.memory.embedders.embedder import Vectors
+from longthread.memory.embedder import Vectors
 from longthread.store.index.signatures import Bits, Signatures, signed, turned
 from longthread.store.index.vectors import BLOCK, BlockHead
 

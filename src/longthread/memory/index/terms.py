@@ -3,6 +3,11 @@
 Words are compared without case, accents and English endings. Text without spaces (Chinese, Japanese, Korean, Thai …)
 gives every pair of neighbouring characters, so that a word of two characters is found anywhere; a Chinese character
 alone is found too. A path, an address, a number or an identifier is a term, and so are its parts.
+
+A question names a speaker by the whole name ("caroline", flight_assistant), or by a part as people write it, with a
+capital ("Ann" of Ann Smith). A word of what it is about names nobody: "my flight" does not mean flight_assistant.
+
+This imports no numpy: commands load it.
 """
 
 from __future__ import annotations
@@ -12,8 +17,58 @@ import unicodedata
 from collections.abc import Collection
 from functools import lru_cache
 
-from longthread.memory.index.dates import days, with_day_signs
-from longthread.memory.index.word_forms import base_form, other_base
+from longthread.memory.index.dates import MONTHS, days, with_day_signs
+
+_VERBS = (
+    "be am is are was were been being|beat beaten|become became|begin began begun|bend bent|bite bit bitten|"
+    "blow blew blown|break broke broken|bring brought|build built|burn burnt|buy bought|catch caught|"
+    "choose chose chosen|come came|deal dealt|die dying|dig dug|do does did done doing|draw drew drawn|"
+    "dream dreamt|drink drank drunk|drive drove driven|eat ate eaten|fall fell fallen|feed fed|feel felt|"
+    "fight fought|find found|flee fled|fly flew flown|forget forgot forgotten|forgive forgave forgiven|"
+    "freeze froze frozen|get got gotten|give gave given|go goes going went gone|grow grew grown|hang hung|"
+    "have has had|hear heard|hide hid hidden|hold held|keep kept|know knew known|lay laid|lead led|learn learnt|"
+    "leave left|lend lent|lie lying|light lit|lose lost|make made|"
+    "mean meant|meet met|pay paid|quiz quizzes quizzed|ride rode ridden|ring rang rung|rise risen|run ran|say said|"
+    "see saw seen|seek sought|sell sold|send sent|shake shook shaken|shine shone|shoot shot|show shown|"
+    "sing sang sung|sink sank sunk|sit sat|ski skied|sleep slept|"
+    "speak spoke spoken|spend spent|spin spun|stand stood|steal stole stolen|stick stuck|strike struck|"
+    "swear swore sworn|sweep swept|swim swam swum|take took taken|teach taught|tear tore torn|tell told|"
+    "think thought|throw threw thrown|tie tying|understand understood|wake woke woken|wear wore worn|weep wept|"
+    "win won|write wrote written"
+)
+_NOUNS = (
+    "child children|man men|woman women|person people|foot feet|tooth teeth|mouse mice|goose geese|"
+    "wife wives|knife knives|half halves|shelf shelves|wolf wolves|loaf loaves|thief thieves|calf calves|scarf scarves|"
+    "lens lenses"
+)
+_ALSO_PLURAL = {"leaves": "leaf", "lives": "life"}
+_COMPARED = "good better best|bad worse worst"
+
+
+def _by_form(groups: str) -> dict[str, str]:
+    found: dict[str, str] = {}
+    for group in groups.split("|"):
+        first, *others = group.split()
+        found |= dict.fromkeys(others, first)
+    return found
+
+
+_BASES = (_by_form(_NOUNS) | _by_form(_VERBS) | _by_form(_COMPARED) | {month[:3]: month for month in MONTHS}) | {
+    "sept": "september"
+}
+_ORDINAL = re.compile(r"(\d+)(?:st|nd|rd|th)")
+
+
+def base_form(word: str) -> str:
+    """Return the base form of a lower-case word: go for went, january for jan, 17 for 17th."""
+    ordinal = _ORDINAL.fullmatch(word)
+    return ordinal[1] if ordinal else _BASES.get(word, word)
+
+
+def other_base(word: str) -> str | None:
+    """Return the noun of which a lower-case word may be the plural, if its base form is a verb: leaf for leaves."""
+    return _ALSO_PLURAL.get(word)
+
 
 TERMS_FORM = 6
 """Which terms an entry gives, and whether it says a time. What was indexed with another number is indexed again."""
@@ -169,3 +224,48 @@ CHARACTER = 0.3
 def weigh_terms(text: str) -> dict[str, float]:
     """Weigh a question's terms, and, at less weight, its characters."""
     return dict.fromkeys(asked_characters(text, COMMON_TERMS), CHARACTER) | dict.fromkeys(find_telling_terms(text), 1.0)
+
+
+_PART = "\0"
+"""What a term begins with that is a name with a capital; no text has such a term."""
+_WORD = re.compile(r"[^\W\d_]+")
+_BEGINS = re.compile(r"(?:\A|[.?!:;\n\"“])\s*\Z")
+_IDENTIFIER = re.compile(r"[A-Za-z0-9]+(?:[-_./:@+#~][A-Za-z0-9]+)*")
+_MOST = 16
+"""Names of a question that are looked up, the first ones."""
+_MOST_DENSE = 3
+"""Characters of a Chinese name of which each pair names its speaker: a longer one is mostly made of other words."""
+
+
+def name_terms(name: str) -> list[str]:
+    """Return the terms that a speaker is asked for by."""
+    parts = [f"{_PART}{found}" for word in _WORD.findall(name) for found in _person(word)]
+    return [*_whole(name.strip()), *parts]
+
+
+def named_in(question: str) -> list[str]:
+    """Return the terms of the words that a question writes as names. "Will" is none where a sentence begins with it."""
+    if question.isupper():
+        return []
+    found: dict[str, None] = {}
+    for word in _WORD.finditer(question):
+        if len(found) == _MOST:
+            break
+        for term in _person(word[0]):
+            if term not in COMMON_TERMS or not _BEGINS.search(question, max(0, word.start() - 4), word.start()):
+                found[f"{_PART}{term}"] = None
+    return list(found)
+
+
+@lru_cache(maxsize=1024)
+def _person(word: str) -> list[str]:
+    return terms(word)[:1] if word[0].isupper() and word != "I" else []
+
+
+def _whole(name: str) -> list[str]:
+    found = terms(name)
+    if _IDENTIFIER.fullmatch(name):
+        return found[:1]
+    one_word = _WORD.fullmatch(name) is not None
+    is_dense = one_word and not name.isascii() and len(found) == len(name) - 1
+    return found if one_word and (not is_dense or len(name) <= _MOST_DENSE) else []

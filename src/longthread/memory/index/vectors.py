@@ -9,11 +9,18 @@ from dataclasses import dataclass
 from functools import partial
 from weakref import WeakKeyDictionary
 
-from longthread.memory.embedders.batch import BatchVectors, make_vectors
-from longthread.memory.embedders.embedder import Embedder, EmbedderFailed, Vectors, called, made_by
-from longthread.memory.embedders.question_vector import ANY, MOST_TEXT
-from longthread.memory.index.entry_text import content_of, is_recallable
-from longthread.memory.index.json_escapes import unescaped
+from longthread.memory.embedder import (
+    ANY,
+    MOST_TEXT,
+    BatchVectors,
+    Embedder,
+    EmbedderFailed,
+    Vectors,
+    called,
+    made_by,
+    make_vectors,
+)
+from longthread.memory.index.entry_text import content_of, is_recallable, unescaped
 from longthread.store.driver import Driver, Transaction
 from longthread.store.index import recall, vectors
 from longthread.store.index.pgvector import require_vectors

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from longthread.memory.embedders.embedder import Vectors, unit
+from longthread.memory.embedder import Vectors, unit
 from longthread.memory.index.postings import hash_of
 from longthread.memory.index.ranking import LENGTH, SATURATION
 from longthread.memory.index.terms import CHARACTER, COMMON_TERMS, asked_characters, characters, terms

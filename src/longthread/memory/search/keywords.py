@@ -9,8 +9,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from longthread.memory.index.bitmaps import HAS_TIME, MARKS, USER_SAID, spread_out
-from longthread.memory.index.postings import Postings, look_up
+from longthread.memory.index.postings import HAS_TIME, MARKS, USER_SAID, Postings, look_up, spread_out
 from longthread.memory.index.query import ParsedQuery
 from longthread.memory.index.ranking import REACH, BlockLayout, Corpus, RankingBlock, Scores, best, lay_out, score
 from longthread.memory.index.shards import Counting, SearchArea, SearchedShard

@@ -12,7 +12,7 @@ from functools import cached_property, partial
 
 import numpy as np
 
-from longthread.memory.embedders.embedder import Vectors
+from longthread.memory.embedder import Vectors
 from longthread.memory.index.signature_index import (
     QuestionSignature,
     Ranges,

@@ -6,15 +6,48 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Set
 from itertools import chain
 
-from longthread.memory.index.entry_text import is_recallable
+from longthread.memory.index.entry_text import content_of, is_recallable
 from longthread.memory.search.keywords import EntryPlace
-from longthread.memory.search.versions import present_versions
 from longthread.model.branches import Branches
 from longthread.model.entry import Entry
 from longthread.store import log
-from longthread.store.branches import places_of_versions, read_branches
+from longthread.store.branches import find_versions, places_of_versions, read_branches
 from longthread.store.driver import Transaction
 from longthread.store.index import recall
+
+ShownVersions = Mapping[int, Entry | None]
+
+
+async def present_versions(
+    tx: Transaction, thread_id: str, branches: Branches, entries: Iterable[Entry]
+) -> ShownVersions:
+    """Map outdated entries to their message's present version if its text is the same, else None.
+
+    The present version is the last one on the active branch, or the last of all where none is on it.
+    """
+    given = {entry.seq: entry for entry in entries}
+    ids = sorted({log.sent_id(entry) for entry in given.values()})
+    versions = await find_versions(tx, thread_id, ids)
+    if not versions:
+        return {}
+    originals = await log.find_entries(tx, thread_id, sorted(versions))
+    present = {
+        message_id: max([*seqs, *_seqs(originals.get(message_id))], key=lambda seq: (branches.is_active(seq), seq))
+        for message_id, seqs in versions.items()
+    }
+    missing = set(present.values()) - given.keys()
+    given |= await log.entries_at(tx, thread_id, missing) if missing else {}
+    shown: dict[int, Entry | None] = {}
+    for entry in list(given.values()):
+        seq = present.get(log.sent_id(entry), entry.seq)
+        if seq != entry.seq:
+            shown[entry.seq] = given[seq] if content_of(given[seq]) == content_of(entry) else None
+    return shown
+
+
+def _seqs(entry: Entry | None) -> tuple[int, ...]:
+    return () if entry is None else (entry.seq,)
+
 
 Tips = Mapping[str, tuple[int, int]]
 """Where threads are, each with its last entry."""

@@ -14,8 +14,14 @@ from typing import TYPE_CHECKING, Any
 
 from longthread.errors import EntryNotFound
 from longthread.memory.summary.digest import Digest, digest_entries, joined
-from longthread.memory.summary.replaced import replaced_since
-from longthread.memory.summary.summaries import Summarizer, SummaryConfig, SummaryPart, is_current, summarise
+from longthread.memory.summary.summaries import (
+    Summarizer,
+    SummaryConfig,
+    SummaryPart,
+    is_current,
+    replaced_since,
+    summarise,
+)
 from longthread.model.branches import active_ranges, is_active
 from longthread.model.entry import Entry
 from longthread.model.manifest import NO_ROOM, TEXTS, Segment, segments_of
@@ -28,7 +34,7 @@ from longthread.store.summaries import UNWRITTEN, WRITTEN, Summarised, ThreadSum
 from longthread.store.topics import Span
 
 if TYPE_CHECKING:  # they take time to load, and most turns move no window
-    from longthread.memory.summary.topic_names import Extract, Mentions
+    from longthread.memory.summary.topics import Extract, Mentions
 
 BUFFER = 20
 """Messages that a pruned window has less than it may have (document 004 §3.1); of a small one half."""
@@ -275,7 +281,7 @@ class _Making:
     owed: bool
 
     def reading(self, known: Sequence[str], tip: int) -> _Reading:
-        from longthread.memory.summary.topic_names import Mentions
+        from longthread.memory.summary.topics import Mentions
 
         mentions = Mentions(known, self.extract) if self.extract else Mentions(known)
         wide = self.policy.summary.max_tokens * _WIDE

@@ -10,9 +10,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from longthread.memory.embedders.embedder import is_cancelled
-from longthread.memory.index.entry_text import content_of, is_prompt, is_recallable
-from longthread.memory.index.json_escapes import unescaped
+from longthread.memory.embedder import is_cancelled
+from longthread.memory.index.entry_text import content_of, is_prompt, is_recallable, unescaped
 from longthread.memory.summary.digest import (
     DIGEST_FORM,
     Digest,
@@ -27,6 +26,8 @@ from longthread.memory.summary.digest import (
 from longthread.model.entry import Entry
 from longthread.model.thinking import without_thinking
 from longthread.settings import Settings
+from longthread.store import log
+from longthread.store.driver import Transaction
 from longthread.store.summaries import WRITTEN, ThreadSummary
 from longthread.view.condense import condense_result, cut_middle
 
@@ -233,3 +234,23 @@ def _line(entry: Entry) -> str:
     said = unescaped(content_of(entry))
     text = condense_result(said, _RESULT) if entry.role == "tool" else cut_middle(said, _TOLD)
     return f"{entry.name if entry.role == 'tool' and entry.name else entry.role}: {clean(text)}"
+
+
+async def replaced_since(tx: Transaction, thread_id: str, size: int, *, mark: int) -> bool:
+    """Return whether a message up to entry `mark` got other words after entry `size`, on any branch.
+
+    The system message that a branch begins with does not count: no summary tells of it.
+    """
+    changed = {place for place in await log.changed_between(tx, thread_id, size, _ENDLESS) if place <= mark}
+    for place in changed:
+        versions = await log.versions_before(tx, thread_id, place, _ENDLESS)
+        first = next((each for each in versions if each.seq == place), None)
+        is_system = first is None and all(each.role == "system" for each in versions)  # retention deleted the first
+        if is_system or (first is not None and is_prompt(first)):
+            continue
+        if first is None or len({content_of(each) for each in versions}) > 1:
+            return True
+    return False
+
+
+_ENDLESS = 2**62

@@ -6,18 +6,37 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import math
 import re
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import TypeVar
 
-from longthread.memory.index.json_escapes import unescaped
+from longthread.memory.index.entry_text import is_prompt, is_recallable, unescaped
 from longthread.memory.index.terms import stem
-from longthread.memory.summary.grams import Gram, grams, has_han
-from longthread.memory.summary.phrases import FoundPhrase, Phrases, PhraseWords, is_name, is_proper, spelled, weight
+from longthread.memory.summary.digest import clean
+from longthread.memory.summary.phrases import (
+    FoundPhrase,
+    Gram,
+    Phrases,
+    PhraseWords,
+    grams,
+    has_han,
+    is_name,
+    is_proper,
+    spelled,
+    weight,
+)
 from longthread.memory.summary.stopwords import BREAKS, LIGHT
+from longthread.memory.summary.summaries import Summarizer, ask
+from longthread.model.entry import Entry
 from longthread.model.thinking import without_thinking
+from longthread.model.thread import Scope
+from longthread.store import topics
+from longthread.store.driver import Transaction
+from longthread.store.topics import Span
 
 MOST = 8
 """Topics that a stretch has, when nothing else is said."""
@@ -253,3 +272,107 @@ def _is_name(name: str, key: str) -> bool:
         and key not in _NOTHING
         and not all(word in BREAKS or word in LIGHT for word in words)
     )
+
+
+_Item = TypeVar("_Item")
+
+STRETCH = 40
+"""Entries that have topics of their own: about as many as leave the window at a time."""
+
+
+def stretches(entries: Sequence[_Item]) -> Iterator[Sequence[_Item]]:
+    """Split consecutive entries into parts of nearly equal length, at most one stretch each."""
+    count = -(-len(entries) // STRETCH)
+    for number in range(count):
+        yield entries[len(entries) * number // count : len(entries) * (number + 1) // count]
+
+
+async def ranges_of(tx: Transaction, scope: Scope, topic: str) -> dict[str, list[tuple[int, int]]]:
+    """Return the entries about a topic, in any spelling, as ranges by thread; none: {}."""
+    meant = normal(topic)
+    found: dict[str, list[tuple[int, int]]] = {}
+    for name in await topics.list_topic_names(tx, scope):
+        if name == topic or normal(name) == meant:
+            for thread_id, spans in (await topics.find_topic_spans(tx, scope, name)).items():
+                found.setdefault(thread_id, []).extend((span.first, span.last) for span in spans)
+    return {thread_id: _joined(ranges) for thread_id, ranges in found.items()}
+
+
+def _joined(ranges: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
+    joined: list[tuple[int, int]] = []
+    for first, last in sorted(ranges):
+        if joined and first <= joined[-1][1] + 1:
+            joined[-1] = (joined[-1][0], max(joined[-1][1], last))
+        else:
+            joined.append((first, last))
+    return joined
+
+
+_INSTRUCTIONS = "You keep the index of a long conversation. Reply as you are asked to, and with nothing else."
+_READ = 4_000
+"""Characters that a model is given to read, the newest of what people and models said."""
+_ESCAPE = re.compile(r"\\[nrt]")
+_SQL = re.compile(r"\"sql\"\s*:\s*\"((?:[^\"\\]|\\.)*+)\"")
+
+Extract = Callable[[Sequence[str], Sequence[str]], Iterable[Topic]]
+"""Statistics: the topics of some messages, of which the thread has had some already."""
+
+
+@dataclass(slots=True)
+class Mentions:
+    """Counts each topic's mentions, page by page. `known` are the thread's topics before."""
+
+    known: Sequence[str] = ()
+    extract: Extract = extract_topics
+    spans: list[Span] = field(default_factory=list)
+
+    def add(self, entries: Sequence[Entry]) -> None:
+        for part in stretches(entries):
+            self._keep(part, self.extract(_said(part), self._names))
+
+    async def ask(self, entries: Sequence[Entry], summarizer: Summarizer) -> None:
+        """Count a page with topics from a model; by statistics if it fails."""
+        said = _said([entry for entry in entries if entry.role != "tool"]) or _said(entries)
+        prompt = write_topic_request("\n".join(said)[-_READ:], self._names)
+        names = parse_topics(await ask(summarizer, _INSTRUCTIONS, prompt), self._names)
+        if names:
+            await asyncio.to_thread(self._count, entries, names)
+        else:
+            await asyncio.to_thread(self.add, entries)
+
+    @property
+    def _names(self) -> list[str]:
+        return list(dict.fromkeys([*self.known, *(span.topic for span in self.spans)]))
+
+    def _count(self, entries: Sequence[Entry], names: Sequence[str]) -> None:
+        """Count the names in each stretch of a page; a name in none of them counts for all."""
+        said: set[str] = set()
+        for part in stretches(entries):
+            found = [topic for topic in mentions(names, _said(part), least=0) if topic.mentions]
+            said |= {topic.name for topic in found}
+            self._keep(part, found)
+        self._keep(entries, [Topic(name, 1) for name in names if name not in said])
+
+    def _keep(self, part: Sequence[Entry], found: Iterable[Topic]) -> None:
+        seen_at = part[-1].created_at.isoformat(timespec="microseconds")
+        self.spans += [Span(topic.name, part[0].seq, part[-1].seq, topic.mentions, seen_at) for topic in found]
+
+
+def _said(entries: Iterable[Entry]) -> list[str]:
+    """Return the messages' texts and the texts in call arguments, without JSON escapes and SQL."""
+    said = []
+    for entry in entries:
+        if is_recallable(entry) and not is_prompt(entry):
+            given = [item for call in entry.tool_calls for item in call.args.items()]
+            asked = [_code(text) if name == "sql" else text for name, text in given if isinstance(text, str)]
+            text = (
+                _SQL.sub(lambda sql: _code(sql[1]), _ESCAPE.sub(" ", entry.text))
+                if entry.role == "tool"
+                else entry.text
+            )
+            said.append(clean("\n".join([text, *asked])))
+    return said
+
+
+def _code(text: str) -> str:
+    return f"```\n{text}\n```"

@@ -12,7 +12,7 @@ from contextlib import suppress
 from functools import partial
 
 from longthread.errors import LeaseLost, LongthreadError, RunCrashed, StoreClosed, StoreError, ThreadNotFound
-from longthread.memory.embedders.embedder import EmbedderFailed
+from longthread.memory.embedder import EmbedderFailed
 from longthread.metrics import CLAIMS
 from longthread.runs.services.boards import Boards
 from longthread.runs.services.deletions import ThreadDeletions

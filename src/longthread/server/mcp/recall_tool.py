@@ -7,10 +7,9 @@ from typing import Any
 
 from longthread.builtin.recall import branch_note
 from longthread.errors import InvalidInput
-from longthread.memory.index.entry_text import content_of
+from longthread.memory.index.entry_text import content_of, excerpt
 from longthread.memory.index.indexer import SAID_AT
 from longthread.memory.index.terms import find_telling_terms
-from longthread.memory.search.excerpt import excerpt
 from longthread.memory.search.recall import Hit, Question
 from longthread.model.entry import Entry
 from longthread.model.moment import moment_of

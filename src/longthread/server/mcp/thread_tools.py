@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from longthread.errors import InvalidInput
+from longthread.memory.index.entry_text import excerpt
 from longthread.memory.index.terms import find_telling_terms
-from longthread.memory.search.excerpt import excerpt
 from longthread.model.entry import Entry
 from longthread.model.thread import Thread
 from longthread.runs.services.approvals import pending_of

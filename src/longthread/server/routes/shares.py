@@ -20,7 +20,7 @@ from longthread.errors import (
     ShareNotFound,
     ThreadNotFound,
 )
-from longthread.memory.summary.findings import short
+from longthread.memory.summary.digest import short
 from longthread.model.builtin import MEMORY_TOOLS
 from longthread.server.answers import History, RunView, StepView
 from longthread.server.cursor import decode_cursor

@@ -11,10 +11,9 @@ from typing import Any
 import pytest
 
 from longthread.errors import ThreadNotFound
-from longthread.memory.index.compaction import bind_user
-from longthread.memory.index.indexer import drop_index, index_thread
+from longthread.memory.index.indexer import drop_index, index_all, index_thread
+from longthread.memory.index.shards import bind_user
 from longthread.memory.index.vectors import embed_thread, model_of
-from longthread.memory.reindex import index_all
 from longthread.memory.search import nearest
 from longthread.memory.search.keywords import EntryPlace
 from longthread.memory.search.recall import Question, Recaller

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from longthread.errors import EntryNotFound, InvalidInput
-from longthread.memory.index.compaction import bind_user
+from longthread.memory.index.shards import bind_user
 from longthread.memory.index.vectors import embed_thread
 from longthread.memory.search.recall import Question, Recaller
 from longthread.memory.summary.pruning import PruningPolicy, prune_thread

@@ -1,1 +1,0 @@
-"""Vectors of texts, and who makes them."""
