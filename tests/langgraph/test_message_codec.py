@@ -24,7 +24,7 @@ from longthread.langgraph.message_codec import draft_of, message_of
 from longthread.model.entry import Draft, Entry, ToolCall
 from longthread.store import log
 from longthread.store.driver import Driver
-from longthread.store.encoding import dump
+from longthread.store.rows import dump
 
 pytestmark = pytest.mark.one_backend
 

@@ -19,7 +19,7 @@ from longthread.messages.fields import BLANK
 from longthread.messages.langchain import from_langchain, to_langchain
 from longthread.messages.message import Message, invalid_tool_call, tool_call
 from longthread.model.entry import Draft, ToolCall
-from longthread.store.encoding import dump
+from longthread.store.rows import dump
 
 TEXT = st.text(max_size=8) | st.text(st.sampled_from("a\x00\ud800中"), max_size=4)
 JSON = st.recursive(

@@ -39,9 +39,9 @@ from longthread.messages.langchain import from_langchain
 from longthread.model.thread import Scope
 from longthread.store import log
 from longthread.store.driver import Driver
-from longthread.store.encoding import dump
 from longthread.store.open import open_store
 from longthread.store.queries import Sql
+from longthread.store.rows import dump
 from longthread.store.transfer.archive import export_lines
 from longthread.store.transfer.copy import compare_stores, copy_store
 from longthread.store.transfer.import_archive import ImportTarget, import_threads

@@ -22,9 +22,9 @@ from longthread.model.entry import Entry
 from longthread.model.wire import is_wire, unpack
 from longthread.store import gateway as calls
 from longthread.store import incarnation, log
-from longthread.store.decoding import UNREADABLE, damaged
 from longthread.store.driver import Driver, Transaction
 from longthread.store.gateway import GatewayCall
+from longthread.store.rows import UNREADABLE, damaged
 
 NodeRow = tuple[int, int, int, int]
 """The seq of an entry, a place, a node and a call."""

@@ -45,8 +45,8 @@ from longthread.messages.fields import (
 )
 from longthread.model.entry import Draft, Entry, Role, note_in
 from longthread.model.ids import new_id
-from longthread.store.decoding import UNREADABLE, damaged
 from longthread.store.log import MESSAGE_ID
+from longthread.store.rows import UNREADABLE, damaged
 
 ROLES: Mapping[type[BaseMessage], Role] = {
     HumanMessage: "user",

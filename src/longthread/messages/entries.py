@@ -26,8 +26,8 @@ from longthread.messages.message import Content, Message, tool_call
 from longthread.model.entry import Draft, Entry, Role, note_in
 from longthread.model.ids import new_id
 from longthread.model.wire import is_wire, unpack
-from longthread.store.decoding import UNREADABLE, damaged
 from longthread.store.log import MESSAGE_ID
+from longthread.store.rows import UNREADABLE, damaged
 
 _TEXTS = frozenset({"text", "input_text", "output_text"})
 

@@ -27,8 +27,8 @@ from longthread.model.manifest import How, segments_of
 from longthread.model.run import Run, Step
 from longthread.runs.run_context import RunContext, Spoken
 from longthread.store import memories, runs
-from longthread.store.decoding import Decoding
 from longthread.store.driver import Transaction
+from longthread.store.rows import Decoding
 from longthread.tools.tool import Observation, Tool
 from longthread.view.budget import (
     LEAST,

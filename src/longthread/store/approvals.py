@@ -6,10 +6,9 @@ import json
 from collections.abc import Sequence
 
 from longthread.model.approval import Approval, Outcome
-from longthread.store.decoding import decoder
 from longthread.store.driver import QueryCall, Row, Transaction
-from longthread.store.encoding import dump
 from longthread.store.log import now
+from longthread.store.rows import decoder, dump
 from longthread.store.run_rows import time_of
 
 

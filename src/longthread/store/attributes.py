@@ -12,9 +12,8 @@ from longthread.errors import InvalidInput
 from longthread.model.entry import Entry
 from longthread.model.thread import FEEDBACK, FEEDBACK_LENGTH, PINNED, RESERVED, TITLED, Feedback, SessionStatus, Thread
 from longthread.store import log
-from longthread.store.decoding import Decoding
 from longthread.store.driver import Transaction
-from longthread.store.encoding import dump
+from longthread.store.rows import Decoding, dump
 
 MOST_TAGS = 100
 TAG_LENGTH = 100

@@ -19,10 +19,9 @@ from longthread.model.catalog import (
     same,
     source_of,
 )
-from longthread.store.decoding import decoder
 from longthread.store.driver import Row, Transaction, one
-from longthread.store.encoding import dump
 from longthread.store.log import now
+from longthread.store.rows import decoder, dump
 
 _JSON = {
     "agent": ("config", "skills", "sub_agents"),

@@ -11,9 +11,8 @@ from typing import Any
 
 from longthread.errors import ThreadNotFound, ThreadTaken
 from longthread.store import incarnation, log
-from longthread.store.decoding import Decoding, decoder
 from longthread.store.driver import QueryCall, Row, Transaction, one
-from longthread.store.encoding import like_pattern
+from longthread.store.rows import Decoding, decoder, like_pattern
 
 _ENDLESS = 2**62
 _FEW = 16

@@ -11,8 +11,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from longthread.model.run import Event, Mark, Run, Step
-from longthread.store.decoding import decoder
 from longthread.store.driver import Row
+from longthread.store.rows import decoder
 
 BEGUN = (Mark(1, "started", 0),)
 """The marks of a run that has just begun."""

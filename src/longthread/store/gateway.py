@@ -10,11 +10,9 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from longthread.model.wire import deflated, inflated
-from longthread.store.decoding import decoder
 from longthread.store.driver import Row, Transaction, one
-from longthread.store.encoding import dump
 from longthread.store.log import now
-from longthread.store.log_rows import micros_of, time_at
+from longthread.store.rows import decoder, dump, micros_of, time_at
 
 _OF_FRAMES = ("dialect", "upstream", "family", "model")
 _ELSEWHERE = frozenset({*_OF_FRAMES, "refused", "usage", "broken"})

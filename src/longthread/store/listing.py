@@ -13,12 +13,8 @@ from longthread.model.entry import Entry, Role
 from longthread.model.run import RunStatus, ShownStatus
 from longthread.model.thread import ARCHIVED, FEEDBACK, PINNED, Archived, Feedback, Thread
 from longthread.store.driver import Row, Transaction, one
-from longthread.store.encoding import dump, like_pattern
 from longthread.store.leases import IsAlive, is_held
-from longthread.store.log_rows import (
-    entry_of,
-    threads_of,
-)
+from longthread.store.rows import dump, entry_of, like_pattern, threads_of
 
 _LAST = "\U0010ffff"
 """Sorts after every time and id: the start of a listing."""

@@ -11,10 +11,10 @@ from longthread.errors import EntryNotFound, ThreadConflict, ThreadNotFound, Thr
 from longthread.model.branches import leads_to
 from longthread.model.entry import SENT_ID, Draft, Entry
 from longthread.model.thread import Thread
-from longthread.store.decoding import damaged
 from longthread.store.driver import Row, Transaction, one
-from longthread.store.encoding import dump
-from longthread.store.log_rows import (
+from longthread.store.rows import (
+    damaged,
+    dump,
     entries_of,
     entry_of,
     entry_row,

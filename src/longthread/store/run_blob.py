@@ -10,8 +10,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from longthread.model.run import Event, Mark, Run, Step
-from longthread.store.decoding import UNREADABLE, damaged
-from longthread.store.encoding import dump
+from longthread.store.rows import UNREADABLE, damaged, dump
 
 # Text in nearly every run, the most frequent last. Never change it: stored runs need it.
 _DICTIONARY = (

@@ -11,9 +11,8 @@ from typing import Any
 from longthread.model.fold import observation_of
 from longthread.model.memory import ANALYST
 from longthread.model.run import AgentRun, Answers, Event, Run, Step, StepKind, StepStatus
-from longthread.store.decoding import decoder
 from longthread.store.driver import Row
-from longthread.store.encoding import dump
+from longthread.store.rows import decoder, dump
 
 SAID = ("answer", "summary", "unfinished")
 """Outcome keys that hold the final entry's text. They are stored as None, as is the entry's id, `message_id`."""

@@ -26,13 +26,12 @@ from longthread.model.run import (
     unfinished_reply,
 )
 from longthread.store import leases, log
-from longthread.store.decoding import Decoding
 from longthread.store.driver import QueryCall, Row, Transaction, one
-from longthread.store.encoding import dump
 from longthread.store.event_view import BEGUN, events_of_run, events_of_step, last_of, marks_json, marks_of
 from longthread.store.leases import IsAlive
 from longthread.store.leases import Lease as Lease
 from longthread.store.log import now
+from longthread.store.rows import Decoding, dump
 from longthread.store.run_blob import unpack
 from longthread.store.run_end import completed_steps, end_run, run_from
 from longthread.store.run_rows import (

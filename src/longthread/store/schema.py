@@ -10,8 +10,8 @@ from typing import Any
 from longthread.model.builtin import BUILTIN
 from longthread.model.catalog import Definition
 from longthread.model.memory import ANALYST
-from longthread.store.encoding import dump
 from longthread.store.queries import queries, spelled_out
+from longthread.store.rows import dump
 
 _TEXT = re.compile(r"\b(?:TEXT(?:\[\])?|VARCHAR\(\d+\))")
 _VECTOR = re.compile(r"\bVECTOR\b(?:\(\d+\))?")

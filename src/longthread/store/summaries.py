@@ -9,11 +9,10 @@ from typing import Any
 
 from longthread.model.branches import leads_to
 from longthread.model.fold import Compressed
-from longthread.store import incarnation, topics
-from longthread.store.decoding import Decoding
+from longthread.model.thread import Scope
+from longthread.store import incarnation
 from longthread.store.driver import Row, Transaction, one
-from longthread.store.encoding import dump
-from longthread.store.log_rows import of_thread
+from longthread.store.rows import Decoding, dump, of_thread
 
 UNWRITTEN = "unwritten"
 """Key beside a digest: the previous summary, from which a model is to continue; empty if there was none."""
@@ -119,7 +118,7 @@ async def outdate(tx: Transaction, thread_id: str, seq: int, *, prompt: bool = F
 async def drop(tx: Transaction, thread_id: str) -> None:
     """Delete a thread's summary, mark and topics; the next pass derives them again."""
     await tx.run("delete_summary", thread_id=thread_id)
-    await topics.drop_topics(tx, thread_id)
+    await drop_topics(tx, thread_id)
 
 
 async def live_question(tx: Transaction, thread_id: str) -> int | None:
@@ -132,3 +131,71 @@ async def is_behind(tx: Transaction, thread_id: str, *, mark: int, tip: int, fir
     """Return whether entry `mark` is on the branch that ends in `tip`. Deleted entries count as on it."""
     rows = await tx.fetch("select_entries_apart_between", thread_id=thread_id, after=mark, last=tip)
     return leads_to(mark, tip, {int(row["seq"]): int(row["parent_seq"]) for row in rows}, first_seq)
+
+
+_LAST = 2**62
+"""After every entry."""
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """A topic of the entries `first` to `last`, its mentions, and the time of the last entry (ISO 8601, UTC)."""
+
+    topic: str
+    first: int
+    last: int
+    mentions: int
+    seen_at: str
+
+
+async def add_topics(tx: Transaction, thread_id: str, spans: Sequence[Span]) -> None:
+    """Store topics of stretches, also with their entries' vectors, and replace existing ones. The caller has locked the
+    thread in this transaction."""
+    rows = [
+        {
+            "thread_id": thread_id,
+            "topic": span.topic,
+            "first_seq": span.first,
+            "last_seq": span.last,
+            "mentions": span.mentions,
+            "seen_at": span.seen_at,
+        }
+        for span in spans
+    ]
+    await tx.run_all("insert_topic_span", rows)
+    names = sorted({span.topic for span in spans})
+    await tx.run_all("count_topic", [{"thread_id": thread_id, "topic": name} for name in names])
+    if spans:
+        about = {"first": min(span.first for span in spans), "last": max(span.last for span in spans)}
+        await tx.run("tag_vectors", thread_id=thread_id, **about)
+
+
+async def drop_topics(tx: Transaction, thread_id: str) -> None:
+    """Delete a thread's topics, which can be derived again. The caller has locked the thread in this transaction."""
+    await tx.run("delete_topic_spans", thread_id=thread_id)
+    await tx.run("delete_topics_of_thread", thread_id=thread_id)
+    await tx.run("tag_vectors", thread_id=thread_id, first=0, last=_LAST)
+
+
+async def list_most_mentioned_topics(tx: Transaction, thread_id: str, limit: int) -> list[tuple[str, int]]:
+    """Return a thread's topics with mentions, the most mentioned first, then the newest."""
+    rows = await tx.fetch("select_topics", thread_id=thread_id, limit=limit)
+    return [(row["topic"], int(row["mention_count"])) for row in rows]
+
+
+async def list_topic_names(tx: Transaction, scope: Scope) -> list[str]:
+    """Return the names of all topics in scope."""
+    rows = await tx.fetch(
+        "select_topic_names", user_id=scope.user_id, thread_id=scope.thread_id, agent_id=scope.agent_id
+    )
+    return [row["topic"] for row in rows]
+
+
+async def find_topic_spans(tx: Transaction, scope: Scope, topic: str) -> dict[str, list[Span]]:
+    """Return a topic's stretches in scope, by thread, in entry order."""
+    asked = {"user_id": scope.user_id, "thread_id": scope.thread_id, "agent_id": scope.agent_id}
+    found: dict[str, list[Span]] = {}
+    for row in await tx.fetch("select_topic_spans", **asked, topic=topic):
+        span = Span(row["topic"], int(row["first_seq"]), int(row["last_seq"]), int(row["mentions"]), row["seen_at"])
+        found.setdefault(row["thread_id"], []).append(span)
+    return found

@@ -12,10 +12,10 @@ from longthread.memory.search.recall import Question, Recaller
 from longthread.memory.summary.pruning import PruningPolicy, prune_thread
 from longthread.memory.summary.topics import STRETCH, ranges_of, stretches
 from longthread.model.thread import Scope
-from longthread.store import log, topics
+from longthread.store import log, summaries
 from longthread.store.driver import Driver
 from longthread.store.maintenance.retention import _OF_ENTRIES
-from longthread.store.topics import Span
+from longthread.store.summaries import Span
 from longthread.testing.embedding import HashEmbedder
 
 MINE = Scope("u", "t")
@@ -25,12 +25,12 @@ EARLY, LATE = "2026-05-01T10:00:00.000000+00:00", "2026-05-02T10:00:00.000000+00
 async def keep(store: Driver, *spans: Span, thread_id: str = "t") -> None:
     async with store.writing() as tx:
         await log.position(tx, thread_id)
-        await topics.add_topics(tx, thread_id, spans)
+        await summaries.add_topics(tx, thread_id, spans)
 
 
 async def counted(store: Driver, thread_id: str = "t") -> list[tuple[str, int]]:
     async with store.reading() as tx:
-        return await topics.list_most_mentioned_topics(tx, thread_id, 20)
+        return await summaries.list_most_mentioned_topics(tx, thread_id, 20)
 
 
 async def texts(store: Driver, question: Question, embedder: HashEmbedder | None = None) -> list[str]:
@@ -58,7 +58,7 @@ async def test_mentions_add_up_and_one_that_is_written_again_counts_once(store: 
     }
     async with store.writing() as tx:
         await log.position(tx, "t")
-        await topics.drop_topics(tx, "t")
+        await summaries.drop_topics(tx, "t")
     assert await counted(store) == []
     assert (await all_of(store))["memory_topic_spans"] == []
 

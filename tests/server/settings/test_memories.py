@@ -10,12 +10,11 @@ import pytest
 
 from longthread.memory.memories import remember
 from longthread.model.memory import ANALYST, MemorySource, Statement
-from longthread.store import log, summaries, topics
+from longthread.store import log, summaries
 from longthread.store.memories import Owner
 from longthread.store.open import open_store
 from longthread.store.queries import Sql
-from longthread.store.summaries import ThreadSummary
-from longthread.store.topics import Span
+from longthread.store.summaries import Span, ThreadSummary
 
 pytestmark = pytest.mark.one_backend
 
@@ -30,7 +29,7 @@ def derive(address: str, thread_id: str) -> str:
         async with open_store(address) as store, store.writing() as tx:
             await log.position(tx, thread_id)
             await summaries.save(tx, thread_id, ThreadSummary("About rockets.", 2, "hash", 1, 2, "m"))
-            await topics.add_topics(tx, thread_id, [Span("rockets", 1, 2, 3, LATER)])
+            await summaries.add_topics(tx, thread_id, [Span("rockets", 1, 2, 3, LATER)])
             source = MemorySource(thread_id, (1, 99))
             owner = Owner("default", ANALYST)
             return (await remember(tx, owner, Statement("Ann likes rockets.", source=source))).memory.id

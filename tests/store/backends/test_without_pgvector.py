@@ -18,7 +18,7 @@ from longthread.memory.memories import Memories, remember
 from longthread.model.memory import ANALYST, Statement
 from longthread.store import log, memories
 from longthread.store.driver import Driver
-from longthread.store.index.pgvector import require_vectors
+from longthread.store.index.vectors import require_vectors
 from longthread.store.memories import Owner
 from longthread.store.open import open_store
 from longthread.store.queries import Sql

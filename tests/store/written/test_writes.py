@@ -16,7 +16,7 @@ from tests.store.talk import talk
 from longthread.errors import ThreadNotFound
 from longthread.model.entry import Draft, ToolCall
 from longthread.model.thread import Scope, title_of
-from longthread.store import attributes, listing, log, topics
+from longthread.store import attributes, listing, log, summaries
 from longthread.store.driver import Driver
 from longthread.store.states import states
 
@@ -373,10 +373,10 @@ async def test_a_chunk_that_no_message_says_becomes_an_entry_with_its_topics(sto
     plain("INSERT INTO memory_topics (thread_id, topic) VALUES ('t', '火箭')")
     async with store.reading() as tx:
         scope = Scope("u", "t")
-        assert set(await topics.list_topic_names(tx, scope)) >= {"预算", "火箭"}
-        [span] = (await topics.find_topic_spans(tx, scope, "预算"))["t"]
+        assert set(await summaries.list_topic_names(tx, scope)) >= {"预算", "火箭"}
+        [span] = (await summaries.find_topic_spans(tx, scope, "预算"))["t"]
         assert (span.first, span.last) == (size + 1, size + 1)
-        [span] = (await topics.find_topic_spans(tx, scope, "火箭"))["t"]
+        [span] = (await summaries.find_topic_spans(tx, scope, "火箭"))["t"]
         assert (span.first, span.last) == (1, size + 1)
 
 

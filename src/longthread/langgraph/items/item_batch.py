@@ -33,7 +33,7 @@ from longthread.memory.index.terms import TERMS_FORM
 from longthread.memory.search.items import RankedItems, by_meaning, by_words
 from longthread.store import items
 from longthread.store.driver import Transaction
-from longthread.store.index.pgvector import require_vectors
+from longthread.store.index.vectors import require_vectors
 from longthread.store.items import SEPARATOR, ItemPlace, ItemScope, text_of
 
 MOST_MINUTES = 1_000 * 365 * 24 * 60

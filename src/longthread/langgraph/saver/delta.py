@@ -30,8 +30,8 @@ from longthread.langgraph.saver.thread_cache import CONVERSATION, CachedThread
 from longthread.messages.fields import alike
 from longthread.store import checkpoints
 from longthread.store.checkpoints import CheckpointRow, WriteRow
-from longthread.store.decoding import Decoding
 from longthread.store.driver import Transaction
+from longthread.store.rows import Decoding
 
 _OVERWRITE = "__overwrite__"  # LangGraph's key of an Overwrite that came as JSON
 _NAMES_OF_KIND = frozenset(("role", "type"))

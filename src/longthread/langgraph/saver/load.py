@@ -22,9 +22,9 @@ from longthread.langgraph.saver.thread_cache import CachedThread
 from longthread.messages.fields import is_packed, rest_of
 from longthread.store import checkpoints
 from longthread.store.checkpoints import CheckpointRow, WriteRow
-from longthread.store.decoding import UNREADABLE, Decoding, damaged
 from longthread.store.driver import Row, Transaction
 from longthread.store.log import MESSAGE_ID
+from longthread.store.rows import UNREADABLE, Decoding, damaged
 
 _SENT_ID = f'"{MESSAGE_ID}"'
 

@@ -17,7 +17,7 @@ from longthread.model.thread import title_of
 from longthread.store import checkpoints, log, memories, summaries
 from longthread.store.checkpoints import Locked
 from longthread.store.driver import Transaction
-from longthread.store.log_rows import entry_row
+from longthread.store.rows import entry_row
 
 FEW = 16
 """So many messages are taken for new without looking."""

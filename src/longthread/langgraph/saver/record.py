@@ -23,7 +23,7 @@ from longthread.langgraph.message_codec import is_own, read_through
 from longthread.langgraph.saver.channel_values import ChannelValue, InlineMessage, SeqFinder, cell_of
 from longthread.messages.fields import dumped, loaded, pack_body, unpack_body
 from longthread.store.checkpoints import CheckpointRow, WriteRow
-from longthread.store.decoding import Decoding
+from longthread.store.rows import Decoding
 
 DELTA_COUNTERS = "counters_since_delta_snapshot"
 """Key of a checkpoint's metadata that names the delta channels that are made of what earlier tasks have written."""

@@ -21,9 +21,9 @@ from longthread.langgraph.saver.record import DELTA_COUNTERS, StoredCheckpoint, 
 from longthread.langgraph.saver.thread_cache import CONVERSATION
 from longthread.store import checkpoints, log
 from longthread.store.checkpoints import CheckpointRow, Locked, WriteRow
-from longthread.store.decoding import Decoding
 from longthread.store.driver import Transaction
 from longthread.store.maintenance.prunable import Staying, Surplus, delete_surplus
+from longthread.store.rows import Decoding
 
 _PAGE = 64
 Strategy = Literal["keep_latest", "delete"]

@@ -21,8 +21,8 @@ from longthread.loop_bridge import until_done
 from longthread.store import checkpoints
 from longthread.store.checkpoints import NewestCheckpoint, PutPlace
 from longthread.store.completion import to_the_end
-from longthread.store.decoding import Decoding
 from longthread.store.driver import Transaction
+from longthread.store.rows import Decoding
 
 _UPDATE = f"~{INTERRUPT}"
 """What the path of a task begins with that an update of the state from outside stands for."""

@@ -23,9 +23,8 @@ from longthread.memory.embedder import (
 from longthread.memory.index.entry_text import content_of, is_recallable, unescaped
 from longthread.store.driver import Driver, Transaction
 from longthread.store.index import recall, vectors
-from longthread.store.index.pgvector import require_vectors
 from longthread.store.index.recall import Text
-from longthread.store.index.vectors import Vector, VectorMark
+from longthread.store.index.vectors import Vector, VectorMark, require_vectors
 
 BATCH = 64
 """Entries that are embedded at a time."""

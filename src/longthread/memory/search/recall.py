@@ -31,8 +31,8 @@ from longthread.store import log
 from longthread.store.branches import branches_asked
 from longthread.store.driver import Driver, Transaction
 from longthread.store.index import recall, vectors
-from longthread.store.index.pgvector import require_vectors
 from longthread.store.index.recall import Searched
+from longthread.store.index.vectors import require_vectors
 from longthread.store.maintenance.jobs import Job, JobClaims
 
 _CANDIDATES = 4

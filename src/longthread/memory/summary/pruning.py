@@ -27,11 +27,9 @@ from longthread.model.entry import Entry
 from longthread.model.manifest import NO_ROOM, TEXTS, Segment, segments_of
 from longthread.settings import Settings
 from longthread.store import log, runs, summaries
-from longthread.store import topics as spans
 from longthread.store.branches import branch_points, places_of_versions
 from longthread.store.driver import Driver, Transaction
-from longthread.store.summaries import UNWRITTEN, WRITTEN, Summarised, ThreadSummary
-from longthread.store.topics import Span
+from longthread.store.summaries import UNWRITTEN, WRITTEN, Span, Summarised, ThreadSummary
 
 if TYPE_CHECKING:  # they take time to load, and most turns move no window
     from longthread.memory.summary.topics import Extract, Mentions
@@ -395,7 +393,7 @@ async def _commit(tx: Transaction, thread_id: str, found: _Found, made: _Made | 
     if made is None:
         return None
     await summaries.save(tx, thread_id, made.kept)
-    await spans.add_topics(tx, thread_id, made.topics)
+    await summaries.add_topics(tx, thread_id, made.topics)
     return made.kept
 
 

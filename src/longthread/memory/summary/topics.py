@@ -34,9 +34,9 @@ from longthread.memory.summary.summaries import Summarizer, ask
 from longthread.model.entry import Entry
 from longthread.model.thinking import without_thinking
 from longthread.model.thread import Scope
-from longthread.store import topics
+from longthread.store import summaries
 from longthread.store.driver import Transaction
-from longthread.store.topics import Span
+from longthread.store.summaries import Span
 
 MOST = 8
 """Topics that a stretch has, when nothing else is said."""
@@ -291,9 +291,9 @@ async def ranges_of(tx: Transaction, scope: Scope, topic: str) -> dict[str, list
     """Return the entries about a topic, in any spelling, as ranges by thread; none: {}."""
     meant = normal(topic)
     found: dict[str, list[tuple[int, int]]] = {}
-    for name in await topics.list_topic_names(tx, scope):
+    for name in await summaries.list_topic_names(tx, scope):
         if name == topic or normal(name) == meant:
-            for thread_id, spans in (await topics.find_topic_spans(tx, scope, name)).items():
+            for thread_id, spans in (await summaries.find_topic_spans(tx, scope, name)).items():
                 found.setdefault(thread_id, []).extend((span.first, span.last) for span in spans)
     return {thread_id: _joined(ranges) for thread_id, ranges in found.items()}
 

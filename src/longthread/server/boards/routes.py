@@ -42,7 +42,7 @@ from longthread.server.routes.results import FILES, TYPES, chunks
 from longthread.server.state import Caller, ServedDep
 from longthread.store.boards import boards
 from longthread.store.boards.boards import BoardChange, CardParameter, ParameterKind, RefreshInterval
-from longthread.store.encoding import dump
+from longthread.store.rows import dump
 from longthread.tools.analysis.export.table import TableFormat
 
 router = APIRouter(prefix="/api", tags=["boards"])

@@ -25,7 +25,7 @@ from longthread.server.memory_answers import (
 from longthread.server.openapi import problems
 from longthread.server.paths import PathSegment
 from longthread.server.state import Caller, ServedDep
-from longthread.store import log, memories, summaries, topics
+from longthread.store import log, memories, summaries
 from longthread.store.driver import Transaction
 from longthread.store.memories import Owner
 from longthread.store.summaries import TOPICS
@@ -175,8 +175,8 @@ async def _summary(tx: Transaction, thread_id: str) -> SummaryView | None:
 
 async def _topics(tx: Transaction, scope: Scope) -> list[TopicView]:
     thread_id = scope.thread_id or ""
-    named = await topics.list_most_mentioned_topics(tx, thread_id, TOPICS)
-    spans = {name: (await topics.find_topic_spans(tx, scope, name)).get(thread_id, []) for name, _ in named}
+    named = await summaries.list_most_mentioned_topics(tx, thread_id, TOPICS)
+    spans = {name: (await summaries.find_topic_spans(tx, scope, name)).get(thread_id, []) for name, _ in named}
     ids = await _ids(
         tx, thread_id, [seq for each in spans.values() for span in each for seq in (span.first, span.last)]
     )

@@ -12,12 +12,11 @@ from typing import Any, Literal
 
 from longthread.errors import BoardFull, BoardNotFound, CardNotFound, InvalidInput
 from longthread.model.ids import new_id
-from longthread.store.decoding import decoder
 from longthread.store.driver import Row, Transaction, one
-from longthread.store.encoding import dump
 from longthread.store.log import lock as lock_thread
 from longthread.store.log import now
 from longthread.store.maintenance.jobs import Job
+from longthread.store.rows import decoder, dump
 
 ParameterKind = Literal["text", "number", "date"]
 RefreshInterval = Literal["hour", "day", "week"]

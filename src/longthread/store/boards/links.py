@@ -12,10 +12,9 @@ from longthread.errors import BoardFull, ShareNotFound
 from longthread.model.ids import new_id
 from longthread.store.access.share_links import hash_token, new_token
 from longthread.store.boards.boards import BoardCard, cards_of
-from longthread.store.decoding import decoder
 from longthread.store.driver import Row, Transaction, one
-from longthread.store.encoding import dump
 from longthread.store.log import now
+from longthread.store.rows import decoder, dump
 
 MOST_LINKS = 20
 

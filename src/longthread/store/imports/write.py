@@ -13,11 +13,10 @@ from longthread.model.entry import Draft
 from longthread.model.fold import STEP
 from longthread.store import incarnation, log, memories
 from longthread.store.driver import Driver, Row, Transaction, one
-from longthread.store.encoding import dump
 from longthread.store.imports.extracted import Conversation, ImportReport
 from longthread.store.imports.memory import Beside, MemoryChunk
-from longthread.store.log_rows import entry_row
 from longthread.store.queries import Sql
+from longthread.store.rows import dump, entry_row
 from longthread.store.tables import ENTRIES, IMPORTED, RUNS, THREADS, Tables, read_tables
 from longthread.store.transfer.rows import count_rows, write_rows
 from longthread.store.transfer.threads import TableRow, write_thread

@@ -12,9 +12,8 @@ from longthread.model.content import extra_text
 from longthread.model.entry import ToolCall
 from longthread.model.thread import Scope
 from longthread.store import incarnation
-from longthread.store.decoding import decoder
 from longthread.store.driver import QueryCall, Row, Transaction, one
-from longthread.store.log_rows import of_thread
+from longthread.store.rows import decoder, of_thread
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,9 +12,9 @@ from dataclasses import asdict, dataclass
 
 from longthread.model.thread import Scope
 from longthread.store import incarnation
-from longthread.store.decoding import decoder
 from longthread.store.driver import Row, Transaction
 from longthread.store.index.recall import Searched, searched
+from longthread.store.rows import decoder
 
 
 @dataclass(frozen=True, slots=True)

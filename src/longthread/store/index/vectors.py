@@ -1,6 +1,7 @@
 """Vectors of entries in document 004's `memory_vectors`: pgvector on PostgreSQL, bytes on SQLite.
 
 Each block of entries has signatures, written with its vectors, which select candidates so that few vectors are read.
+A store needs pgvector for its first vector, and not before (`require_vectors`).
 """
 
 from __future__ import annotations
@@ -12,13 +13,62 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
+from longthread.errors import StoreError, StoreReadOnly
 from longthread.model.thread import Scope
 from longthread.store import incarnation
-from longthread.store.driver import QueryCall, Row, Transaction, one
-from longthread.store.index.numbers import vector_text
+from longthread.store.backends.migrate import LOCK
+from longthread.store.driver import Driver, QueryCall, Row, Transaction, one
 from longthread.store.index.signatures import FloatArray, Signatures
 from longthread.store.queries import Sql, queries
+from longthread.store.schema import schema
+
+
+def vector_text(vector: NDArray[np.float32]) -> str:
+    """Return a vector as PostgreSQL's text; nine digits identify a 32-bit float."""
+    return f"[{','.join(f'{number:.9g}' for number in vector)}]"
+
+
+def numbers(data: bytes, dims: int) -> NDArray[np.float32]:
+    """Decode a vector. PostgreSQL sends two 16-bit counts, then big-endian numbers."""
+    found: NDArray[np.float32] = (
+        np.frombuffer(data, "<f4") if len(data) == 4 * dims else np.frombuffer(data, ">f4", -1, 4).astype(np.float32)
+    )
+    return found
+
+
+_ADVICE = "Vectors are stored because an embedder is configured: without one, nothing needs pgvector."
+
+
+async def require_vectors(store: Driver) -> None:
+    """Let a store have vectors: on PostgreSQL, add pgvector and what depends on it where they are missing. Where they
+    are not, this is one small query.
+
+    Raises:
+        StoreError: that is not possible; the message says why, and what to do.
+    """
+    if store.dialect != "postgres":
+        return
+    async with store.reading() as tx:
+        has = await _has(tx)
+    if not has:
+        try:
+            async with store.writing() as tx:
+                await tx.fetch(Sql(f"SELECT pg_advisory_xact_lock({LOCK})"))
+                if not await _has(tx):
+                    await tx.run(Sql(schema("postgres", "pgvector")))
+                    await tx.run(Sql(schema("postgres", "vectors")))
+        except StoreReadOnly:
+            raise
+        except StoreError as error:
+            raise StoreError(reason=f"{error.reason} {_ADVICE}") from error
+
+
+async def _has(tx: Transaction) -> bool:
+    [row] = await tx.fetch("count_vector_columns")
+    return bool(row["found"])
+
 
 BLOCK = 1024
 """Entries per value of signatures; blocks start at its multiples."""

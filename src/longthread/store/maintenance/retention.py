@@ -9,8 +9,8 @@ from dataclasses import dataclass, replace
 from longthread.store import checkpoints, log, runs, summaries
 from longthread.store.driver import Row, Transaction, one
 from longthread.store.leases import IsAlive, executed, is_held
-from longthread.store.log_rows import moment_of, of_thread
 from longthread.store.maintenance.prunable import Checkpoints, RowDeletion, Staying, Surplus, deletions_of
+from longthread.store.rows import moment_of, of_thread
 
 ENTRIES_AT_ONCE = 2000
 RUNS_AT_ONCE = 200

@@ -14,9 +14,8 @@ from typing import Literal, NamedTuple
 from longthread.errors import QueueFull
 from longthread.model.run import AgentRun, Protocol
 from longthread.store import log
-from longthread.store.decoding import decoder
 from longthread.store.driver import Row, Transaction, one
-from longthread.store.encoding import dump
+from longthread.store.rows import decoder, dump
 from longthread.store.run_rows import agent_of, agent_values, time_of
 
 WhenBusy = Literal["reject", "enqueue", "interrupt", "rollback"]

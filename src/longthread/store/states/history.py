@@ -14,9 +14,9 @@ from dataclasses import replace
 from typing import Any
 
 from longthread.model.entry import Draft, Entry
-from longthread.store.encoding import dump
 from longthread.store.imports.foreign_rows import storable
 from longthread.store.imports.messages import drafts_of, payload_of, role_of, text_of
+from longthread.store.rows import dump
 
 CLIENT_MESSAGES = "client_messages"
 _NAMESPACE = uuid.UUID("6c6f6e67-7468-5265-8164-686973746f72")

@@ -13,7 +13,7 @@ from longthread.errors import InvalidInput, RunInProgress, ThreadNotFound, Threa
 from longthread.store import log
 from longthread.store.driver import Row, Transaction, one
 from longthread.store.leases import executed
-from longthread.store.log_rows import moment_of, of_thread
+from longthread.store.rows import moment_of, of_thread
 from longthread.store.states.history import drafts_after, history_of, same, title_of
 
 CLIENT_TYPES = ("cursor", "augment", "claude_code", "unknown")

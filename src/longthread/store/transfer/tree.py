@@ -8,8 +8,8 @@ from datetime import datetime
 from typing import Any, get_args
 
 from longthread.model.entry import Role, ToolCall
-from longthread.store.decoding import UNREADABLE, damaged
 from longthread.store.driver import Row
+from longthread.store.rows import UNREADABLE, damaged
 
 _READ: dict[str, Callable[[str], Any]] = {
     "created_at": datetime.fromisoformat,

@@ -8,8 +8,8 @@ from longthread.errors import EntryNotFound, RowDamaged
 from longthread.store import branches, checkpoints, log
 from longthread.store.branches import places_of_versions
 from longthread.store.driver import Driver
-from longthread.store.log_rows import entry_row
 from longthread.store.queries import Sql
+from longthread.store.rows import entry_row
 from longthread.testing.contract.base import USER, Contract, branch_ids, draft, extend, position, thread_with
 
 

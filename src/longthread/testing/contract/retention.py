@@ -20,7 +20,7 @@ from longthread.memory.memories import remember
 from longthread.model.memory import MemorySource, Statement
 from longthread.model.run import Event, Step
 from longthread.model.thread import Scope
-from longthread.store import approvals, attributes, listing, log, runs, summaries, topics
+from longthread.store import approvals, attributes, listing, log, runs, summaries
 from longthread.store.driver import Driver
 from longthread.store.index import recall
 from longthread.store.log import now
@@ -186,9 +186,9 @@ class RetentionContract(Contract):
         await embed_thread(store, embedder, "t")
         async with store.writing() as tx:
             await log.position(tx, "t")
-            parts = [topics.Span("crane", 1, 9, 5, now()), topics.Span("crane", 75, 80, 3, now())]
-            await topics.add_topics(tx, "t", parts)
-            assert (await topics.list_most_mentioned_topics(tx, "t", 9))[-1] == ("crane", 8)
+            parts = [summaries.Span("crane", 1, 9, 5, now()), summaries.Span("crane", 75, 80, 3, now())]
+            await summaries.add_topics(tx, "t", parts)
+            assert (await summaries.list_most_mentioned_topics(tx, "t", 9))[-1] == ("crane", 8)
         went = await pruned(store, replace(ALL, entries_before=now(), window=10))
         assert went.rows["entries"] == 70
         texts = await found(store, "harbour", k=99)
@@ -201,9 +201,9 @@ class RetentionContract(Contract):
         async with store.reading() as tx:
             assert (await recall.extents(tx, "t"))[-1].last == 80
             assert await summaries.find(tx, "t") is not None, "the summary still tells of what went"
-            assert await topics.find_topic_spans(tx, Scope(USER), "harbour") == {}
-            assert await topics.list_topic_names(tx, Scope(USER)) == ["crane"]
-            assert await topics.list_most_mentioned_topics(tx, "t", 9) == [("crane", 3)], (
+            assert await summaries.find_topic_spans(tx, Scope(USER), "harbour") == {}
+            assert await summaries.list_topic_names(tx, Scope(USER)) == ["crane"]
+            assert await summaries.list_most_mentioned_topics(tx, "t", 9) == [("crane", 3)], (
                 "as often as what is left mentions it"
             )
         assert {"recall_segments", "recall_postings", "memory_vectors", "memory_topics"} <= went.rows.keys()

@@ -17,7 +17,7 @@ from longthread.memory.summary.topics import Topic
 from longthread.model.entry import Draft
 from longthread.model.fold import Compressed
 from longthread.model.thread import Scope
-from longthread.store import log, runs, summaries, topics
+from longthread.store import log, runs, summaries
 from longthread.store.driver import Driver
 from longthread.store.forgotten_entries import delete_entries, expect_free
 from longthread.store.incarnation import is_cut
@@ -66,7 +66,7 @@ class SummaryContract(Contract):
             view = await summaries.find(tx, "t")
             compressed = await summaries.compressed(tx, "t")
             assert await summaries.compressed(tx, "none") is None
-            assert await topics.list_most_mentioned_topics(tx, "t", 1) == [("harbour", 20)]
+            assert await summaries.list_most_mentioned_topics(tx, "t", 1) == [("harbour", 20)]
         assert view is not None
         assert sorted(view.topics) == ["harbour", "quay"]
         assert compressed == Compressed(kept.summary, kept.config_hash, 40, 40)
@@ -79,8 +79,8 @@ class SummaryContract(Contract):
             await summaries.drop(tx, "t")
         assert await kept_of(store) is None
         async with store.reading() as tx:
-            assert await topics.list_topic_names(tx, Scope(USER)) == []
-            assert await topics.list_most_mentioned_topics(tx, "t", 9) == []
+            assert await summaries.list_topic_names(tx, Scope(USER)) == []
+            assert await summaries.list_most_mentioned_topics(tx, "t", 9) == []
 
     async def test_a_summary_of_a_branch_that_was_left_is_made_anew(self, store: Driver) -> None:
         await talk(store, 30)
@@ -105,8 +105,8 @@ class SummaryContract(Contract):
             assert kept is not None
             assert (kept.summary == "", kept.last_seq) == (empty, before.last_seq)
             async with store.reading() as tx:
-                assert (await topics.list_topic_names(tx, Scope(USER)) == []) is empty
-                assert (await topics.list_most_mentioned_topics(tx, "t", 9) == []) is empty
+                assert (await summaries.list_topic_names(tx, Scope(USER)) == []) is empty
+                assert (await summaries.list_most_mentioned_topics(tx, "t", 9) == []) is empty
         assert await pass_over(store) == before
 
     async def test_a_forgotten_message_leaves_log_index_vectors_and_summary(self, store: Driver) -> None:
@@ -189,9 +189,9 @@ class SummaryContract(Contract):
         await pass_over(store)
         await pass_over(store, "second")
         async with store.reading() as tx:
-            assert sorted(await topics.list_topic_names(tx, Scope(USER))) == ["harbour", "quay"]
-            assert await topics.list_topic_names(tx, Scope("other")) == []
-            spans = await topics.find_topic_spans(tx, Scope(USER), "quay")
+            assert sorted(await summaries.list_topic_names(tx, Scope(USER))) == ["harbour", "quay"]
+            assert await summaries.list_topic_names(tx, Scope("other")) == []
+            spans = await summaries.find_topic_spans(tx, Scope(USER), "quay")
         assert {name: (each[0].first, each[-1].last) for name, each in spans.items()} == {
             "t": (1, 40),
             "second": (1, 40),
