@@ -34,7 +34,7 @@ from longthread.gateway.upstream import Connections, Routes, Upstream, UpstreamR
 from longthread.server.gateway import router
 from longthread.server.gateway.door import Door
 from longthread.server.gateway.router import GatewayRouter
-from longthread.server.http.server import HttpServer, listen
+from longthread.server.http import HttpServer, listen
 from longthread.store import gateway as calls
 from longthread.store import listing, log
 from longthread.store.driver import Driver

@@ -12,7 +12,7 @@ import httpx
 import pytest
 
 from longthread.server.app import create_app
-from longthread.server.http.server import HttpServer, listen
+from longthread.server.http import HttpServer, listen
 from longthread.server.serve import Server
 from longthread.settings import Settings
 from longthread.store import listing

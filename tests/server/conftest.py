@@ -18,7 +18,7 @@ from tests.server import described
 
 from longthread.llm.models import resolve_model
 from longthread.server.app import create_app
-from longthread.server.http.server import listen
+from longthread.server.http import listen
 from longthread.server.serve import Server
 from longthread.settings import Settings
 from longthread.testing import ScriptedChatModel

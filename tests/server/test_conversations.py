@@ -10,7 +10,7 @@ import pytest
 from tests.server.apps import talked
 
 from longthread.server.cursor import decode_cursor, encode_cursor
-from longthread.server.observation import ROWS, SIZE, cut
+from longthread.server.history import ROWS, SIZE, cut
 from longthread.store import leases, log, runs
 from longthread.store.open import described, open_store
 from longthread.store.queries import Sql

@@ -9,8 +9,7 @@ from typing import Any
 
 import pytest
 
-from longthread.server.http.limits import HttpLimits
-from longthread.server.http.server import HttpServer, listen
+from longthread.server.http import HttpLimits, HttpServer, listen
 from longthread.settings import Settings
 
 LONG, SHORT = 3600.0, 0.2

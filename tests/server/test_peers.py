@@ -13,8 +13,8 @@ from typing import Any
 
 import pytest
 
-from longthread.server.http import peers
-from longthread.server.http.server import HttpServer, listen
+from longthread.server import http as peers
+from longthread.server.http import HttpServer, listen
 from longthread.server.origin import is_owner
 
 pytestmark = [

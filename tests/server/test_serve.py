@@ -14,7 +14,7 @@ import pytest
 from tests.endless import endless_csv
 
 from longthread.errors import AddressUnavailable, PortInUse, StoreUnavailable
-from longthread.server.http.server import listen, url_of
+from longthread.server.http import listen, url_of
 from longthread.server.serve import run
 from longthread.settings import Settings
 

@@ -8,7 +8,7 @@ from urllib.parse import quote
 
 import pytest
 
-from longthread.server.paths import segment
+from longthread.server.fields import segment
 
 pytestmark = pytest.mark.one_backend
 

@@ -13,8 +13,8 @@ from tests.server.apps import define_clerk
 from tests.server.test_chat import ANSWER, COUNT, LOOK, SCRIPT
 
 from longthread.errors import InvalidInput
+from longthread.server.routes.events import AskedRun, Positions
 from longthread.server.stream import Position
-from longthread.server.user_stream import AskedRun, Positions
 
 pytestmark = pytest.mark.one_backend
 

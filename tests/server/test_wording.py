@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import pytest
 
 from longthread.errors import LongthreadError
-from longthread.server.wording import error_for_http, for_clients, for_http
+from longthread.server.problems import error_for_http, for_clients, for_http
 
 pytestmark = pytest.mark.one_backend
 

@@ -14,20 +14,19 @@ from longthread.llm.connections import ModelFactory
 from longthread.llm.models import resolve_model
 from longthread.runs.analyst import Analyst
 from longthread.server import openapi, page, problems
-from longthread.server.boards import routes as board_routes
-from longthread.server.boards import shares as board_shares
+from longthread.server.fields import EncodedPaths
 from longthread.server.gateway.door import Door
-from longthread.server.paths import EncodedPaths
 from longthread.server.requests import CountedRequests
 from longthread.server.routes import (
     agents,
     agui,
     approvals,
+    boards,
     branches,
     calls,
-    catalog,
     chat,
     conversations,
+    definitions,
     events,
     export,
     feedback,
@@ -107,9 +106,8 @@ def create_app(settings: Settings, *, models: ModelFactory = resolve_model, anal
         source_routes,
         terms,
         shares,
-        board_routes,
-        board_shares,
-        catalog,
+        boards,
+        definitions,
         approvals,
         events,
         agui,

@@ -14,7 +14,7 @@ from ag_ui import core as agui
 from pydantic import Field
 
 from longthread.model.run import Event
-from longthread.server.wording import error_for_http
+from longthread.server.problems import error_for_http
 
 WARNING = "longthread.warning"
 """Custom event, value `{"message"}`: something was cut, retried or not parsed."""

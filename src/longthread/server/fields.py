@@ -1,11 +1,19 @@
-"""Fields of requests. Their JSON Schema allows what the server accepts, and nothing else."""
+"""Fields of requests, ids in paths, and the names of files that are downloaded.
+
+The JSON Schema of a field allows what the server accepts, and nothing else. An id may hold any character, also a
+slash.
+"""
 
 from __future__ import annotations
 
 import re
+import unicodedata
 from typing import Annotated, Any
+from urllib.parse import quote, unquote
 
-from pydantic import AwareDatetime, BeforeValidator, Field, StringConstraints
+from fastapi import Path
+from pydantic import AfterValidator, AwareDatetime, BeforeValidator, Field, StringConstraints
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 _TIME = re.compile(r"\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d:\d\d(\.\d+)?([Zz]|[+-]\d\d:\d\d)")
 _INK = r"[^\s\x00-\x1f\x85]"
@@ -42,3 +50,63 @@ PlainText = Annotated[str, StringConstraints(pattern=r"^[^\x00]*$")]
 
 Flag = Annotated[bool, Field(strict=True)]
 """True or false: 0 and "yes" are none."""
+
+
+_WITHOUT_NUL = r"^[^\x00]*$"
+
+
+def _decoded(segment: str) -> str:
+    text = unquote(segment)
+    if "\0" in text:
+        raise ValueError("an id holds no NUL")
+    return text
+
+
+PathSegment = Annotated[str, Path(pattern=_WITHOUT_NUL), AfterValidator(_decoded)]
+"""One decoded segment of a path."""
+
+
+class EncodedPaths:
+    """ASGI middleware by which routes match the API's paths undecoded: an encoded slash ends no segment."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "http" and scope["path"].startswith(("/api/", "/ag-ui/")):
+            raw: bytes = scope.get("raw_path") or quote(scope["path"]).encode()
+            # Not in a copy: what routes note here is counted outside.
+            scope["path"] = raw.partition(b"?")[0].decode("ascii", "replace")
+        await self._app(scope, receive, send)
+
+
+def segment(text: str) -> str:
+    """A text as one encoded segment of a path."""
+    return quote(text, safe="")
+
+
+_NO_NAME = re.compile(r'[/\\:*?"<>|]')
+"""What a file's name may not have on some system."""
+_UNSEEN = {"Cc", "Cf", "Cs", "Zl", "Zp"}
+"""Categories of characters that do not show, or turn those beside them: `gpj.exe` must not look like `exe.jpg`."""
+_JOINERS = {"\u200c", "\u200d"}
+"""Of these, those that belong to words and to emoji."""
+_LONGEST = 60
+"""Characters of the name; in UTF-8 it must have room in 255 bytes, with its extension."""
+_LONGEST_LABEL = 20
+
+
+def content_disposition(name: str | None, extension: str, *, unnamed: str, label: str = "") -> str:
+    """The value of `Content-Disposition` for a file with a name, as far as every system takes it, and `label` behind
+    it. Older clients read only the first name, which is `unnamed` unless the other is plain ASCII."""
+    label = _file_name(label)[:_LONGEST_LABEL].rstrip(". ")
+    most = _LONGEST - len(label) - 1 if label else _LONGEST
+    stem = _file_name(name or "")[:most].rstrip(". ")
+    stem = " ".join(part for part in (stem or unnamed, label) if part)
+    plain = stem if stem.isascii() and "%" not in stem else unnamed
+    return f"attachment; filename=\"{plain}.{extension}\"; filename*=UTF-8''{quote(f'{stem}.{extension}', safe='')}"
+
+
+def _file_name(name: str) -> str:
+    seen = (each if each in _JOINERS or unicodedata.category(each) not in _UNSEEN else " " for each in name)
+    return " ".join(_NO_NAME.sub(" ", "".join(seen)).split()).strip(". ")

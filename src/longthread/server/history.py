@@ -1,7 +1,11 @@
-"""A thread as a page shows it: its messages, and the runs with their steps."""
+"""A thread as a page shows it: its messages, and the runs with their steps.
+
+Observations are cut to what a page shows at first.
+"""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, cast
@@ -25,16 +29,44 @@ from longthread.server.answers import (
     StepView,
 )
 from longthread.server.cursor import decode_cursor, encode_cursor
-from longthread.server.forks import Forks, forks_of
-from longthread.server.lineage import delegated, lineage, ran
-from longthread.server.observation import cut
-from longthread.server.paths import segment
-from longthread.server.wording import error_for_http
+from longthread.server.fields import segment
+from longthread.server.lineage import Forks, delegated, forks_of, lineage, ran
+from longthread.server.problems import error_for_http
 from longthread.store import approvals, attributes, branches, log, runs
 from longthread.store.driver import Transaction
 from longthread.store.questions import queue
 from longthread.store.questions.queue import QueuedQuestion
 from longthread.store.run_end import RunContent, ended_runs
+
+ROWS = 100
+"""Rows of a result; a row is never cut."""
+ITEMS = 2_000
+"""Items of any other list."""
+TEXT = 4_000
+"""Characters of one string."""
+SIZE = 256_000
+"""Characters of JSON above which fewer rows are shown."""
+
+
+def cut(observation: Mapping[str, Any] | None) -> tuple[dict[str, Any] | None, bool]:
+    """The observation with its first rows, and whether anything was cut."""
+    if observation is None:
+        return None, False
+    rows = ROWS
+    while True:
+        short: dict[str, Any] = _cut(observation, rows)
+        if rows == 1 or len(json.dumps(short, ensure_ascii=False, default=str)) <= SIZE:
+            return short, short != observation
+        rows = max(1, rows // 4)
+
+
+def _cut(value: Any, rows: int, most: int = ITEMS) -> Any:
+    if isinstance(value, Mapping):
+        return {key: _cut(each, rows, rows if key == "rows" else ITEMS) for key, each in value.items()}
+    if isinstance(value, list):
+        return [_cut(item, rows) for item in value[:most]]
+    return f"{value[:TEXT]}…" if isinstance(value, str) and len(value) > TEXT else value
+
 
 _CHUNK = 100
 """Entries that are read at a time."""

@@ -14,7 +14,7 @@ from collections.abc import Collection, Mapping
 
 from starlette.types import Scope
 
-from longthread.server.http.peers import PEER, Peer
+from longthread.server.http import PEER, Peer
 
 _HOST = re.compile(r"(\[[0-9A-Fa-f:.]+\]|[^:\[\]@/\s]+)(?::(\d{1,5}))?")
 _OF_PROXIES = re.compile(

@@ -1,4 +1,7 @@
-"""The state that the routes of one app share."""
+"""The state that the routes of one app share, and what the caller of a request may do.
+
+The owner may do all that the command line does, others what the operator chose.
+"""
 
 from __future__ import annotations
 
@@ -10,18 +13,65 @@ from typing import Annotated, cast
 from fastapi import Depends, Request
 from starlette.types import Receive, Scope, Send
 
-from longthread.errors import StoreError
+from longthread.errors import ModelNotAllowed, SettingsNotAllowed, SourceNotAllowed, StoreError
 from longthread.gateway.service import Gateway, GatewayOptions
+from longthread.llm.models import DEMO as DEMO_MODEL
 from longthread.runs.analyst import Analyst
 from longthread.server.gateway.door import Door
-from longthread.server.gateway.router import GatewayRouter
-from longthread.server.gateway.serve import own_routes
+from longthread.server.gateway.router import GatewayRouter, own_routes
 from longthread.server.origin import is_owner
-from longthread.server.rights import CallerRights
 from longthread.server.stream import Encoders
 from longthread.server.user_list import UserLists
+from longthread.settings import Settings
 from longthread.store.maintenance.write_check import WriteCheck
+from longthread.tools.analysis.address import shown
 from longthread.tools.uploads import Uploads
+
+DEMO = "demo"
+
+
+@dataclass(frozen=True, slots=True)
+class CallerRights:
+    """The rights of one request's caller, who is the `owner` or not, as `origin.is_owner` says.
+
+    There is no login yet to tell other callers apart. So they make the server open no file or database of their
+    choice, use no keys, and reach no servers on this machine: they name the configured source and models, the demo,
+    or nothing, for a thread has its own source.
+    """
+
+    owner: bool
+    settings: Settings
+
+    def expect_owner(self) -> None:
+        """Raise SettingsNotAllowed for anybody else."""
+        if not self.owner:
+            raise SettingsNotAllowed
+
+    @property
+    def own_source(self) -> str | None:
+        """The configured source without its password, as callers see and name it."""
+        return None if self.settings.source is None else shown(self.settings.source)
+
+    @property
+    def sources(self) -> list[str]:
+        """What callers other than the owner may name."""
+        return sorted({DEMO, *filter(None, [self.own_source])})
+
+    def source(self, name: str | None) -> str | None:
+        """The source that a caller named; None is the thread's or the configured one. Raises SourceNotAllowed."""
+        if name is not None and name in (self.settings.source, self.own_source):
+            return self.settings.source
+        if name is None or self.owner or name == DEMO:
+            return name
+        raise SourceNotAllowed(source=shown(name), allowed=", ".join(self.sources))
+
+    def model(self, name: str | None) -> str | None:
+        """The model that a caller named; None is the thread's or the configured one. Raises ModelNotAllowed."""
+        allowed = sorted({DEMO_MODEL, *filter(None, (self.settings.model, self.settings.fallback_model))})
+        if name is None or self.owner or name in allowed:
+            return name
+        raise ModelNotAllowed(model=name, allowed=", ".join(allowed))
+
 
 DRAIN_SECONDS = 20.0
 """How long a step may take to end when the server drains."""

@@ -6,8 +6,8 @@ import httpx
 import pytest
 from tests.gateway.conftest import Start
 
-from longthread.server.gateway.addresses import is_wrong
 from longthread.server.gateway.door import Door
+from longthread.server.gateway.router import is_wrong
 from longthread.server.origin import own_names
 from longthread.testing import ProviderEmulator
 

@@ -16,10 +16,9 @@ from tests.gateway.conftest import Start
 from longthread.errors import ServerError
 from longthread.gateway.service import GatewayOptions
 from longthread.server.app import create_app
-from longthread.server.gateway.door import Door
-from longthread.server.gateway.serve import run
-from longthread.server.gateway.tokens import read_origins, read_tokens
-from longthread.server.http.server import listen
+from longthread.server.gateway.door import Door, read_origins, read_tokens
+from longthread.server.gateway.router import run
+from longthread.server.http import listen
 from longthread.server.origin import own_names
 from longthread.server.serve import Server
 from longthread.settings import Settings

@@ -6,7 +6,7 @@ from urllib.parse import unquote
 
 import pytest
 
-from longthread.server.http.file_name import content_disposition
+from longthread.server.fields import content_disposition
 
 
 @pytest.mark.parametrize(

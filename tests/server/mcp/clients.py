@@ -14,10 +14,10 @@ from mcp.client.streamable_http import streamable_http_client
 from starlette.applications import Starlette
 
 from longthread.runs.analyst import Analyst
-from longthread.server.http.server import listen
+from longthread.server.http import listen
 from longthread.server.mcp.protocol import offers, protocol_server
 from longthread.server.mcp.serve import PATH, ClientRights, create_app
-from longthread.server.mcp.transcripts import Transcripts
+from longthread.server.mcp.thread_tools import Transcripts
 from longthread.server.serve import Server
 
 ERAS = {"auto": "2026-07-28", "legacy": "2025-11-25"}

@@ -1,35 +1,147 @@
-"""The gateway's endpoints as an ASGI application, which the gateway's process serves and the server mounts."""
+"""The gateway's endpoints as an ASGI application, which the gateway's own process serves and the server mounts.
+
+Files and batches of requests are passed on as they come. Addresses that clients get wrong are answered with the
+right one.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import logging
 import re
-from collections.abc import Sequence
+from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import AsyncExitStack, closing
 from dataclasses import replace
 
 import aiohttp
-from starlette.types import Receive, Scope, Send
+from starlette.types import Message, Receive, Scope, Send
+from uvicorn.loops.auto import auto_loop_factory
 
 from longthread.errors import StoreError
 from longthread.gateway.dialects.dialect import Dialect
 from longthread.gateway.http import Incoming, Outgoing, decoded
-from longthread.gateway.model_request import StoreFailed
+from longthread.gateway.model_request import Counts, StoreFailed
+from longthread.gateway.rebuild import rebuild_in_background
 from longthread.gateway.service import (
     ANTHROPIC,
     BODY_LIMIT,
     COMPLETIONS,
     RESPONSES,
     Gateway,
+    GatewayOptions,
     no_websockets,
     refused,
     too_large,
 )
-from longthread.server.gateway.addresses import hint, is_anthropic, is_wrong
-from longthread.server.gateway.door import Door, shared_with
-from longthread.server.gateway.upload import StreamedBody, declared_size, upload_limit
+from longthread.gateway.upstream import ANTHROPIC_URL, OPENAI_URL, Routes, Upstream
+from longthread.server.gateway.door import Door, require_token, shared_with
+from longthread.server.http import HttpLimits, HttpServer, listen
 from longthread.server.requests import until_gone
+from longthread.settings import Settings
+from longthread.store.driver import Driver
+from longthread.store.open import open_store
+
+_ANTHROPIC = ("/messages/count_tokens", "/messages/batches", "/messages")
+_OPENAI = ("/chat/completions", "/responses", "/completions", "/embeddings", "/models", "/files")
+_OLLAMA = re.compile(r"/api/(?:chat|generate|tags|show|embed|embeddings|ps|pull|version)")
+_GEMINI = re.compile(r"/v1\w*/models/[^/]+:(?:\w*Contents?|countTokens|predict\w*)")
+_AZURE = re.compile(r"/openai/deployments/[^/]+(?:/.*)?")
+
+
+def is_anthropic(path: str) -> bool:
+    """Whether a path means Anthropic's dialect, wherever it begins."""
+    return path.rstrip("/").endswith(_ANTHROPIC) or path.startswith("/anthropic")
+
+
+def hint(path: str, own: str) -> str:
+    """Return what is wrong with a path that the gateway has not, and which address a client needs. `own` is the
+    gateway's, such as `http://127.0.0.1:8766`."""
+    missing = f"The gateway has no {path}."
+    place = path.rstrip("/")
+    if place.startswith("/v1/v1"):
+        return f"{missing} This client adds /v1 itself: give it the address without /v1, {own}"
+    if _OLLAMA.fullmatch(place):
+        return f"{missing} It does not speak Ollama's own API. Choose an OpenAI-compatible provider, with {own}/v1"
+    if _GEMINI.fullmatch(place):
+        return f"{missing} It does not speak Gemini's own API. Choose an OpenAI-compatible provider, with {own}/v1"
+    if _AZURE.fullmatch(place):
+        return f"{missing} It has no deployments. Choose OpenAI and not Azure, with {own}/v1, and name the model"
+    if is_anthropic(path):
+        return f"{missing} Anthropic's clients want the address alone, {own}, and ask {own}/v1/messages"
+    if end := next((each for each in _OPENAI if place.endswith(each)), None):
+        return f"{missing} OpenAI's clients want the address with /v1, {own}/v1, and ask {own}/v1{end}"
+    return f"{missing} OpenAI's clients want the address {own}/v1, Anthropic's want {own}"
+
+
+def is_wrong(path: str) -> bool:
+    """Whether a path is none of the gateway's endpoints, although it may begin as they do."""
+    place = path.rstrip("/")
+    twice = any(place.count(end) > 1 for end in ("/chat/completions", "/messages", "/v1"))
+    return not path.startswith("/v1/") or place == "/v1" or twice or _GEMINI.fullmatch(place) is not None
+
+
+_MB = 1024 * 1024
+_BATCHES = "/v1/messages/batches"
+_FORM = _MB
+"""Bytes of a form around a file."""
+_HELD = ("application/json", "application/x-www-form-urlencoded", "text/")
+"""Kinds of bodies that may say which model they are for."""
+
+
+def upload_limit(dialect: Dialect, incoming: Incoming) -> int | None:
+    """Return how many bytes a body may have that is passed on unread, as the vendor has it; None: it is read first."""
+    if incoming.path.rstrip("/") == _BATCHES:
+        return 256 * _MB
+    kind = (incoming.header("content-type") or _HELD[0]).strip().lower()
+    if kind.startswith(_HELD):
+        return None
+    return (500 if dialect is ANTHROPIC else 512) * _MB + _FORM
+
+
+class StreamedBody:
+    """A request's body, piece by piece. Read it once.
+
+    Attributes:
+        is_too_large: it had more bytes than `limit`, so it was broken off.
+    """
+
+    def __init__(self, receive: Receive, limit: int) -> None:
+        self._receive = receive
+        self.limit = limit
+        self._ended = asyncio.Event()
+        self.is_too_large = False
+
+    async def pieces(self) -> AsyncGenerator[bytes]:
+        """Yield the body. Raises ConnectionError: the client is gone, or sends too much."""
+        size = 0
+        try:
+            while True:
+                message = await self._receive()
+                if message["type"] == "http.disconnect":
+                    raise ConnectionResetError("The client is gone.")
+                piece = message.get("body", b"")
+                size += len(piece)
+                if size > self.limit:
+                    self.is_too_large = True
+                    raise ConnectionAbortedError("The body is too large.")
+                if piece:
+                    yield piece
+                if not message.get("more_body"):
+                    return
+        finally:
+            self._ended.set()
+
+    async def receive(self) -> Message:
+        """Return what the client sends behind the body."""
+        await self._ended.wait()
+        return await self._receive()
+
+
+def declared_size(incoming: Incoming) -> int:
+    """Return how many bytes a body says that it has, or 0."""
+    size = incoming.header("content-length") or ""
+    return int(size) if size.isdecimal() and len(size) < 20 else 0
+
 
 _log = logging.getLogger(__name__)
 _ODD = re.compile(rb"%(?:2e|23|3f|5c|25|[01][0-9a-f]|7f)", re.IGNORECASE)
@@ -226,3 +338,61 @@ class _Pings:
             self._timer.cancel()
         if self._sending is not None:
             self._sending.cancel()
+
+
+_EXPIRY_SECONDS = 60.0
+"""How often expired conversations are deleted."""
+
+
+def run(
+    settings: Settings,
+    options: GatewayOptions,
+    *,
+    anthropic_url: str = "",
+    openai_url: str = "",
+    on_ready: Callable[[str], None] | None = None,
+) -> Counts:
+    """Serve until Ctrl-C or SIGTERM; return what happened. `on_ready` gets the URL once it answers. Raises StoreError;
+    ServerError: it cannot listen, others would reach it without a token, or a token or an origin is none."""
+    require_token(settings)
+    door = Door.of(settings)
+
+    async def serve() -> Counts:
+        async with open_store(settings.database, read_only=settings.read_only) as store:
+            gateway = Gateway(store, own_routes(anthropic_url, openai_url), options)
+            background: list[asyncio.Task[None]] = []
+            if not settings.read_only:
+                background.append(asyncio.create_task(_expire_in_background(store)))
+                background.append(asyncio.create_task(rebuild_in_background(store)))
+            try:
+                app, limits = GatewayRouter(gateway, door, has_health=True), HttpLimits.of(settings)
+                await HttpServer(app, listener, limits=limits, on_ready=on_ready, lifespan="off").serve()
+            finally:
+                for task in background:
+                    task.cancel()
+                await gateway.close()
+        return gateway.counts
+
+    # A client that tries a WebSocket first gets 426; uvicorn would advise to install a library for it.
+    logging.getLogger("uvicorn.error").setLevel(logging.ERROR)
+    fast = auto_loop_factory()
+    with listen(settings.host, settings.port) as listener, asyncio.Runner(loop_factory=fast) as runner:
+        return runner.run(serve())
+
+
+async def _expire_in_background(store: Driver) -> None:
+    await asyncio.sleep(_EXPIRY_SECONDS)
+    # Here and not above: the first requests do not wait for it.
+    from longthread.store.maintenance.expiry import expire_states
+
+    await expire_states(store, _EXPIRY_SECONDS)
+
+
+def own_routes(anthropic_url: str = "", openai_url: str = "") -> Routes:
+    """Return the vendors' own endpoints, which hold state, or others in their place. They come behind those of the
+    catalog."""
+    own = [
+        Upstream("anthropic", anthropic_url or ANTHROPIC_URL, ["anthropic"], holds_state=not anthropic_url),
+        Upstream("openai", openai_url or OPENAI_URL, ["responses", "completions"], holds_state=not openai_url),
+    ]
+    return Routes({upstream.name: upstream for upstream in own})

@@ -13,7 +13,7 @@ from longthread.model.run import HALTS, Event
 from longthread.runs.analyst import Analyst
 from longthread.runs.handle import RunHandle
 from longthread.server.mcp.offer import TEXT, THREAD, WHOLE, OfferedTool, ReportProgress, ToolAnswer, each, schema, text
-from longthread.server.wording import for_clients
+from longthread.server.problems import for_clients
 from longthread.tools.analysis.address import shown
 from longthread.tools.catalog.definitions import Catalog
 

@@ -15,13 +15,10 @@ from longthread import __version__
 from longthread.errors import LongthreadError
 from longthread.runs.analyst import Analyst
 from longthread.server.mcp.ask_tools import AskTools
-from longthread.server.mcp.memory_tools import MemoryTools
+from longthread.server.mcp.memory_tools import MemoryTools, RecallTool
 from longthread.server.mcp.offer import OfferedTool
-from longthread.server.mcp.recall_tool import RecallTool
-from longthread.server.mcp.thread_tools import ThreadTools
-from longthread.server.mcp.transcripts import MEDIA_TYPE, TEMPLATE, Transcripts, uri_of
-from longthread.server.mcp.view_tool import ViewTool
-from longthread.server.wording import for_clients
+from longthread.server.mcp.thread_tools import MEDIA_TYPE, TEMPLATE, ThreadTools, Transcripts, ViewTool, uri_of
+from longthread.server.problems import for_clients
 from longthread.tools.arguments import Arguments
 
 T = TypeVar("T")

@@ -1,16 +1,18 @@
-"""The tools that look at conversations: list_threads, search_threads, read_thread."""
+"""The tools that look at conversations: list_threads, search_threads, read_thread, view; and threads as resources."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
 from typing import Any
+from urllib.parse import quote, unquote
 
-from longthread.errors import InvalidInput
+from longthread.errors import InvalidInput, ThreadNotFound
 from longthread.memory.index.entry_text import excerpt
 from longthread.memory.index.terms import find_telling_terms
 from longthread.model.entry import Entry
 from longthread.model.thread import Thread
+from longthread.runs.inspect import calls_of, look
 from longthread.runs.services.approvals import pending_of
 from longthread.runs.workers.liveness import may_be_alive
 from longthread.server.cursor import thread_page
@@ -29,7 +31,9 @@ from longthread.server.mcp.offer import (
 )
 from longthread.store import listing, log
 from longthread.store.driver import Driver, Transaction
-from longthread.view.condense import condense_result
+from longthread.store.transfer.markdown import branch_markdown
+from longthread.view.condense import condense_result, cut_middle
+from longthread.view.manifest import ViewEntry
 
 PAGE_CHARS = 60_000
 """Characters of the messages of one page; a page has one message at least."""
@@ -242,3 +246,100 @@ def _lines(listed: Sequence[Mapping[str, Any]], cursor: str | None, damaged: Map
     ]
     lines += [f"{thread_id}  is damaged and cannot be read: {reason}" for thread_id, reason in damaged.items()]
     return "\n".join([*lines, *([f"More: cursor={cursor}"] if cursor else [])])
+
+
+_CHARS = 400
+"""Characters of a message that are shown; the summary is shown whole."""
+_MOST = 200
+_SEEN = {"seq": WHOLE, "role": TEXT, "how": TEXT, "tokens": WHOLE, "why": TEXT, "tier": WHOLE, "text": TEXT}
+
+
+class ViewTool:
+    """What models saw of a user's conversations."""
+
+    def __init__(self, store: Driver, user: str) -> None:
+        self._store = store
+        self._user = user
+
+    def offer(self) -> OfferedTool:
+        """`view`."""
+        call = {"type": "integer", "description": "Which model call, from 1; -1 is the last one.", "default": -1}
+        output = {"thread": TEXT, "call": WHOLE, "calls": WHOLE, "tokens": WHOLE, "why_planned": TEXT}
+        messages = each(_SEEN, "seq", "role", "how", "tokens", "text")
+        return OfferedTool(
+            "view",
+            "See what the model saw",
+            "The messages that a model call of a conversation saw: how each went in (whole, condensed, as a summary, "
+            "left out and why), and what it cost in tokens, by estimate.",
+            schema({"thread": THREAD, "call": call}, "thread"),
+            schema(output | {"messages": messages, "left_off": WHOLE}, *output, "messages"),
+            self._view,
+        )
+
+    async def _view(self, given: Mapping[str, Any], progress: ReportProgress) -> ToolAnswer:
+        async with self._store.reading() as tx:
+            thread = await log.find_thread(tx, given["thread"], user_id=self._user)
+            calls = await calls_of(tx, thread.id)
+            number = given["call"] if given["call"] >= 0 else len(calls) + 1 + given["call"]
+            if not 0 < number <= len(calls):
+                reason = f"There is no call {given['call']}: of {len(calls)} calls the views are kept, counted from 1."
+                raise InvalidInput(reason=reason)
+            seen = await look(tx, calls, number)
+        left_off = max(0, len(seen.entries) - _MOST)
+        data: dict[str, Any] = {
+            "thread": thread.id,
+            "call": number,
+            "calls": len(calls),
+            "tokens": seen.tokens,
+            "why_planned": seen.why_planned,
+            "messages": [_seen(one) for one in seen.entries[left_off:]],
+        }
+        data |= {"left_off": left_off} if left_off else {}
+        head = f"Call {number} of {len(calls)}: {seen.tokens} tokens of messages, by estimate"
+        lines = [f"{one['seq']} {one['role']} {one['how']} {one['tokens']}: {one['text']}" for one in data["messages"]]
+        return ToolAnswer(data, "\n".join([head, *lines]))
+
+
+def _seen(one: ViewEntry) -> dict[str, Any]:
+    text = one.text if one.how == "summary" else cut_middle(one.text, _CHARS)
+    data: dict[str, Any] = {"seq": one.seq, "role": one.role, "how": one.how, "tokens": one.tokens, "text": text}
+    data |= {"why": one.why} if one.why else {}
+    return data | ({"tier": one.tier} if one.tier else {})
+
+
+PREFIX = "longthread://threads/"
+TEMPLATE = f"{PREFIX}{{thread}}"
+MEDIA_TYPE = "text/markdown"
+_PAGE = 50
+MOST_CHARS = 400_000
+"""The last characters of a transcript that are shown."""
+_ENTRIES = 2_000
+
+
+class Transcripts:
+    """The conversations of one user."""
+
+    def __init__(self, store: Driver, user: str) -> None:
+        self._store = store
+        self._user = user
+
+    async def page(self, cursor: str | None) -> tuple[list[Thread], str | None]:
+        """A page of conversations without damaged ones, and the cursor of the next."""
+        async with self._store.reading() as tx:
+            return await thread_page(tx, self._user, _PAGE, cursor, {})
+
+    async def read(self, uri: str) -> str:
+        """A conversation's last questions and answers. Raises ThreadNotFound."""
+        if not uri.startswith(PREFIX):
+            raise ThreadNotFound(thread=uri[:200])
+        async with self._store.reading() as tx:
+            thread = await log.find_thread(tx, unquote(uri.removeprefix(PREFIX)), user_id=self._user)
+            entries = await log.branch(tx, thread.id, thread.tip, limit=_ENTRIES)
+            text = await branch_markdown(tx, thread, entries, details=True)
+        is_cut = bool(entries and entries[0].parent_seq) or len(text) > MOST_CHARS
+        return f"(Only the end; the tool read_thread reads the rest.)\n\n{text[-MOST_CHARS:]}" if is_cut else text
+
+
+def uri_of(thread: Thread) -> str:
+    """The URI of a conversation."""
+    return PREFIX + quote(thread.id, safe="")

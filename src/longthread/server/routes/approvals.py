@@ -20,9 +20,9 @@ from longthread.errors import (
     ToolInvalid,
 )
 from longthread.server.answers import Accepted, ApprovalList, JsonObject
+from longthread.server.fields import PathSegment
 from longthread.server.history import decided_call, events_path, waiting_call
 from longthread.server.openapi import problems
-from longthread.server.paths import PathSegment
 from longthread.server.state import Caller, ServedDep
 from longthread.store import approvals as approval_store
 from longthread.store import log, runs

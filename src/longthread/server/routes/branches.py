@@ -24,13 +24,11 @@ from longthread.errors import (
 from longthread.runs.handle import RunHandle
 from longthread.runs.services.branches import ForkOptions
 from longthread.server.answers import Accepted, ChosenBranch, EditedQuery, TriedQuery
-from longthread.server.fields import Name, PlainText, Words
+from longthread.server.fields import Name, PathSegment, PlainText, Words
 from longthread.server.history import step_json
 from longthread.server.openapi import problems
-from longthread.server.paths import PathSegment
-from longthread.server.rights import CallerRights
 from longthread.server.routes.chat import BEGINS, IdempotencyKey, Options, StepIndex, named, once, question_key
-from longthread.server.state import Caller, Rights, Served, ServedDep
+from longthread.server.state import Caller, CallerRights, Rights, Served, ServedDep
 from longthread.store.questions.keys import QuestionKey
 
 router = APIRouter(prefix="/api", tags=["branches"])

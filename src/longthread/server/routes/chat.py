@@ -36,13 +36,11 @@ from longthread.errors import (
 from longthread.model.run import HALTS, Protocol, Run
 from longthread.runs.handle import RunHandle
 from longthread.server.answers import Accepted, Queued, StepView
-from longthread.server.fields import WHOLE, PlainText, Words
+from longthread.server.fields import WHOLE, PathSegment, PlainText, Words
 from longthread.server.history import events_path, queued_path, step_json
 from longthread.server.openapi import STREAM, problems
-from longthread.server.paths import PathSegment
 from longthread.server.requests import EVENT_STREAM, NO_STORE
-from longthread.server.rights import CallerRights
-from longthread.server.state import Caller, Rights, Served, ServedDep
+from longthread.server.state import Caller, CallerRights, Rights, Served, ServedDep
 from longthread.server.stream import PATTERN, Position, RunStream
 from longthread.store import log, runs
 from longthread.store.questions.keys import QuestionKey

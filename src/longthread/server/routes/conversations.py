@@ -39,10 +39,9 @@ from longthread.server.answers import (
     TagList,
 )
 from longthread.server.cursor import thread_page
-from longthread.server.fields import WHOLE, Flag, Name, PlainText, Time
+from longthread.server.fields import WHOLE, Flag, Name, PathSegment, PlainText, Time
 from longthread.server.history import attributes_json, history, run_json
 from longthread.server.openapi import problems
-from longthread.server.paths import PathSegment
 from longthread.server.state import Caller, Rights, Served, ServedDep
 from longthread.store import approvals, attributes, catalog, listing, log, runs
 from longthread.store.driver import Transaction

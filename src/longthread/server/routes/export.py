@@ -14,10 +14,9 @@ from fastapi import APIRouter, Query, Response
 from fastapi.responses import StreamingResponse
 
 from longthread.errors import ThreadNotFound
+from longthread.server.fields import PathSegment, content_disposition
 from longthread.server.history import history
-from longthread.server.http.file_name import content_disposition
 from longthread.server.openapi import problems
-from longthread.server.paths import PathSegment
 from longthread.server.requests import NO_STORE
 from longthread.server.state import Caller, ServedDep
 from longthread.store import log

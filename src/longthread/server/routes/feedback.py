@@ -16,9 +16,8 @@ from longthread.model.thread import FEEDBACK_LENGTH, Feedback, Opinion
 from longthread.runs.services.feedback import all_judged, judged_page, place_of_answer
 from longthread.server.answers import FeedbackList, FeedbackView
 from longthread.server.cursor import decode_cursor, encode_cursor
-from longthread.server.fields import PlainText
+from longthread.server.fields import PathSegment, PlainText
 from longthread.server.openapi import problems
-from longthread.server.paths import PathSegment
 from longthread.server.requests import NO_STORE
 from longthread.server.state import Caller, ServedDep
 from longthread.store import attributes, listing, log

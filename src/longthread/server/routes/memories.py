@@ -7,29 +7,92 @@ from typing import Annotated, Self
 
 from fastapi import APIRouter, Query, Response
 from pydantic import BaseModel, ConfigDict, Field, model_validator
+from typing_extensions import TypedDict
 
 from longthread.errors import DefinitionNotFound, InvalidInput, MemoryNotFound, ThreadNotFound, TooManyMemories
 from longthread.memory.forget import forget_memory
 from longthread.memory.memories import LONGEST, STANDING
 from longthread.model.memory import ANALYST, Memory, MemoryChanges, MemorySource, MemoryType, Statement
 from longthread.model.thread import Scope
-from longthread.server.fields import Flag, Name, PlainText, Time
-from longthread.server.memory_answers import (
-    ConversationMemory,
-    MemoryEntries,
-    MemoryList,
-    MemoryView,
-    SummaryView,
-    TopicView,
-)
+from longthread.server.answers import Timestamp
+from longthread.server.fields import Flag, Name, PathSegment, PlainText, Time
 from longthread.server.openapi import problems
-from longthread.server.paths import PathSegment
 from longthread.server.state import Caller, ServedDep
 from longthread.store import log, memories, summaries
 from longthread.store.driver import Transaction
 from longthread.store.memories import Owner
 from longthread.store.summaries import TOPICS
 from longthread.tools.catalog.definitions import Catalog
+
+
+class MemoryEntries(TypedDict):
+    """The messages of a conversation that a memory comes from, by their ids."""
+
+    thread_id: str
+    entries: list[str]
+
+
+class MemoryView(TypedDict):
+    """A memory. `pinned`: it is given to every run. `thread_id` is the conversation that it comes from, null where the
+    user said it, or where that was deleted, at `source_deleted_at`. `read` names what a model had read before it
+    remembered this, such as `run_sql q1 of demo`. At `said_at` its words were said last."""
+
+    id: str
+    type: MemoryType
+    content: str
+    importance: float
+    pinned: bool
+    agent: str
+    thread_id: str | None
+    source_deleted_at: Timestamp | None
+    sources: list[MemoryEntries]
+    read: str | None
+    created_at: Timestamp
+    said_at: Timestamp
+    expires_at: Timestamp | None
+
+
+class MemoryList(TypedDict):
+    memories: list[MemoryView]
+    warnings: list[str]
+
+
+class SummaryView(TypedDict):
+    """The summary of a conversation's messages from `first` to `last`, by their ids; null where one was deleted.
+    `model` wrote it; null: it was made without one."""
+
+    text: str
+    messages: int
+    first: str | None
+    last: str | None
+    model: str | None
+
+
+class TopicSpan(TypedDict):
+    first: str | None
+    last: str | None
+
+
+class TopicView(TypedDict):
+    """A topic, how often it was mentioned, and in which stretches of messages."""
+
+    topic: str
+    mentions: int
+    spans: list[TopicSpan]
+
+
+class ConversationMemory(TypedDict):
+    """What is derived from a conversation. `memories` are those that it `said`, and those that its runs `used`. If it
+    is deleted with its memories, those `only_here` go, and those of the conversations below it."""
+
+    thread_id: str
+    summary: SummaryView | None
+    topics: list[TopicView]
+    memories: list[MemoryView]
+    said: list[str]
+    used: list[str]
+    only_here: list[str]
+
 
 router = APIRouter(prefix="/api", tags=["memories"])
 

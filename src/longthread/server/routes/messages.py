@@ -20,10 +20,9 @@ from longthread.errors import (
 from longthread.model.entry import Role, ToolCall
 from longthread.runs.services.threads import MOST_CALLS
 from longthread.server.answers import JsonObject, MessageMetadata, MessageView
-from longthread.server.fields import Name, PlainText
+from longthread.server.fields import Name, PathSegment, PlainText
 from longthread.server.history import message_json
 from longthread.server.openapi import problems
-from longthread.server.paths import PathSegment
 from longthread.server.state import Caller, ServedDep
 from longthread.store import attributes, log
 

@@ -22,10 +22,8 @@ from longthread.errors import (
 )
 from longthread.runs.services.results import FileRequest
 from longthread.server.answers import ResultRows
-from longthread.server.fields import PlainText
-from longthread.server.http.file_name import content_disposition
+from longthread.server.fields import PathSegment, PlainText, content_disposition
 from longthread.server.openapi import problems
-from longthread.server.paths import PathSegment
 from longthread.server.requests import NO_STORE
 from longthread.server.routes.chat import StepIndex
 from longthread.server.state import Caller, ServedDep

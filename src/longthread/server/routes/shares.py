@@ -9,6 +9,7 @@ from typing import Annotated, Self
 
 from fastapi import APIRouter, Query, Response
 from pydantic import BaseModel, ConfigDict, Field, model_validator
+from typing_extensions import TypedDict
 
 from longthread.context.forks import last_run_of
 from longthread.errors import (
@@ -22,25 +23,74 @@ from longthread.errors import (
 )
 from longthread.memory.summary.digest import short
 from longthread.model.builtin import MEMORY_TOOLS
-from longthread.server.answers import History, RunView, StepView
+from longthread.model.entry import Role
+from longthread.model.run import ShownStatus
+from longthread.server.answers import History, JsonObject, RunView, StepView, Timestamp
 from longthread.server.cursor import decode_cursor
-from longthread.server.fields import WHOLE, Time
+from longthread.server.fields import WHOLE, PathSegment, Time
 from longthread.server.history import history_of
 from longthread.server.openapi import problems
-from longthread.server.paths import PathSegment
-from longthread.server.share_answers import (
-    SharedConversation,
-    SharedMessage,
-    SharedRun,
-    ShareList,
-    ShareMade,
-    ShareView,
-)
 from longthread.server.state import Caller, ServedDep
 from longthread.store import log, runs, summaries
 from longthread.store.access import share_links
 from longthread.store.access.share_links import ShareLink
 from longthread.store.driver import Transaction
+
+
+class ShareView(TypedDict):
+    """A link to a conversation as it was at `created_at`."""
+
+    id: str
+    created_at: Timestamp
+    expires_at: Timestamp | None
+
+
+class ShareMade(ShareView):
+    """A new link. `token` is given this once; `path` is where a browser opens it."""
+
+    token: str
+    path: str
+
+
+class ShareList(TypedDict):
+    shares: list[ShareView]
+
+
+class SharedMessage(TypedDict):
+    id: str
+    role: Role
+    content: str
+    kind: str | None
+    created_at: Timestamp
+    run_id: str | None
+
+
+class SharedRun(TypedDict):
+    """A run that has ended. `outcome` has its answer or summary with citations and queries."""
+
+    id: str
+    status: ShownStatus
+    model: str
+    agent: str | None
+    started_at: Timestamp
+    ended_at: Timestamp | None
+    outcome: JsonObject
+    unfinished: str
+
+
+class SharedConversation(TypedDict):
+    """A conversation up to the message where it was shared, to read. `label` is its present title. `steps` is by run,
+    or by question outside runs; calls that concern memory are left out. `before` is the cursor of the earlier
+    messages."""
+
+    label: str
+    created_at: Timestamp
+    shared_at: Timestamp
+    messages: list[SharedMessage]
+    runs: list[SharedRun]
+    steps: dict[str, list[StepView]]
+    before: str | None
+
 
 router = APIRouter(prefix="/api", tags=["shares"])
 

@@ -33,12 +33,10 @@ from longthread.errors import (
 from longthread.model.catalog import SourceDefinition, source_of
 from longthread.server.answers import JsonObject
 from longthread.server.catalog_answers import NoteView, SourceList, SourcePreview, SourceView, TableView, UploadView
-from longthread.server.fields import Name, PlainText
+from longthread.server.fields import Name, PathSegment, PlainText
 from longthread.server.openapi import problems
-from longthread.server.paths import PathSegment
 from longthread.server.requests import until_gone
-from longthread.server.rights import DEMO
-from longthread.server.state import OWNER_ONLY, Caller, Rights, Served, ServedDep
+from longthread.server.state import DEMO, OWNER_ONLY, Caller, Rights, Served, ServedDep
 from longthread.tools.analysis.files.notes import Note
 from longthread.tools.analysis.source import Source
 from longthread.tools.catalog import address

@@ -10,11 +10,9 @@ from pydantic import BaseModel, ConfigDict, Field
 from longthread.errors import CatalogInvalid, DefinitionAmbiguous, DefinitionNotFound, SettingsNotAllowed
 from longthread.model.catalog import Definition
 from longthread.server.catalog_answers import SourceTerms
-from longthread.server.fields import Name, PlainText
+from longthread.server.fields import Name, PathSegment, PlainText
 from longthread.server.openapi import problems
-from longthread.server.paths import PathSegment
-from longthread.server.rights import DEMO, CallerRights
-from longthread.server.state import OWNER_ONLY, Caller, Rights, Served, ServedDep
+from longthread.server.state import DEMO, OWNER_ONLY, Caller, CallerRights, Rights, Served, ServedDep
 from longthread.tools.catalog.definitions import Catalog
 from longthread.tools.catalog.fields import LONGEST_NAME
 from longthread.tools.catalog.teach import LONGEST_MEANING, LONGEST_SQL, MOST

@@ -7,8 +7,8 @@ from fastapi import APIRouter
 from longthread.errors import ThreadNotFound
 from longthread.runs.usage import ModelUsage, usage_of
 from longthread.server.answers import UsageOfModel, UsageView
+from longthread.server.fields import PathSegment
 from longthread.server.openapi import problems
-from longthread.server.paths import PathSegment
 from longthread.server.state import Caller, Served, ServedDep
 
 router = APIRouter(prefix="/api", tags=["conversations"])

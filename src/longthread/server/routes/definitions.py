@@ -1,4 +1,4 @@
-"""The catalog: agents, skills and tools, their versions, and a tool tried without a model."""
+"""The catalog's definitions: agents, skills and tools, their versions, and a tool tried without a model."""
 
 from __future__ import annotations
 
@@ -26,9 +26,8 @@ from longthread.errors import (
 from longthread.model.catalog import Definition, Kind, Version
 from longthread.server.answers import JsonObject
 from longthread.server.catalog_answers import CatalogChange, CatalogItem, CatalogList, CatalogVersions, ToolTrial
-from longthread.server.fields import Flag, PlainText
+from longthread.server.fields import Flag, PathSegment, PlainText
 from longthread.server.openapi import problems
-from longthread.server.paths import PathSegment
 from longthread.server.state import OWNER_ONLY, Caller, Rights, Served, ServedDep
 from longthread.tools.arguments import Arguments
 from longthread.tools.catalog.definitions import Catalog, power_of

@@ -1,14 +1,17 @@
-"""Boards of saved results: cards with their queries, rows and parameters."""
+"""Boards of saved results: cards with their queries, rows and parameters, and links by which others read a board."""
 
 from __future__ import annotations
 
 import tempfile
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
-from typing import Annotated, Any, Literal
+from datetime import UTC, datetime
+from typing import Annotated, Any, Literal, cast
 
 from fastapi import APIRouter, Query, Response
 from fastapi.responses import StreamingResponse
 from pydantic import BaseModel, ConfigDict, Field, StrictFloat, StrictInt, StrictStr, StringConstraints
+from typing_extensions import TypedDict
 
 from longthread.errors import (
     BoardFull,
@@ -16,34 +19,168 @@ from longthread.errors import (
     CardNotFound,
     EntryNotFound,
     InvalidInput,
+    NothingOnBoard,
     NotSavable,
     ResultTooLong,
+    ShareNotFound,
     SourceError,
     SourceMissing,
     ThreadNotFound,
 )
 from longthread.runs.services.boards import SavedLook
 from longthread.runs.services.results import FileRequest
-from longthread.server.boards.answers import (
-    BoardList,
-    BoardSummary,
-    BoardView,
-    CardView,
-    board_view,
-    card_view,
-    summary_of,
-)
-from longthread.server.fields import WHOLE, Name, PlainText
-from longthread.server.http.file_name import content_disposition
+from longthread.server.answers import JsonObject, Timestamp
+from longthread.server.fields import WHOLE, Name, PathSegment, PlainText, content_disposition
 from longthread.server.openapi import problems
-from longthread.server.paths import PathSegment
 from longthread.server.requests import NO_STORE
 from longthread.server.routes.results import FILES, TYPES, chunks
+from longthread.server.routes.shares import ShareBody, ShareList, ShareMade, ShareView
 from longthread.server.state import Caller, ServedDep
-from longthread.store.boards import boards
-from longthread.store.boards.boards import BoardChange, CardParameter, ParameterKind, RefreshInterval
+from longthread.store.boards import boards, links
+from longthread.store.boards.boards import Board, BoardCard, BoardChange, CardParameter, ParameterKind, RefreshInterval
+from longthread.store.boards.links import BoardLink
 from longthread.store.rows import dump
 from longthread.tools.analysis.export.table import TableFormat
+
+
+class BoardSummary(TypedDict):
+    """A board in a list. `cards` is their number."""
+
+    id: str
+    title: str
+    cards: int
+    refresh_every: RefreshInterval | None
+    created_at: Timestamp
+    updated_at: Timestamp
+
+
+class BoardList(TypedDict):
+    boards: list[BoardSummary]
+
+
+class ParameterView(TypedDict):
+    """A parameter `{{name}}` of a query, with its value. People read `label`, or the name if it is empty."""
+
+    name: str
+    label: str
+    kind: ParameterKind
+    value: str | int | float
+
+
+class CardResult(TypedDict):
+    """The rows that a card keeps. `total` counts all, null where they were not counted to the end. `formats` are those
+    that the source told."""
+
+    columns: list[str]
+    rows: list[list[Any]]
+    total: int | None
+    formats: JsonObject
+
+
+class SharedCard(TypedDict):
+    """A card as a link shows it. `parameters` have the values that its rows were read with."""
+
+    id: str
+    title: str
+    question: str
+    sql: str
+    parameters: list[ParameterView]
+    look: JsonObject
+    result: CardResult
+    read_at: Timestamp
+
+
+class CardView(SharedCard):
+    """A saved result. `parameters` have the values that hold now, `values_read` are those that its rows were read with,
+    by name: they differ until a refresh succeeds. `thread_id` and `message` lead to its conversation; null if that is
+    deleted. `error` says why the last refresh failed: `{type, message, params}`."""
+
+    values_read: dict[str, str | int | float]
+    thread_id: str | None
+    message: str | None
+    source: str | None
+    error: JsonObject | None
+
+
+class BoardView(TypedDict):
+    """A board with its cards in their order."""
+
+    id: str
+    title: str
+    refresh_every: RefreshInterval | None
+    created_at: Timestamp
+    updated_at: Timestamp
+    cards: list[CardView]
+
+
+class SharedBoard(TypedDict):
+    """A board as it was at `shared_at`, to read."""
+
+    title: str
+    shared_at: Timestamp
+    cards: list[SharedCard]
+
+
+def summary_of(board: Board) -> BoardSummary:
+    """Return a board as a list has it."""
+    return {
+        "id": board.id,
+        "title": board.title,
+        "cards": board.cards,
+        "refresh_every": board.refresh_every,
+        "created_at": board.created_at.isoformat(),
+        "updated_at": board.updated_at.isoformat(),
+    }
+
+
+def board_view(board: Board, cards: Sequence[BoardCard]) -> BoardView:
+    """Return a board with its cards."""
+    return {
+        "id": board.id,
+        "title": board.title,
+        "refresh_every": board.refresh_every,
+        "created_at": board.created_at.isoformat(),
+        "updated_at": board.updated_at.isoformat(),
+        "cards": [card_view(card, board.given) for card in cards],
+    }
+
+
+def card_view(card: BoardCard, given: Mapping[str, Any]) -> CardView:
+    """Return a card as its owner sees it."""
+    return {
+        **shared_card(card, given),
+        "parameters": _views(card.values(given)),
+        "values_read": {each.name: each.value for each in card.values_read(given)},
+        "thread_id": card.thread_id,
+        "message": card.entry_id if card.thread_id is not None else None,
+        "source": card.source,
+        "error": dict(card.error) if card.error is not None else None,
+    }
+
+
+def shared_card(card: BoardCard, given: Mapping[str, Any]) -> SharedCard:
+    """Return a card as others see it: without where its source is, which errors may name too."""
+    data = card.result
+    return {
+        "id": card.id,
+        "title": card.title,
+        "question": card.question,
+        "sql": card.sql,
+        "parameters": _views(card.values_read(given)),
+        "look": dict(card.look),
+        "result": {
+            "columns": data["columns"],
+            "rows": data["rows"],
+            "total": data.get("total"),
+            "formats": data.get("formats") or {},
+        },
+        "read_at": card.read_at.isoformat(),
+    }
+
+
+def _views(parameters: Sequence[CardParameter]) -> list[ParameterView]:
+    return [{"name": each.name, "label": each.label, "kind": each.kind, "value": each.value} for each in parameters]
+
 
 router = APIRouter(prefix="/api", tags=["boards"])
 
@@ -233,3 +370,63 @@ def _bound_look(look: dict[str, Any]) -> dict[str, Any]:
             reason=f"`look` may have {_LONGEST_LOOK:,} characters of JSON: leave the rows of a chart out."
         )
     return look
+
+
+@router.post(
+    "/boards/{board_id}/shares",
+    status_code=201,
+    responses=problems(BoardFull, BoardNotFound, NothingOnBoard, body=True),
+)
+async def share_board(
+    served: ServedDep, user: Caller, board_id: PathSegment, body: ShareBody | None = None
+) -> ShareMade:
+    """Make a link by which anybody who reaches this server may read the board with the rows that it has now. It is
+    given once: only a hash of it is stored."""
+    until = body.moment if body is not None else None
+    async with served.analyst.store.writing() as tx:
+        board = await boards.lock(tx, board_id, user_id=user)
+        cards = await links.cards_to_show(tx, board_id)
+        if not cards:
+            raise NothingOnBoard
+        shown: SharedBoard = {
+            "title": board.title,
+            "shared_at": datetime.now(UTC).isoformat(),
+            "cards": [shared_card(card, board.given) for card in cards],
+        }
+        link, token = await links.create(tx, board_id, shown, user_id=user, expires_at=until)
+    return {**_view(link), "token": token, "path": f"/s/b/{token}"}
+
+
+@router.get("/boards/{board_id}/shares", responses=problems(BoardNotFound, reads=True))
+async def board_shares(served: ServedDep, user: Caller, board_id: PathSegment) -> ShareList:
+    """The links to a board that work, without their tokens."""
+    async with served.analyst.store.reading() as tx:
+        await boards.find(tx, board_id, user_id=user)
+        return {"shares": [_view(link) for link in await links.of_board(tx, board_id)]}
+
+
+@router.delete(
+    "/boards/{board_id}/shares/{share_id}", status_code=204, responses=problems(BoardNotFound, ShareNotFound)
+)
+async def revoke_board_share(served: ServedDep, user: Caller, board_id: PathSegment, share_id: PathSegment) -> Response:
+    """Revoke a link: it shows nothing any more."""
+    async with served.analyst.store.writing() as tx:
+        await boards.lock(tx, board_id, user_id=user)
+        await links.revoke(tx, board_id, share_id)
+    return Response(status_code=204)
+
+
+@router.get("/shared/boards/{token}", responses=problems(ShareNotFound, reads=True))
+async def shared_board(served: ServedDep, response: Response, token: PathSegment) -> SharedBoard:
+    """What a link to a board shows. Nothing is queried for it."""
+    response.headers["Cache-Control"] = "no-store"
+    async with served.analyst.store.reading() as tx:
+        return cast(SharedBoard, await links.read(tx, token))
+
+
+def _view(link: BoardLink) -> ShareView:
+    return {
+        "id": link.id,
+        "created_at": link.created_at.isoformat(),
+        "expires_at": link.expires_at.isoformat() if link.expires_at is not None else None,
+    }

@@ -1,1 +1,0 @@
-"""The routes of boards and of the links to them."""
