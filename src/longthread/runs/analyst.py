@@ -60,7 +60,7 @@ class Analyst:
         recaller, memories: old messages and facts.
         keys: the providers and servers that users have connected, with their keys.
         windows: the context windows of models.
-        claims: a server's claims of runs that nobody executes, and of jobs; `claims.start()` begins.
+        claims: a server's claims of runs that no process executes, and of jobs; `claims.start()` begins.
         titles: gives conversations short titles; `titles.start()` begins, which a server does.
         pruner: writes summaries in the background.
         ask: the same as `runs.ask`.

@@ -103,7 +103,7 @@ class SubAgents:
             if found and found[-1].status != "running":  # it has ended, or waits for a person
                 return found[-1]
             if self._hold.draining:
-                raise asyncio.CancelledError  # the call stays open: whoever goes on with this run makes it again
+                raise asyncio.CancelledError  # the call stays open: the process that continues this run makes it again
             if begun and not found:
                 raise InvalidInput(reason=f"The conversation with {agent.name} was deleted before it had answered.")
             if held:

@@ -80,8 +80,8 @@ async def drive(context: RunContext, models: RunModels) -> bool:
 
 
 def tells_rows(context: RunContext) -> bool:
-    """Return whether the rows of the last query are the answer, in the SQL protocol: the question wants no more than
-    these, and nobody said how to answer."""
+    """Return whether the rows of the last query are the answer, in the SQL protocol. That is so if the question wants
+    no more than these rows, and no instruction or memory says how to answer."""
     if context.protocol != "sql" or not context.states_rows or not is_answering(context.window.messages):
         return False
     before = context.window.spots[: context.window.question]

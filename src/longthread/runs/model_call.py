@@ -172,8 +172,8 @@ async def _choose_protocol(context: RunContext, probe: Callable[[], Awaitable[Pr
 
 
 async def _choose_prompt(context: RunContext, model: ChatModel) -> None:
-    """Read the schema that the prompt shows, and choose the prompt of the SQL protocol: the writing or the answering. A
-    model that was told twice in a row that its reply is no call is asked for SQL instead, where the protocol is left to
+    """Read the schema that the prompt shows, and choose the prompt of the SQL protocol: the writing or the answering.
+    If a model's reply is no valid call twice in a row, ask it for SQL instead, where the setting leaves the protocol to
     us."""
     if context.describing is None:
         context.protocol = "auto" if context.protocol == "sql" else context.protocol  # there is nothing to query

@@ -1,4 +1,4 @@
-"""The outcome of a run: its answer or summary, with the queries and the numbers behind it.
+"""The outcome of a run: its answer or summary, with its queries and numbers.
 
 Of an unfinished run it is the progress: question, done, found, problems, left (document 001 §2).
 """

@@ -289,7 +289,7 @@ def _with_own_ids(message: Message, before: Collection[str | None]) -> Message:
 
 def _clean(message: Message) -> Message:
     cleaned = {name: storable(getattr(message, name)) for name in _FREE_FIELDS}
-    # The arguments of a call are JSON for whoever checks, runs or shows it.
+    # The arguments of a call are JSON for all code that checks, runs or shows it.
     return replace(message, **{**cleaned, "tool_calls": as_json(message.tool_calls)})
 
 
@@ -373,7 +373,7 @@ def _has_rows(message: Message) -> bool:
 
 
 def _known_numbers(context: RunContext) -> frozenset[Decimal | str]:
-    """Return the numbers of the user's words and memories, and those that the results of other tools told."""
+    """Return the numbers in the user's words and memories, and in the results of other tools."""
     messages = [spot.message for spot in context.window.spots]
     words = [context.run.question, context.recalled, *(str(each.text) for each in messages if each.role == "user")]
     own = as_digits("\n".join(words))

@@ -51,24 +51,23 @@ class RunContext:
     `window` holds its messages. `tokens` is the size of the model's context window, which `windows` reads and learns;
     `output` is the most tokens of a reply. `earlier` holds, by call id, the tool steps of this run in a process that
     died; `approvals` the decisions about its calls, `asked` the calls that it now waits for. `queries` is the number of
-    the thread's last query label. `spoken` is the protocol of the last model call. `prompts` are the ids of those that
-    this run has stored: others may be deleted with the runs that named them. `categories` are the kinds of tools that
-    have run on the thread.
+    the thread's last query label. `spoken` is the protocol of the last model call. `prompts` are the ids of the prompts
+    that this run has stored: others may be deleted with the runs that named them. `categories` are the kinds of tools
+    that have run on the thread.
 
-    `family` is that of the model's tokenizer, and `factor` corrects its estimates; `counted` are the
-    most tokens that its provider counted in a call. `past` is the model call before,
-    whose view the next one extends, and `viewed` the view of this call: an answering's is not extended. `summary`,
-    `topics` and `memories` stand in a view for what is not in it; `mark` is the last entry that the summary covers,
-    `digest` its data if no model wrote it, and `fitting` finds the memories. `known` are the facts of the source from
-    before the run; `teaching` finds its business `terms`, and `describing` reads the `schema` for the SQL protocol, of
-    which the next call is the `answering` or the writing; the rows are the answer where the run `states_rows`, and
-    nobody wants more; `sizing` says in a thread's first run whether the window is
-    small for the source, and `probing` finds how a model of one's own server speaks best. `digests` are the
-    summary and the notes of the last view, and `budget` the tokens that its messages could have. `allowance` pays for
-    the model calls of a run that an agent asked for. `missing` says why each tool that the agent lacks is missing.
-    `prompt` makes the `system_prompt`, up to a length (`runs/views.py`). If the window is too small for it, it is
-    `cut`, and tools are described `in_short`. `source_notes` are the notes on its source, in a thread's first run on
-    it.
+    `family` is that of the model's tokenizer, and `factor` corrects its estimates; `counted` are the most tokens that
+    its provider counted in a call. `past` is the model call before, whose view the next one extends, and `viewed` the
+    view of this call: an answering's is not extended. `summary`, `topics` and `memories` stand in a view for what is
+    not in it; `mark` is the last entry that the summary covers, `digest` its data if no model wrote it, and `fitting`
+    finds the memories. `known` are the facts of the source from before the run; `teaching` finds its business `terms`,
+    and `describing` reads the `schema` for the SQL protocol, where the next call is either the `answering` or the
+    writing; the rows are the answer where the run `states_rows`, and the user wants no more; `sizing` says in a
+    thread's first run whether the window is small for the source, and `probing` finds how a model of one's own server
+    speaks best. `digests` are the summary and the notes of the last view, and `budget` the tokens that its messages
+    could have. `allowance` pays for the model calls of a run that an agent asked for. `missing` says why each tool that
+    the agent lacks is missing. `prompt` makes the `system_prompt`, up to a length (`runs/views.py`). If the window is
+    too small for it, it is `cut`, and tools are described `in_short`. `source_notes` are the notes on its source, in a
+    thread's first run on it.
     """
 
     store: Driver

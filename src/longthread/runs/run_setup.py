@@ -51,7 +51,7 @@ _SCHEMA_MOST = 8_000
 """Tokens of the schema in any window: it is sent with each call."""
 _logger = logging.getLogger(__name__)
 _OWN_WORDS = frozenset({REMEMBER, FORGET, LOAD_SKILL, PARSE_ERROR})
-"""Tools whose results nobody else has written."""
+"""Tools whose results hold no other author's words."""
 _OF_SCHEMA = frozenset({"list_tables", "describe_table"})
 
 
@@ -169,7 +169,7 @@ def _tools(
     if source:
         data = [*analysis_tools(source, run.continues or run.question), *semantic_tools(source, assignment.metrics)]
     tools = assignment.role.built_in([*data, *own_tools(services, started, context, owner)])
-    if assignment.role.is_analyst:  # another agent's tools are those that its author chose
+    if assignment.role.is_analyst:  # the author of another agent chose its tools
         tools = offered_when_needed(tools, context)
     loading = [load_skill_tool(skills.loadable, window=assignment.window)] if skills.loadable else []
     return [*tools, *assignment.agent_tools.tools, *loading]
@@ -231,8 +231,9 @@ def own_tools(services: RunServices, begun: StartedRun, context: RunContext, own
 
 
 def offered_when_needed(tools: Sequence[Tool], context: RunContext) -> list[Tool]:
-    """Return the tools of the analyst: those of `own_tools` are offered where the conversation needs them, or the call
-    before had them, and those that tell of the schema where the prompt does not show all of it."""
+    """Return the tools of the analyst, and say when a call offers them. A call offers the tools of `own_tools` where
+    the conversation needs them, or the call before had them. It offers the tools that describe the schema where the
+    prompt does not show all of it."""
     needed = asked_for(spot.entry for spot in context.window.spots)
     if context.past is not None:  # also what was asked for before the window
         needed |= context.past.tools

@@ -86,8 +86,8 @@ class StartedRun:
     approvals: Mapping[str, Approval] = field(default_factory=dict)
 
     def behind(self, spots: Sequence[WindowMessage]) -> int:
-        """Count the messages behind the summary's mark; at least all of the window, if that does not reach back to
-        the mark."""
+        """Count the messages after the summary's mark; at least all of the window, if that does not reach back to the
+        mark."""
         if spots[0].entry.parent_seq <= self.cached.mark:
             return len(spots)
         return spots[-1].entry.seq - max(self.cached.mark, self.thread.first_seq - 1)

@@ -189,8 +189,8 @@ def decided(context: RunContext, call: Mapping[str, Any], maker: Message) -> App
 
 
 def ask_for(context: RunContext, tool: Tool, call: Mapping[str, Any], maker: Message) -> Observation | None:
-    """Ask a person about a call; the execution ends after the calls beside it. Arguments that the tool does not take
-    are returned as an error for the model instead."""
+    """Ask a person about a call; the execution ends after the other calls of the message. If the tool does not take the
+    arguments, return an error for the model instead."""
     try:
         args = Arguments(tool.parameters, tool=tool.name).checked(call["args"])
     except LongthreadError as error:
@@ -212,7 +212,7 @@ def ask_for(context: RunContext, tool: Tool, call: Mapping[str, Any], maker: Mes
 
 
 async def gone(context: RunContext, tool: Tool) -> Observation | None:
-    """Return what the model reads if the call's tool was deleted or disabled since the run began; else None. Nobody
+    """Return what the model reads if the call's tool was deleted or disabled since the run began; else None. No person
     is asked about such a call."""
     if tool.definition is None:
         return None
@@ -238,13 +238,13 @@ def rejected(call: Approval) -> Observation:
 
 
 def superseded() -> Observation:
-    """Return the result of a call that nobody decided about before the next question."""
+    """Return the result of a call that had no decision before the next question."""
     said = "The user was asked about this call, and said something else instead: it was not made."
     return {"ok": False, "error": {"type": "superseded", "message": said}}
 
 
 def called_off() -> Observation:
-    """Return the result of a call that nobody decided about before the run was stopped."""
+    """Return the result of a call that had no decision before the run was stopped."""
     said = "This call needed the user's decision. They stopped the run instead: it was not made."
     return {"ok": False, "error": {"type": "called_off", "message": said}}
 
@@ -289,7 +289,7 @@ class Order:
             await over.wait()
 
     def take(self, result: CallResult) -> list[CallResult]:
-        """Take a result; return those that can become entries now, in order. The others wait."""
+        """Take a result; return the results that can become entries now, in order. The others wait."""
         self._ready[str(result.message.tool_call_id)] = result
         due: list[CallResult] = []
         while self._left and self._left[0] in self._ready:

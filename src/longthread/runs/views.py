@@ -155,7 +155,7 @@ async def past_of(tx: Transaction, run: Run | None) -> PreviousCall | None:
 class Prompt:
     """What goes with the messages of a model call: the instructions, the tools, and the protocol.
 
-    `summary` stands before the messages and `notes` behind them, by their names in the manifest. Of the note that lists
+    `summary` stands before the messages and `notes` after them, by their names in the manifest. Of the note that lists
     `memories` only the ids are stored: when memories are deleted, their text is too.
     """
 
@@ -174,7 +174,7 @@ class Prompt:
 
     @property
     def id(self) -> str:
-        """A hash of the content; if there are digests, with a hash of these behind it."""
+        """A hash of the content; if there are digests, followed by a hash of these."""
         return list(self.parts)[-1]
 
     @cached_property
@@ -254,7 +254,7 @@ def budget_of(context: RunContext) -> int:
     """Return the estimated tokens that the messages of the next call may have.
 
     In a small window the descriptions of the tools are cut first. The system prompt stays whole as long as messages
-    have room beside it; then its middle is cut. Raises WindowTooSmall: even so there is no room.
+    have room next to it; then its middle is cut. Raises WindowTooSmall: even so there is no room.
     """
     if not context.system_prompt or _room(context) < LEAST:
         _make_room(context)

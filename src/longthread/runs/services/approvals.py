@@ -131,8 +131,9 @@ async def _advice(tx: Transaction, thread_id: str, *, user_id: str) -> str:
 async def _decide(
     store: Driver, thread: Thread, decisions: Mapping[str, Decision], *, by: str, owner: str, request: str | None
 ) -> tuple[Run, Lease | None]:
-    """Store decisions, all or none. Returns their run and, if no call waits any more, its lease: whoever decided last
-    continues it, and it never lacks an owner. If that process dies, another takes it over.
+    """Store decisions, all or none. Return their run and, if no call waits any more, its lease. The process that stored
+    the last decision continues the run, so that it never lacks an owner. If that process dies, another takes the run
+    over.
 
     Raises:
         NotPending: a call does not wait.

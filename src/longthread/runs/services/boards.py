@@ -89,7 +89,7 @@ class Boards:
 
         Raises:
             SourceError, SourceMissing: it is refused or fails. Nothing is written.
-            InvalidInput: its parameters are not those that stand in it.
+            InvalidInput: its parameters are not the ones that stand in it.
             BoardNotFound, CardNotFound: or they are another user's.
         """
         _check_places(sql, parameters)
@@ -184,7 +184,7 @@ class Boards:
 
 
 def formats_of(card: BoardCard) -> dict[str, ColumnFormat]:
-    """Return the formats of a card's columns: those that were chosen, else those of its source."""
+    """Return the formats of a card's columns: the chosen ones, else those of its source."""
     told = {**(card.result.get("formats") or {}), **(card.look.get("formats") or {})}
     found: dict[str, ColumnFormat] = {}
     for name, each in told.items():
@@ -209,7 +209,7 @@ def _card_of(kept: KeptResult, shown: SavedLook) -> NewCard:
 
 
 async def _bound(source: Source, card: BoardCard, parameters: Sequence[CardParameter]) -> BoundStatement:
-    """Return a card's statement with values bound. Raises InvalidInput: its parameters are not those that stand in
+    """Return a card's statement with values bound. Raises InvalidInput: its parameters are not the ones that stand in
     it."""
     if not parameters:
         return BoundStatement(card.sql, [], card.sql)
@@ -224,7 +224,7 @@ async def _bound(source: Source, card: BoardCard, parameters: Sequence[CardParam
 
 
 def _check_places(sql: str, parameters: Sequence[CardParameter]) -> None:
-    """Raise InvalidInput unless the parameters are those that stand in a query."""
+    """Raise InvalidInput unless the parameters are the ones that stand in a query."""
     places, names = names_in(sql), [each.name for each in parameters]
     for name in places:
         if name not in names:

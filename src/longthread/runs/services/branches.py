@@ -73,7 +73,7 @@ class ThreadBranches:
         self, thread_id: str, entry_id: str, *, user_id: str, options: ForkOptions | None = None
     ) -> RunHandle:
         """Have a question answered again: its own entry, or the one that an answer belongs to. The new answer is a
-        sibling of those that are there.
+        sibling of the existing ones.
 
         Raises:
             EntryNotFound: the thread has no such entry.
@@ -194,7 +194,7 @@ class QueryEdits:
 async def _stored(
     tx: Transaction, kept: KeptResult, data: Mapping[str, Any], started: datetime, *, by: str, owner: str
 ) -> Step:
-    """Store the call and its result behind the question, as a run that has ended."""
+    """Store the call and its result after the question, as a run that has ended."""
     thread_id = kept.thread.id
     await log.position(tx, thread_id)
     thread = await log.find_thread(tx, thread_id, user_id=kept.thread.user_id)

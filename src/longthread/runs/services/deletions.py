@@ -44,7 +44,7 @@ class ThreadDeletions:
             )
         if owner is not None:
             self._set_timer(thread_id, owner, seconds)
-        # Now that it is nobody's, no other run begins. One that cannot be read has nothing to stop.
+        # Now that no user owns it, no other run begins. One that cannot be read has nothing to stop.
         with suppress(NothingToStop, RowDamaged, ThreadNotFound):
             async with store.reading() as tx:
                 run = await runs.last_run(tx, thread_id)

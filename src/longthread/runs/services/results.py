@@ -64,7 +64,7 @@ class KeptResult:
 
     @property
     def formats(self) -> dict[str, ColumnFormat]:
-        """The formats of columns that the source told."""
+        """The formats of columns that the source gave."""
         return {name: format_of_json(each) for name, each in (self.data.get("formats") or {}).items()}
 
     @property
@@ -117,8 +117,8 @@ class Results:
         return ResultPage(kept.step, kept.sql, result, result.total, whole=True, rerun=True)
 
     async def write(self, thread_id: str, index: int, to: BinaryIO, wanted: FileRequest, *, user_id: str) -> KeptResult:
-        """Write all rows of the result of a step to a file, of those that it keeps or of the query, run again. Return
-        what it keeps.
+        """Write all rows of the result of a step to a file: the rows that it keeps, or those of the query, run again.
+        Return the result that the step keeps.
 
         Raises:
             ResultTooLong: a sheet cannot hold the rows.
@@ -167,6 +167,6 @@ def write_file(
     to: BinaryIO,
     binary: Binary = hexadecimal,
 ) -> None:
-    """Write rows to a file. `told` are the formats that hold where none are wanted. Raises ResultTooLong."""
+    """Write rows to a file. The source's formats hold where the request names none. Raises ResultTooLong."""
     formats = {**told, **wanted.formats}
     write(wanted.format, columns, rows, to, binary=binary, marked=True, formats=formats, shown=wanted.shown)

@@ -430,8 +430,8 @@ class Runs:
         scope: DelegationScope,
         has_slot: bool = False,
     ) -> RunHandle | QueuedQuestion:
-        """Open what a run needs, begin it or take it over (`begun`, which is told whether there is room), and execute
-        it."""
+        """Open what a run needs, begin it or take it over, and execute it. `begun` begins it or takes it over; its
+        argument says whether there is room."""
         async with self._sources.for_run(role, source, thread, user_id, scope) as sources:
             agent_tools = await role.tools(ToolParts(sources.named, self._interpreters, self._servers))
             window = await self._services.context_windows.of(*models.all)
@@ -445,7 +445,7 @@ class Runs:
                 if isinstance(started, QueuedQuestion):
                     await sources.close()
                     return started
-                undoing.callback(self._services.worker.drop, started.hold)  # nobody executes it: it is given back
+                undoing.callback(self._services.worker.drop, started.hold)  # no task executes it: give it back
                 handle = self._execute(started, Assignment(role, models, sources, agent_tools, scope, window, metrics))
                 undoing.pop_all()
             return handle

@@ -95,8 +95,8 @@ class Threads:
 
         Args:
             message_id: a new one by default. A message that is there under it, and says the same, is returned.
-            parent_id: what it follows, by default the last message. Behind another one it begins a branch, which is
-                then the active one.
+            parent_id: what it follows, by default the last message. After another one it begins a branch, which is then
+                the active one.
             tool_calls: of an assistant.
             tool_call_id: the call that a tool's message answers, of the assistant's message right before.
             metadata: a note, which may change later.
@@ -206,7 +206,7 @@ class Threads:
         return state_of(entries, compressed)
 
     async def delete(self, thread_id: str, *, user_id: str, with_memories: bool = False) -> Forgotten:
-        """Delete a thread, those below it, and all data about them. Whoever executes a run of theirs breaks it off. A
+        """Delete a thread, those below it, and all data about them. A process that executes a run of theirs stops it. A
         background task clears the store's files. What was remembered from them stays, unless `with_memories`.
 
         Raises:
@@ -290,8 +290,8 @@ async def stored_before(tx: Transaction, thread: Thread, draft: Draft, before: E
 
 
 async def result_of(tx: Transaction, thread: Thread, draft: Draft, parent: int) -> Draft:
-    """Return the result of a call with the call's name. The message behind which it goes has the call, or other
-    results of that message stand between. Raises CallNotOpen."""
+    """Return the result of a call with the call's name. The message that it follows has the call, or other results of
+    that message stand between. Raises CallNotOpen."""
     answered: set[str | None] = set()
     at = parent
     while at:

@@ -66,7 +66,7 @@ class Titles:
             async with self._store.writing() as tx:
                 await log.position(tx, thread.id)
                 now = await log.find_thread(tx, thread.id, user_id=thread.user_id)
-                if now.title == taken:  # nobody has named it meanwhile
+                if now.title == taken:  # no user has named it meanwhile
                     await attributes.replace_own_title(tx, now, title)
             self._hub.list_changed(thread.user_id)
 

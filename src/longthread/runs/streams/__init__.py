@@ -1,1 +1,1 @@
-"""Events of runs: stored, told to the watchers of this process, and written together."""
+"""Events of runs: stored, sent to the watchers of this process, and written together."""

@@ -61,7 +61,7 @@ class EventStream:
         self._writing = asyncio.Lock()
         self._message_id: str | None = None
         self._pieces: list[_Piece] = []
-        # Those that are not known to be stored, also of earlier replies.
+        # Pieces that are not known to be stored, also of earlier replies.
         self._unsaved: list[_Piece] = []
 
     def open(self, run: Run) -> None:
@@ -80,9 +80,10 @@ class EventStream:
 
     @asynccontextmanager
     async def writing(self) -> AsyncIterator[tuple[Transaction, LeaseCheck]]:
-        """Begin a transaction of the run, with its lease checked. The events that it adds are told after its commit.
+        """Begin a transaction of the run, with its lease checked. After its commit, watchers get the events that it
+        adds.
 
-        A run has one at a time, so that its events are told in the order of their numbers.
+        A run has one at a time, so that watchers get its events in the order of their numbers.
 
         Raises:
             LeaseLost: another process has the run.
@@ -94,7 +95,8 @@ class EventStream:
             self._tell(sure)
 
     def add(self, events: Iterable[Event]) -> None:
-        """Add events that the transaction stores, in order. Those that were told before are told once."""
+        """Add events that the transaction stores, in order. Watchers get each event once, also if it was added
+        before."""
         self._due += events
 
     async def publish(self, event_type: EventType, **data: Any) -> None:
@@ -160,7 +162,7 @@ class EventStream:
         self._writing.release()
 
     def texts(self) -> list[Event]:
-        """Number the text that waits, and return its events, to be stored. They are told after the commit."""
+        """Number the text that waits, and return its events, to be stored. Watchers get them after the commit."""
         for piece in self._unsaved:
             piece.seq = piece.seq or self.number()
         texts = [self._text(piece) for piece in self._unsaved]
@@ -176,7 +178,8 @@ class EventStream:
         return Event(*self._place, piece.seq, "text", data, piece.at)
 
     def _tell(self, sure: bool) -> None:
-        """Tell what is committed. If it is not `sure` that this follows what was told, watchers read the store."""
+        """Send the committed events to watchers. If it is not `sure` that these follow the last sent ones, watchers
+        read the store."""
         events = [event for event in self._due if event.seq > self._told]
         if events or not sure:
             self._hub.tell(*self._place, events, after=self._told if sure else None)
@@ -225,7 +228,7 @@ class EventStream:
 
     async def wait(self, calls: Sequence[Approval], stopped: CallOff) -> bool:
         """Let the run wait for decisions about these calls, publish them, and release its lease. If somebody has
-        stopped the run, nobody is asked: `stopped` ends it in the same transaction. Return whether it waits."""
+        stopped the run, publish no calls: `stopped` ends the run in the same transaction. Return whether it waits."""
         calls = sorted(calls, key=lambda call: call.place)
         async with self.writing() as (tx, held):
             await self.flush_with(tx)
@@ -268,9 +271,10 @@ def _parts(pieces: Sequence[_Piece], first: int, stop: int) -> Iterator[tuple[_P
 
 
 class Teller:
-    """Stores the text of this process's runs, and then has it told. What cannot be stored is tried again.
+    """Stores the text of this process's runs, and then sends it to watchers. Retries text that cannot be stored.
 
-    A run that writes by itself takes its text along: it is left out, and so is one whose thread somebody has locked.
+    A run that writes by itself takes its text along, so the teller leaves it out. It also leaves out a run whose thread
+    is locked.
     """
 
     def __init__(self, store: Driver) -> None:
@@ -279,7 +283,7 @@ class Teller:
         self._work: asyncio.Task[None] | None = None
 
     def want(self, stream: EventStream) -> None:
-        """A run has text that is not stored."""
+        """Note that a run has text that is not stored."""
         self._waiting.add(stream)
         if self._work is None or self._work.done():
             self._work = asyncio.get_running_loop().create_task(self._write_all(), name="teller")

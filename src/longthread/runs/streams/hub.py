@@ -32,7 +32,7 @@ LOOK_ANYWAY_SECONDS = 5.0
 SIGNAL_SECONDS = 0.05
 """How long changes wait, so that one signal tells of many."""
 KEPT_EVENTS = 256
-"""Events that a feed keeps for a slow watcher. One that is further behind reads from the store."""
+"""Events that a feed keeps for a slow watcher. A watcher that lags further reads from the store."""
 FIRST_EVENTS = 4
 """So many first events of a run stay in memory for who watches it as soon as it has begun."""
 WAKE = "wake"
@@ -53,8 +53,8 @@ class _Feed:
     """The newest events of a watched run, in order and without a gap.
 
     `events` are all events after number `since`, up to number `last`. If `stale`, the store may hold more. `since` is
-    None before the first read. `halts`: event `last` ended an execution. `left`: nobody executed the run when it was
-    last looked at. `ended`: it is gone, or left for good, so that nothing follows.
+    None before the first read. `halts`: event `last` ended an execution. `left`: no process executed the run at the
+    last look. `ended`: it is gone, or left for good, so that nothing follows.
     """
 
     since: int | None = None
@@ -153,7 +153,7 @@ class Hub:
         self._here[thread_id, run_id] -= 1
         self._here += Counter()
         feed = self._feeds.get((thread_id, run_id))
-        # It may have failed to store its end; or a watcher waits for what comes behind it.
+        # It may have failed to store its end; or a watcher waits for what comes after it.
         if feed is not None and (not feed.halts or any(each.read_to > feed.last for each in feed.watches)):
             self.changed(thread_id, run_id)
         self.drop_unwatched(thread_id, run_id)
@@ -179,20 +179,21 @@ class Hub:
             self.drop_unwatched(thread_id, run_id)
 
     def drop_unwatched(self, thread_id: str, run_id: str) -> None:
-        """Keep nothing in memory of a run that nobody watches: who watches it from now on reads the store."""
+        """Drop the events of a run without watchers from memory. A watcher that comes later reads the store."""
         feed = self._feeds.get((thread_id, run_id))
         if feed is not None and not feed.watches:
             del self._feeds[thread_id, run_id]
 
     def changed(self, thread_id: str, run_id: str) -> None:
-        """Something about a run is committed that was not told."""
+        """Note a committed change of a run that watchers did not get."""
         self._signal(run_id)
         if (thread_id, run_id) in self._feeds:
             self._stale((thread_id, run_id))
             self._look_soon((thread_id, run_id))
 
     def expect_claims(self) -> None:
-        """This process claims runs that nobody executes: their watchers stay, and workers are heard from now on."""
+        """Note that this process claims runs that no process executes. Their watchers stay, and the hub listens to
+        workers from now on."""
         self._claims = True
         self._listen()
 
@@ -257,7 +258,7 @@ class Hub:
                     yield event
 
     async def halted(self, thread_id: str, run_id: str) -> None:
-        """Wait until a run has ended or waits for a person, or nobody executes it, whoever may claim it."""
+        """Wait until a run has ended or waits for a person, or no process executes it, even if one may claim it."""
         with self.watch(thread_id, run_id, goes_on=lambda: not self._feeds[thread_id, run_id].left) as watch:
             while await watch.read():
                 pass
@@ -366,7 +367,7 @@ class Hub:
             elif state is None or not self._goes_on(state):
                 feed.ended = True
                 feed.ring()
-            elif feed.left and not known:  # once: who waits with patience would begin to wait anew at each look
+            elif feed.left and not known:  # once: who waits with patience would restart the wait at each look
                 feed.ring()
 
     def _goes_on(self, state: RunState) -> bool:
@@ -401,8 +402,8 @@ class RunWatch:
         return self._final or self._waits
 
     async def read(self, *, patience: float | None = None) -> list[Event] | None:
-        """Wait for the next events, and return them; empty when there will be none: the run has ended, waits for a
-        person, or nobody executes it. None if nothing came within `patience` seconds.
+        """Wait for the next events, and return them. The list is empty when there will be none: the run has ended,
+        waits for a person, or no process executes it. Return None if nothing came within `patience` seconds.
 
         Raises:
             StoreError: the events cannot be read.
@@ -414,7 +415,7 @@ class RunWatch:
             if events := await self._stored(self.read_to) if behind else feed.after(self.read_to):
                 return self._read(events)
             if since is not None and behind:
-                self.read_to = since  # what was told in between has been withdrawn
+                self.read_to = since  # the events sent in between have been withdrawn
             elif feed.stale:
                 await self._look()
             elif feed.ended or self._waits or not self._goes_on():
@@ -435,14 +436,14 @@ class RunWatch:
         return events
 
     async def _look(self) -> None:
-        """Read for all watchers of the run what is in the store and was not told."""
+        """Read, for all watchers of the run, the stored events that they did not get."""
         feed = self._feed
         async with feed.reading:
             if not feed.stale:
                 return  # another watcher has read it
             if feed.since is None:
                 feed.since = feed.last = self.read_to
-            feed.stale = False  # what is told while we read makes it so again, unless it comes next
+            feed.stale = False  # an event sent while we read makes it so again, unless it comes next
             events: list[Event] | None = None
             try:
                 events = await self._stored(feed.last)

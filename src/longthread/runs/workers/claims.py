@@ -1,4 +1,4 @@
-"""A server claims the runs that nobody executes, and goes on with them; and the background jobs that others left.
+"""A server claims runs that no process executes, and continues them. It also claims background jobs that others left.
 
 Jobs are left by processes that are dead, stopped, or that wait for a later time.
 """
@@ -41,8 +41,8 @@ _JOBS_AT_ONCE = 4
 
 
 class Claims:
-    """Claims runs until it is closed: those of dead workers, and those that a worker gave back. It also begins with the
-    questions of the queue."""
+    """Claims runs until it is closed: the runs of dead workers, and the runs that a worker gave back. It also begins
+    the questions of the queue."""
 
     def __init__(self, services: RunServices, runs: Runs, deletions: ThreadDeletions, boards: Boards) -> None:
         self._services = services
@@ -167,7 +167,7 @@ class Claims:
         except asyncio.CancelledError:
             await to_the_end(self._worker.release(hold))
             raise
-        except Exception:  # no caller waits for the task; the run stays, for whoever resumes it
+        except Exception:  # no caller waits for the task; the run stays until somebody resumes it
             _logger.exception("Run %s was claimed, and could not go on", hold.lease.run_id)
             await self._worker.release(hold, claimable=False)
         finally:

@@ -1,4 +1,4 @@
-"""End a run that this process does not execute: somebody stopped it, or nobody can go on with it.
+"""End a run that this process does not execute: somebody stopped it, or no process can continue it.
 
 No call stays without a result, and what the run was writing becomes an entry, marked as interrupted.
 """
@@ -59,8 +59,8 @@ async def stop_run(
 
 
 async def end_stopped(tx: Transaction, run: Run, window: Sequence[Entry], *, tip: int, size: int, by: str) -> None:
-    """End a stopped run that nobody executes, with a result for each open call. The caller has locked its thread, which
-    has this `tip` and `size`; `window` are the thread's entries from the run's question on, or more."""
+    """End a stopped run that no process executes, with a result for each open call. The caller has locked its thread,
+    which has this `tip` and `size`; `window` are the thread's entries from the run's question on, or more."""
     drafts = await closing_of(tx, window, run, run.id, by=by, why=called_off())
     left = await interrupted_of(tx, run) if run.status == "running" else None
     drafts += [left] if left is not None else []
@@ -72,8 +72,8 @@ async def end_stopped(tx: Transaction, run: Run, window: Sequence[Entry], *, tip
 
 
 async def stop_answers(tx: Transaction, run: Run, *, by: str) -> None:
-    """Store that the runs of other agents that answer this one's calls are stopped: nobody waits for them any more.
-    The caller has locked the run's thread."""
+    """Request that the runs of other agents that answer this run's calls stop: no run waits for them any more. The
+    caller has locked the run's thread."""
     for below in await runs.answers(tx, run.thread_id, run.id):
         if below.status == "running":
             await runs.request_stop(tx, below, by=by)
@@ -125,8 +125,8 @@ async def closing_of(
 async def _never_made(
     tx: Transaction, run: Run, calls: Collection[str], *, by: str, why: Observation
 ) -> dict[str, Observation]:
-    """Return the results of calls that a person was asked about. Those of a waiting run that were not rejected are
-    superseded by whoever ends it."""
+    """Return the results of calls that a person was asked about. If the run waits, the end of the run supersedes its
+    calls that were not rejected."""
     said: dict[str, Observation] = {}
     for call in await approvals.of_run(tx, run.thread_id, run.id):
         if call.decision == "reject" and call.call_id in calls:

@@ -28,7 +28,7 @@ LOST_SECONDS = 7.0
 """After so long without a renewal, a worker gives its runs up."""
 _AGAIN_SECONDS = 0.5
 _STOOD_STILL_SECONDS = 1.0
-"""Whoever notices so much later that time was up stood still: the process, or its whole machine."""
+"""A worker that notices so much later that time was up stood still: the process, or its whole machine."""
 T = TypeVar("T")
 _logger = logging.getLogger(__name__)
 
@@ -103,7 +103,7 @@ class RunWorker:
             del self._holds[key]
 
     async def release(self, hold: Hold, *, claimable: bool = True) -> None:
-        """End a hold and give the run back to the workers, or, if not `claimable`, to whoever resumes it."""
+        """End a hold and give the run back to the workers, or, if not `claimable`, let only a resume take it."""
         self.drop(hold)
         with suppress(StoreError, ThreadNotFound):  # then the run is a stray
             async with self.store.writing() as tx:
@@ -232,8 +232,8 @@ class RunWorker:
             self.wake_claims()
 
     async def _give_back(self) -> None:
-        """Give the runs back that this process gave up: nobody died of them, so they did not crash, also where another
-        process took them over meanwhile."""
+        """Give back the runs that this process gave up. No process died of them, so they count no crash, also where
+        another process took them over meanwhile."""
         for gone, executed in list(self._given_up.items()):
             async with self.store.reading() as tx:
                 left = await leases.held(tx, gone)
@@ -267,7 +267,8 @@ class RunWorker:
         self._lose_all()
 
     async def _compare(self, holds: dict[tuple[str, str], Hold], stored: list[HeldRun]) -> None:
-        """Lose runs that were taken or deleted, stop those that somebody stopped, give back those nobody executes."""
+        """Lose runs that were taken or deleted, stop runs that somebody stopped, give back runs that no task
+        executes."""
         found = {each.lease: each for each in stored}
         for hold in holds.values():
             if hold.lease not in found:
@@ -300,7 +301,7 @@ class Slots:
 
     Only new questions wait for a slot. What goes on (resumed, claimed, decided about, or another agent's question)
     takes one anyhow: if it waited, a run could wait for itself. `queued` says whether questions wait in the store, and
-    `wanted` whether more of them are due than there are slots: then a new question waits behind them.
+    `wanted` whether more of them are due than there are slots: then a new question waits after them.
     """
 
     most: int
