@@ -135,8 +135,8 @@ class Owners:
         self._looked_at: float | None = None
 
     async def find(self, credential: str) -> str:
-        """Return the owner that a credential is; an empty one is nobody's in particular. What the store has of it does
-        not tell the credential."""
+        """Return the owner of a credential, a hash from which the credential cannot be read. An empty credential names
+        no particular client."""
         if self._salt is None:
             self._salt = await self._read_salt()
         return hmac.new(self._salt or self._spare, credential.encode("utf-8", "surrogatepass"), sha256).hexdigest()[:32]

@@ -62,7 +62,7 @@ class InspectedGatewayCall:
 
     Attributes:
         last: the number of the thread's last call.
-        frame: what the request said beside its messages, by field.
+        frame: the request's fields other than its messages.
         is_whole: whether all that it sent is still known: retention may have deleted some.
     """
 
@@ -123,7 +123,7 @@ async def _sent(tx: Transaction, dialect: Dialect, call: GatewayCall) -> _Sent |
 
 
 def _origin(there: Mapping[int, GatewayCall], base: GatewayCall, at: int) -> int | str:
-    """Return the call in whose reply a part stands, among those that `base` goes on from, or `client`."""
+    """Return the call whose reply holds a part, among the calls that `base` continues, or `client`."""
     n = base.n
     while n in there:
         call = there[n]

@@ -139,7 +139,7 @@ class SentRequest:
     named: bool = True
     """Whether the provider's ids may be looked up later."""
     repair: str = ""
-    """What was done about hidden parts that the provider missed, and that nobody has."""
+    """How the gateway made up for hidden parts that the provider missed and the log does not have."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,7 +155,7 @@ class Answered:
 
 @dataclass(frozen=True, slots=True)
 class _Start:
-    """Where the new entries go: behind entry `seq`, at whose end `covered` visible parts are known."""
+    """Where the new entries go: after entry `seq`, at whose end `covered` visible parts are known."""
 
     seq: int
     covered: int
@@ -258,7 +258,7 @@ def _replies(groups: Sequence[EntryParts], asked: Asked, answered: Answered) -> 
 async def _write(
     tx: Transaction, thread_id: str, made: Sequence[Draft], start: int, position: tuple[int, int], *, aside: bool
 ) -> list[int]:
-    """Write entries behind `start`; return their seqs."""
+    """Write entries after `start`; return their seqs."""
     tip, size = position
     if aside:
         entries = await log.add(tx, thread_id, made, parent=start)
@@ -313,7 +313,7 @@ def _call(
 
 
 def frame_id(sent: SentRequest) -> str:
-    """Return a hash of what calls have in common: whom they asked, and what they said beside their messages."""
+    """Return a hash of what calls have in common: the model they asked, and their fields other than the messages."""
     whom = (sent.asked.dialect.name, sent.upstream, sent.family, sent.model, sent.asked.says.id)
     digest = blake2b("\n".join(whom).encode("utf-8", "surrogatepass"), digest_size=6)
     return urlsafe_b64encode(digest.digest()).decode()
@@ -337,7 +337,7 @@ def _nodes(
     own = digests(asked.end, visible_parts(reply.parts)) if reply else []
     every = [*asked.nodes, *map(node_of, own)]
     for number, (seq, group) in enumerate(written):
-        # A reply that is hidden whole is no prefix: nobody who comes back shows that it was there.
+        # A reply that is hidden whole is no prefix: no later request shows that it was there.
         if group.end and (number < asked_count or visible_parts(group.parts)):
             yield seq, 0, every[group.end - 1], call.previous if number < asked_count else call.n
 

@@ -72,12 +72,12 @@ class Resources:
     reply_limit: int
     """Bytes of a reply, decompressed."""
     refused: set[tuple[str, int, str]] = field(default_factory=set)
-    """Replies, by thread and call, whose hidden parts a provider refused behind another prompt or other tools, by them.
-    After a restart it is asked once more."""
+    """Replies, by thread and call, whose hidden parts a provider refused after another prompt or other tools, by these.
+    After a restart the provider is asked once more."""
     takes: set[tuple[str, str]] = field(default_factory=set)
     """Models, by the address of their upstream, that took hidden parts which were put in."""
     takes_none: set[tuple[str, str]] = field(default_factory=set)
-    """Those that know no such fields: nothing is put in for them. After a restart they are asked once more."""
+    """Models that know no such fields: nothing is put in for them. After a restart they are asked once more."""
 
 
 class StoreFailed(Exception):
@@ -156,8 +156,8 @@ class GatewayRequest:
         return Outgoing(response.status, headers, body)
 
     async def _find(self) -> None:
-        """Find the place in the log, and put back what the client dropped. A conversation that is nobody's yet becomes
-        the client's."""
+        """Find the place in the log, and restore what the client dropped. A conversation without an owner becomes the
+        client's."""
         adopt, names = self._shared.owners.adopt, threads_named(self._original, self._incoming)
         if names_state(self._original):
             await adopt(self._original, names)
@@ -180,8 +180,9 @@ class GatewayRequest:
         self._shared.counts.restored += bool(self._sent.restored)
 
     async def _put_back(self, tx: Transaction, place: Place, *, always: bool = False) -> None:
-        """Put back what the client dropped: all that a call of this conversation carried, and, where it is bound to its
-        call, what is in the log of the turns behind. `always`: also if the request seems not to take it."""
+        """Restore what the client dropped: all that a call of this conversation carried. Where hidden parts are bound
+        to their call, also restore what the log has of the turns after that. `always`: also if the request seems not to
+        take hidden parts."""
         decides, begin = place.decides, 0
         if decides is not None and (whole := await self._restored(tx, decides, always=always)) is not None:
             own, begin = decides.thread_id == place.thread_id, decides.ends
@@ -335,8 +336,8 @@ class GatewayRequest:
         return response, None
 
     async def _completed(self, missing: HiddenMissing) -> list[SentRequest]:
-        """Return the request with what the log has of the hidden parts that the provider misses, and then with what it
-        takes in the place of those that nobody has."""
+        """Return the requests to try: first with the missing hidden parts that the log has, then with stand-ins that
+        the provider takes for parts that the log lacks."""
         before, tries = self._sent, list[SentRequest]()
         if self._place is not None and not self._takes_hidden:
             with suppress(LongthreadError):  # the provider's error says more
@@ -349,7 +350,7 @@ class GatewayRequest:
         return tries
 
     async def _mark_refused(self, thread_id: str, base: int, at: int) -> None:
-        """Note which replies' hidden parts the provider does not take, so that they are never restored. Behind another
+        """Note which replies' hidden parts the provider does not take, so that they are never restored. After another
         system prompt or other tools it may still take them."""
         try:
             async with self._shared.store.writing() as tx:

@@ -52,7 +52,7 @@ class Part(NamedTuple):
 
 
 class Anchored(NamedTuple):
-    """A hidden part at its place: before the visible part number `at`, or, with `after`, behind it."""
+    """A hidden part at its place: before the visible part number `at`, or, with `after`, following it."""
 
     at: int
     after: bool
@@ -149,8 +149,8 @@ def node_of(digest: bytes) -> int:
 
 
 def root_of(user: str, dialect: str, owner: str | None = None) -> bytes:
-    """Return the root of an owner's trees: nobody else has the same nodes. Without one it is that of the user's
-    conversations that nobody has gone on with yet."""
+    """Return the root of an owner's trees: no other owner has the same nodes. Without an owner, return the root of the
+    user's conversations that no client has continued yet."""
     text = f"{dialect}\n{user}" if owner is None else f"{dialect}\n{user}\n{owner}"
     return blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest()
 
@@ -208,7 +208,7 @@ class IndexedParts:
     _certain: int = 0
     """How many hidden parts are before that run."""
     _hash: Any = field(default_factory=_new_hash)
-    """The state of the hash behind them."""
+    """The state of the hash after them."""
 
     @property
     def end(self) -> bytes:
@@ -216,7 +216,7 @@ class IndexedParts:
         return self.digests[-1] if self.digests else self.root
 
     def followed_by(self, new: Sequence[Part]) -> IndexedParts:
-        """Return these parts and new ones behind them."""
+        """Return these parts, followed by new ones."""
         if not new:
             return self
         start = len(self.parts)
@@ -245,14 +245,15 @@ class IndexedParts:
         return self._hashes[bisect_left(self.hidden, visible, key=_at)]
 
     def hash_with(self, more: Iterable[Anchored]) -> bytes:
-        """Return the hash of all hidden parts, and of more behind them."""
+        """Return the hash of all hidden parts, followed by more."""
         found = self._hash.copy()
         for each in [*self.hidden[self._certain :], *more]:
             found.update(chained(each))
         return bytes(found.digest())
 
     def behind(self, visible: int) -> int:
-        """Return the place among all parts behind the first visible ones and the hidden parts that belong to them."""
+        """Return the place, among all parts, after the first `visible` visible parts and the hidden parts that belong
+        to them."""
         if not visible:
             return 0
         place = self.places[visible - 1] + 1

@@ -160,7 +160,7 @@ class Cut:
     Attributes:
         head: what stands before the list. A body without one has neither head nor tail.
         items: the list up to the end of its last item.
-        tail: what stands behind that.
+        tail: what stands after that.
         spans: where each item begins and ends, in `items`.
     """
 
@@ -218,7 +218,7 @@ class Reader:
         return self._at == len(self._text) - 1
 
     def enter(self, bracket: str) -> None:
-        """Go behind an opening bracket, or a colon."""
+        """Go past an opening bracket or a colon. Raise ValueError if there is none."""
         self._at = skip_blank(self._text, self._at)
         expect(self._text, self._at, bracket)
         self._at = skip_blank(self._text, self._at + 1)
@@ -250,12 +250,12 @@ def list_in(body: bytes, name: str) -> Reader | None:
 def cut(
     body: bytes, head: bytes, *, reader: Reader | None = None, known: Cut | None = None, tail: bytes = b""
 ) -> tuple[Cut, list[Any]]:
-    """Cut a body around the list behind its `head`. Return the values of the items that are not known, too.
+    """Cut a body around the list after its `head`. Also return the values of the items that are not known.
 
     Args:
         reader: it is at the list, if something read up to there.
         known: its items are the list's first ones.
-        tail: what may stand behind the last item, so that it need not be decoded.
+        tail: what may stand after the last item, so that it need not be decoded.
 
     Raises:
         ValueError: it is no JSON list.
@@ -273,7 +273,7 @@ def cut(
 
 
 def _elements(reader: Reader, *, is_behind: bool) -> list[Value]:
-    """Read a list's elements: all of them, or those behind the one that ends where the reader is."""
+    """Read a list's elements: all of them, or the ones after the element that ends where the reader is."""
     if is_behind:
         reader.next("]")
     else:
@@ -286,7 +286,7 @@ def _elements(reader: Reader, *, is_behind: bool) -> list[Value]:
 
 
 def _elements_before(body: bytes, begin: int, tail: bytes, *, is_behind: bool) -> list[Value] | None:
-    """Read a list's elements if what stands behind the last one is `tail`; otherwise return None."""
+    """Read a list's elements if `tail` follows the last one; otherwise return None."""
     if not body.endswith(tail):
         return None
     end = len(body) - len(tail)

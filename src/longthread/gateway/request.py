@@ -31,7 +31,7 @@ class Frame:
     """The system prompt, tools and parameters of a request.
 
     Attributes:
-        fields: those of the request, a repeated one as its last. Their places are of bytes in the body; behind the list
+        fields: those of the request, a repeated one as its last. Their places are of bytes in the body; after the list
             they count from the body's end, and are negative. The list itself is empty here.
         texts: what the log has of them: their JSON texts without the credentials of servers. Instead of the list there
             are the instructions that it begins with.
@@ -44,7 +44,7 @@ class Frame:
 
     @classmethod
     def read(cls, dialect: Dialect, head: bytes, rest: bytes) -> Frame:
-        """Read what stands before a list and what stands behind its last item; or, with an empty `head`, a whole body.
+        """Read the parts of a body before a list and after its last item; or, with an empty `head`, a whole body.
 
         Raises:
             ValueError: it is no request of this dialect, or has more than one list.
@@ -75,7 +75,7 @@ class Frame:
 
 
 def _in_bytes(found: Value, text: str, size: int, head: int) -> Value:
-    """Return a value with its places in bytes, from the end of `size` bytes if they are behind the `head`."""
+    """Return a value with its places in bytes, from the end of `size` bytes if they are after the `head`."""
     start, end = found.start, found.end
     if not text.isascii():
         start, end = len(text[:start].encode()), len(text[:end].encode())
@@ -138,7 +138,7 @@ class Restored:
 
     Attributes:
         count: how many items.
-        ours, theirs: the hidden parts that were put in, and those that stood there before.
+        ours, theirs: the inserted hidden parts, and the ones that stood there before.
         items: the whole request's after that.
         end: where the first items end in its list.
     """
@@ -184,7 +184,7 @@ class Recent:
     """What is known of recent requests. Of the oldest it knows nothing any more.
 
     Attributes:
-        frames: what requests said beside their conversation, by dialect, head, tail and instructions.
+        frames: the fields of requests other than their conversation, by dialect, head, tail and instructions.
     """
 
     def __init__(self, size: int = BYTES) -> None:
@@ -216,7 +216,7 @@ class Recent:
         return self._hidden.get(_key(call))
 
     def put_hidden(self, call: GatewayCall, found: Sequence[HiddenPart], base: GatewayCall | None) -> None:
-        """Keep the hidden parts of a call, in the place of those that its `base` carried."""
+        """Keep the hidden parts of a call, in place of the parts that its `base` carried."""
         if base is not None:
             self._hidden.pop(_key(base))
         self._hidden.put(_key(call), found, _LEAST_HIDDEN + sum(len(each[-1]) for each in found))
@@ -228,7 +228,7 @@ class Recent:
         """Keep what was read, in the place of what it goes on from."""
         items = read.cut.items
         if not read.cut.head or not items.endswith(b"}") or read.frame_count == len(read.cut.spans):
-            return  # there is no list, or its last item is a number, of which one could not tell where it ends
+            return  # there is no list, or its last item is a number, whose end is not certain
         if not self._has_room(read.size):
             return
         kept = [each for each in self._reads if not (each.owner == read.owner and items.startswith(each.cut.items))]
@@ -263,7 +263,7 @@ class Asked:
 
     Attributes:
         owner: who asks, by `Owners`.
-        says: what it says beside its conversation.
+        says: its fields other than its conversation.
         conversation: its messages or items, as they were read.
     """
 
@@ -331,7 +331,7 @@ class Asked:
 
     @property
     def items(self) -> list[str]:
-        """The JSON texts of the messages or items behind the instructions."""
+        """The JSON texts of the messages or items after the instructions."""
         pieces = self.conversation.cut
         return [pieces.item(number) for number in range(self.frame_count, len(pieces.spans))]
 
@@ -381,7 +381,7 @@ class Asked:
 
     @property
     def frame(self) -> Mapping[str, str]:
-        """What the request says beside its messages, as JSON texts."""
+        """The request's fields other than its messages, as JSON texts."""
         return self.says.texts
 
     @property
@@ -411,7 +411,7 @@ def _read(dialect: Dialect, owner: bytes, body: bytes, recent: Recent) -> tuple[
 
 
 def _parts(dialect: Dialect, owner: bytes, pieces: Cut, values: Sequence[Any], known: ReadItems | None) -> ReadItems:
-    """Read items, of which the first ones are known. `values` are the others."""
+    """Read items. `known` holds the first ones, if they were read before; `values` are the others."""
     count = known.frame_count if known else dialect.frame_items(values)
     begin = len(known.cut.spans) - count if known else 0
     new = dialect.parts(values if known else values[count:])

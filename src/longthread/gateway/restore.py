@@ -1,8 +1,8 @@
 """Put back exactly what a client dropped: the hidden parts of a conversation.
 
-What hidden parts are bound to depends on the vendor of the model. Bound to the *prefix*: they hold behind exactly
-what they were made behind, and nowhere else. Bound to their *call*: they belong beside the reply that they came
-with, whatever the client changed before it.
+What hidden parts are bound to depends on the vendor of the model. Bound to the *prefix*: they are valid only after
+exactly the prefix that they were made after. Bound to their *call*: they belong with the reply that they came with,
+whatever the client changed before it.
 
 The newest reply that the request still holds, by the upstream and the family of models that are asked now, decides:
 before its end go the hidden parts that its own call carried, and then its own. All of them or none.
@@ -37,7 +37,7 @@ from longthread.store.log import entries_at
 def restored(asked: Asked, ours: Sequence[HiddenPart], ends: int) -> Asked:
     """Return a request whose hidden parts before visible part `ends` are exactly `ours`.
 
-    What was restored of the conversation before is not restored anew.
+    Parts that an earlier request of the conversation restored are reused.
     """
     theirs = asked.indexed.hidden_before(ends)
     known = _known(asked, ours, theirs)
@@ -103,7 +103,7 @@ def _item(asked: Asked, visible: int) -> int:
 
 
 def _finished(asked: Asked, ends: int) -> int:
-    """Return how many items, the instructions included, are before visible part `ends`; 0 if one goes on behind it."""
+    """Return how many items, the instructions included, are before visible part `ends`; 0 if one continues after it."""
     if not ends:
         return 0
     last = _item(asked, ends - 1)
@@ -172,7 +172,7 @@ _BOUND_TO_PREFIX = frozenset({"anthropic"})
 
 @lru_cache(256)
 def vendor_of(model: str) -> str | None:
-    """Return the vendor of a model; None: nobody knows it."""
+    """Return the vendor of a model; None: it is unknown."""
     for vendor, names in _MODELS.items():
         if re.search(rf"(?:^|[/.:_-])(?:{names})", model, re.IGNORECASE):
             return vendor
@@ -180,14 +180,14 @@ def vendor_of(model: str) -> str | None:
 
 
 def binding_of(model: str) -> Binding | None:
-    """Return what a model's vendor binds hidden parts to; None: nobody knows the model."""
+    """Return what a model's vendor binds hidden parts to; None: the model is unknown."""
     vendor = vendor_of(model)
     return None if vendor is None else "prefix" if vendor in _BOUND_TO_PREFIX else "call"
 
 
 def is_bound_to_call(dialect: Dialect, model: str, hidden: Iterable[Part]) -> bool:
-    """Return whether a reply's hidden parts are bound to their call. For an unknown model these parts tell: a signature
-    in a dialect of Anthropic's is bound to the prefix, and text that nobody signed is not."""
+    """Return whether a reply's hidden parts are bound to their call. For an unknown model the parts decide: a signature
+    in a dialect of Anthropic's is bound to the prefix, and unsigned text is not."""
     known = binding_of(model)
     return known == "call" if known else not any(map(dialect.binds_prefix, hidden))
 
@@ -201,7 +201,7 @@ def kin_of(family: str, model: str, hidden: Iterable[Part]) -> str:
 ALONE = -2
 """The place of the node by which a reply is found by itself. Those of its calls' ids have lower ones."""
 _COUNTED = re.compile(r"(?:^|[\W_])\d{0,5}$|^[A-Za-z_.\-]*\d{0,5}$")
-"""Ids that servers count or name anew in each conversation, such as `call_0`: they tell no call apart."""
+"""Ids that servers count or name from the start in each conversation, such as `call_0`: they distinguish no calls."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -234,7 +234,8 @@ class _Turn:
 
 
 class _Hidden(NamedTuple):
-    """A hidden part of a reply before its visible part number `at`, or behind it. `raw` is its block."""
+    """A hidden part of a reply before its visible part number `at`, or, with `after`, following it. `raw` is its
+    block."""
 
     at: int
     after: bool
@@ -344,8 +345,8 @@ def _choose(runs: Sequence[Sequence[_Turn]], known: Mapping[int, Sequence[KnownN
 
 
 async def _replies(tx: Transaction, dialect: Dialect, turns: Sequence[_Turn]) -> list[tuple[_Reply, list[_Turn]]]:
-    """Return the replies that were found, each with its turns: one that says the same has its own, and those that have
-    calls of one reply share it. What a provider refused is left out."""
+    """Return the replies that were found, each with its turns. A turn that says the same as a reply has its own; turns
+    with calls of one reply share that reply. Replies that a provider refused are left out."""
     by_call: dict[tuple[str, int], list[_Turn]] = {}
     for turn in turns:
         if turn.found is not None:

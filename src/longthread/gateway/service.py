@@ -51,7 +51,7 @@ class GatewayOptions:
 
 
 class Gateway:
-    """Safe to share between tasks. Close it when done. `routes` are those behind the catalog's."""
+    """Safe to share between tasks. Close it when done. `routes` apply after the catalog's."""
 
     def __init__(self, store: Driver, routes: Routes, options: GatewayOptions) -> None:
         self.counts = Counts()
@@ -146,7 +146,7 @@ class Gateway:
         return Outgoing(response.status, for_client(response.headers), stream=response.pieces())
 
     async def _own_response(self, incoming: Incoming) -> Outgoing | None:
-        """Answer for who owns a response, or for the first one who asks, if it is nobody's yet."""
+        """Answer the owner of a response, or the first client that asks, if it has no owner yet."""
         owner = await self._owners.find(incoming.credential)
         answer = await self._stored.answer(incoming, owner)
         if answer is None and await self._owners.adopt_response(RESPONSES.name, response_path(incoming)[0], owner):

@@ -131,7 +131,7 @@ _NO_ITEM = (
 
 
 async def expanded_response(tx: Transaction, asked: Asked) -> Expanded:
-    """Put in the items that a request goes on from by `previous_response_id` or `conversation`, and those that its
+    """Insert the items that a request continues by `previous_response_id` or `conversation`, and the items that its
     `item_reference`s name. `instructions` are not carried over. Raises StateUnknown."""
     previous, thread = _text(asked.value("previous_response_id")), conversation_id(asked.value("conversation"))
     if previous and thread:

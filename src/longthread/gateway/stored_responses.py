@@ -35,7 +35,7 @@ _BEGUN: Mapping[str, Mapping[str, Any]] = {
 
 
 def events_after(response: Mapping[str, Any], number: int) -> bytes:
-    """Return the events of a response behind number `number` as a stream; the last one comes in any case."""
+    """Return the events of a response after number `number` as a stream; the last one comes in any case."""
     every = [
         {"type": kind, "sequence_number": place, **fields} for place, (kind, fields) in enumerate(_events(response))
     ]

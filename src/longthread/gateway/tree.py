@@ -1,4 +1,4 @@
-"""Where a request belongs: which thread, behind which entry, and which reply decides what is restored."""
+"""Where a request belongs: which thread, after which entry, and which reply decides what is restored."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from longthread.store.log import entries_at
 UNANSWERED = -1
 """The place of a node of a request that has no whole reply."""
 _SIBLINGS = 16
-"""Equal replies under one parent that are told apart, the newest ones."""
+"""Equal replies under one parent that are kept distinct, the newest ones."""
 _NEAR = 8
 """Nodes at a request's end that are looked for first: most requests add a few parts to what is known."""
 
@@ -161,9 +161,9 @@ def is_aside(tools: int, first: int) -> bool:
 
 
 async def _has_changed_tools(tx: Transaction, asked: Asked, last: KnownNode) -> bool:
-    """Whether a request goes on from a reply that was made with the same tools, and that is the conversation's last one
-    or gets a question of the user's: they have changed for good. What runs beside a conversation asks once, or sends
-    results of tools."""
+    """Return whether the conversation's tools have changed for good. So they have if a request continues a reply that
+    was made with the same tools, and that reply is the conversation's last or gets a question of the user's. A program
+    that runs next to a conversation asks once, or sends results of tools."""
     call = await calls.find_call(tx, last.thread_id, last.call)
     if call is None or call.tools != asked.tools:
         return False
@@ -200,7 +200,7 @@ async def _unanswered(tx: Transaction, asked: Asked, nodes: Sequence[KnownNode])
 
 
 def _run_behind(asked: Asked, visible: int) -> list[Part]:
-    """Return what the model said behind the first visible parts."""
+    """Return what the model said after the first visible parts."""
     behind = (asked.parts[place] for place in asked.indexed.places[visible:])
     return list(takewhile(lambda part: part.role == "assistant", behind))
 
@@ -214,8 +214,7 @@ async def _has_said(tx: Transaction, call: GatewayCall, run: Sequence[Part]) -> 
 
 
 async def find_last(tx: Transaction, asked: Asked, thread_id: str, joined: int) -> KnownNode | None:
-    """Return the deepest entry of a thread that a request goes on from, first of those behind the reply of call
-    `joined`."""
+    """Return the deepest entry of a thread that a request continues. Entries after the reply of call `joined` win."""
     depth = dict(zip(asked.nodes, count()))
     found = await calls.thread_nodes(tx, thread_id, asked.nodes)
     return max(found, key=lambda node: (0 < joined == node.call, depth[node.node], node.seq), default=None)

@@ -46,7 +46,7 @@ class Upstream:
     """A provider.
 
     Attributes:
-        dialects: those that it speaks.
+        dialects: the ones that it speaks.
         api_key: ours for it; None: the client's own credentials go up.
         holds_state: it knows threads and responses by their ids.
         problem: why it cannot be asked, such as a secret that is not set; empty: it can.
@@ -80,7 +80,7 @@ class Upstream:
 
 
 class NoUpstream(Exception):
-    """Nobody is asked. `status` is that of the error: 503 if it may be another one later."""
+    """No upstream is asked. `status` is that of the error: 503 if a later request may find one."""
 
     def __init__(self, message: str, status: int = 404) -> None:
         super().__init__(message)
@@ -107,7 +107,7 @@ class Routes:
     routes: Sequence[Route] = ()
 
     def find(self, dialects: Sequence[str], model: str) -> tuple[Upstream, str]:
-        """Return the upstream for a model that speaks one of these dialects, and by which name it is asked.
+        """Return the upstream for a model that speaks one of these dialects, and the model's name there.
 
         Raises NoUpstream. A model that a route fits is asked nowhere else: another vendor would get its key.
         """
@@ -352,7 +352,7 @@ _log = logging.getLogger(__name__)
 
 
 class CatalogRoutes:
-    """The catalog's upstreams and routes, and behind them those that every gateway has.
+    """The catalog's upstreams and routes, and after them the ones that every gateway has.
 
     Safe to share between tasks.
     """
@@ -366,9 +366,9 @@ class CatalogRoutes:
         self._first = asyncio.Lock()
 
     async def find(self, dialects: Sequence[str], model: str) -> tuple[Upstream, str]:
-        """Return the upstream for a model that speaks one of these dialects, and by which name it is asked.
+        """Return the upstream for a model that speaks one of these dialects, and the model's name there.
 
-        Raises NoUpstream. Raises StoreError: the catalog could never be read, so nobody knows where a request and its
+        Raises NoUpstream. Raises StoreError: the catalog could never be read, so it is unknown where a request and its
         key may go.
         """
         if self._definitions is None:

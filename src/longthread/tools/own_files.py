@@ -21,7 +21,7 @@ class OwnFiles:
     """Folders and files, by what they are and not by their names.
 
     All that is in one of the `folders` is Longthread's. A `place` is no source itself, but people keep files of their
-    own in it: what they upload, or a database beside the store.
+    own in it: what they upload, or a database next to the store.
     """
 
     folders: tuple[Path, ...]

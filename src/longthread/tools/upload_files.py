@@ -46,8 +46,8 @@ def are_equal(name: str, other: str) -> bool:
 
 
 def copy_name(name: str, files: Iterable[str], sources: Iterable[str]) -> str:
-    """Return the name of a file beside those of equal names, as file managers give it: `sales (2).csv`. Neither a file
-    has it, nor a source that of its default one."""
+    """Return a free name for a file among files of equal names, as file managers give it: `sales (2).csv`. No file has
+    this name, and no source has its default name."""
     there, called = list(files), {each.casefold() for each in sources}
     stem, suffix = Path(name).stem, Path(name).suffix
     numbered = (safe_name(f"{stem[: _LONGEST - 7]} ({number}){suffix}") for number in count(2))
@@ -113,7 +113,7 @@ def copy_all(files: Mapping[Path, str], folder: Path) -> None:
 
 
 def into_folder(file: Path, folder: Path) -> None:
-    """Put a file into a folder beside it, which may have its name."""
+    """Put a file into a folder next to it, which may have its name."""
     made = file.with_name(UNFINISHED)
     made.mkdir(0o700)
     file.rename(made / file.name)

@@ -43,7 +43,7 @@ from longthread.tools.upload_files import (
 )
 
 TEXT_SUFFIXES = (".csv", ".tsv", ".json", ".jsonl", ".ndjson")
-"""Of those that have an encoding."""
+"""The suffixes of files that have an encoding."""
 _KEPT_SECONDS = 24 * 3600.0
 """How long a file stays that no source has."""
 MOST_FILES = 100
@@ -100,7 +100,7 @@ class Uploads:
         """Write a file as it comes. If that breaks off, in whatever way, nothing of it stays.
 
         Args:
-            encoding: the codec of a file of text, which is then kept in UTF-8; None: whoever reads it finds it out.
+            encoding: the codec of a file of text, which is then kept in UTF-8; None: each reader detects it.
 
         Raises:
             UploadRefused: its name is not of a kind that can be read, it is empty, a database of another kind, or not
@@ -329,7 +329,8 @@ class Uploads:
         return found.relative_to(folder) if found.is_relative_to(folder) else None
 
     async def sweep(self, used: Collection[str]) -> None:
-        """Delete old uploads that have become no sources. `used` are the ids of those that the store's sources have."""
+        """Delete old uploads that have become no sources. `used` are the ids of the uploads that the store's sources
+        have."""
         await asyncio.to_thread(self._sweep, used)
 
     def _sweep(self, used: Collection[str]) -> None:
@@ -373,7 +374,7 @@ def _expect_room(files: int, upload: Upload) -> None:
 
 
 def _move_into(to: Upload, upload: Upload) -> Path:
-    """Move an upload into a source's folder. Return its place, which nobody else has had. Raises UploadNotFound,
+    """Move an upload into a source's folder. Return its place, which no other file has had. Raises UploadNotFound,
     UploadFailed."""
     name = upload.path.name
     taken: list[str] = []
@@ -405,7 +406,7 @@ def _expect_kind(path: Path) -> None:
 
 
 def _to_utf8(path: Path, encoding: str) -> None:
-    """Write a file of text anew, in UTF-8. Raises UploadRefused."""
+    """Rewrite a file of text in UTF-8. Raises UploadRefused."""
     if path.suffix not in TEXT_SUFFIXES:
         reason = f"a {path.suffix} file has no encoding to choose: only {', '.join(TEXT_SUFFIXES)} do."
         raise UploadRefused(name=path.name, reason=reason)

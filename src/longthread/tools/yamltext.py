@@ -65,7 +65,7 @@ def yaml_loader(text: str) -> Any:
 
 
 def expect_unique(root: Any) -> None:
-    """Refuses duplicate keys, of which YAML would silently take the last. Raises yaml.MarkedYAMLError."""
+    """Refuse duplicate keys: YAML would silently take the last. Raises yaml.MarkedYAMLError."""
     waiting, seen, sizes = [root], set[int](), dict[int, int]()
     while waiting:
         node = waiting.pop()

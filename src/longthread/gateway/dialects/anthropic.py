@@ -78,7 +78,7 @@ class Anthropic:
         found: list[tuple[str, list[str]]] = []
         for role, blocks in entries:
             sent = "user" if role == "tool" else role
-            # Results and the text behind them were one message, and parallel results must be.
+            # Results and the text after them were one message, and parallel results must be.
             if found and found[-1][0] == sent:
                 found[-1][1].extend(map(_as_block, blocks))
             else:

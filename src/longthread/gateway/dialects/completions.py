@@ -135,7 +135,7 @@ class Completions:
 
     def streamed(self, body: bytes) -> Reply:
         message, head, whole = message_of(body)
-        if not whole:  # nobody knows which calls are complete
+        if not whole:  # it is unknown which calls are complete
             message = {name: value for name, value in message.items() if name not in (_CALLS, "function_call")}
         return self._reply(spelled(message), head, whole=whole)
 
@@ -192,7 +192,7 @@ def _slots(message: Mapping[str, Any]) -> Iterator[_Slot]:
     calls = message.get(_CALLS) or () if role == "assistant" else ()
     for name in _HIDDEN if role == "assistant" else ("name",):
         value = message.get(name)
-        # Where vendors want it back, beside calls, an empty one is not a missing one.
+        # Where vendors want it back, along with calls, an empty one is not a missing one.
         if value or (value == "" and calls and name == "reasoning_content"):
             yield _Slot(name, None, None, value)
     content = message.get("content")
@@ -296,7 +296,7 @@ def _call(call: Any, field: str) -> tuple[Any, Any, Any]:
 
 
 def _arguments(text: Any) -> Any:
-    """Return arguments by value: clients write them anew. Those that are no JSON are a text."""
+    """Return arguments by value, since clients serialize them again. Arguments that are no JSON are a text."""
     if text is None or text == "":
         return {}
     try:

@@ -20,7 +20,7 @@ class Edit:
 
     Attributes:
         drops: places of blocks that go.
-        puts: JSON texts of blocks, each with the place that it stands before, or, with True, behind.
+        puts: JSON texts of blocks, each with a place. It stands before that place, or, with True, after it.
     """
 
     drops: set[int] = field(default_factory=set)
@@ -66,7 +66,7 @@ which nothing of the reply may be put in."""
 
 @dataclass(frozen=True, slots=True)
 class HiddenMissing:
-    """What a provider accepts of a request in which hidden parts are missing that nobody has.
+    """What a provider accepts of a request that lacks hidden parts, and neither the client nor the log has them.
 
     Attributes:
         note: what is done about it.
@@ -129,8 +129,8 @@ class Dialect(Protocol):
         ...
 
     def asks_hidden(self, fields: RequestFields, *, by_default: bool = False) -> bool:
-        """Return whether hidden parts may be put into the request. `by_default`: the model thinks unless it is told not
-        to."""
+        """Return whether hidden parts may be put into the request. `by_default`: the model thinks unless the request
+        forbids it."""
         ...
 
     def binds_prefix(self, part: Part) -> bool:

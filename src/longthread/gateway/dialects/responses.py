@@ -127,7 +127,8 @@ class Responses:
         return len(items)
 
     def asks_hidden(self, fields: RequestFields, *, by_default: bool = False) -> bool:
-        """Models reason unless they are told not to, and take their reasoning back."""
+        """Return whether the model reasons. Models reason unless the effort is `none`, and take their reasoning
+        back."""
         reasoning = fields["reasoning"].value if "reasoning" in fields else None
         return not (isinstance(reasoning, dict) and reasoning.get("effort") == "none")
 
@@ -259,7 +260,7 @@ def _fields(item: Mapping[str, Any]) -> Iterator[str]:
     """Yield the fields of an item that are blocks of their own: the hidden ones, and what else a message has."""
     if item.get("type") == "reasoning":
         return
-    # An item of the provider's own tools is told by its id alone.
+    # An item of the provider's own tools is recognised by its id alone.
     hidden = _HIDDEN_FIELDS if _is_message(item) or "call_id" in item else ()
     yield from (name for name in hidden if name in item)
     if _is_message(item):
@@ -365,8 +366,8 @@ def _reasoned(item: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _edited(raw: str, blocks: Sequence[str], edit: Edit) -> list[str]:
-    """Return the items that an item becomes. What is put in stands before or behind it; a message is cut where that
-    belongs between its parts, as where a client joined two messages."""
+    """Return the items that an item becomes. Inserted blocks stand before or after it. A message is split where they
+    belong between its parts, as where a client joined two messages."""
     values = [_decode(block) for block in blocks]
     whole = [block for block, value in zip(blocks, values, strict=True) if not _is_field(value)]
     fields: dict[str, str | None] = {values[at]["field"]: None for at in edit.drops if _is_field(values[at])}

@@ -13,7 +13,7 @@ from typing import Any
 LARGEST = 2**53 - 1
 """The largest whole number that every JSON reader holds exactly."""
 _DIGITS = 6
-"""Digits behind the decimal point that are never lost."""
+"""Digits after the decimal point that are never lost."""
 _MOST_DIGITS = 200_000
 """Digits up to which a number is written out: PostgreSQL has up to 147,455, a document may have `1e999999999`."""
 _LEAST = Decimal("1e-300")
@@ -57,8 +57,8 @@ def shown(value: Any, limit: int, binary: Binary = hexadecimal) -> tuple[Any, bo
 
 
 def as_numbers(column: Sequence[Any], *, rounded: bool = False) -> list[Any]:
-    """One column with its exact numbers as JSON numbers, or all numbers as text if a double would change one of them.
-    Of `rounded` numbers only the first digits behind the point count."""
+    """Return a column with its exact numbers as JSON numbers, or with all numbers as text if a double would change one.
+    Of `rounded` numbers only the first digits after the point count."""
     exact = [cell for cell in column if _is_number(cell) and not isinstance(cell, float)]
     if not exact:
         return list(column)

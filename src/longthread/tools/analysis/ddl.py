@@ -37,7 +37,7 @@ class Comments:
 
 @dataclass
 class _Definition:
-    """A column or constraint, with the comments before and behind it."""
+    """A column or constraint, with the comments before and after it."""
 
     name: str | None = None
     before: list[str] = field(default_factory=list)
@@ -45,8 +45,8 @@ class _Definition:
 
 
 def comments_of(sql: str) -> Comments:
-    """The comments in a CREATE TABLE or CREATE VIEW statement. One on a column's line belongs to that column, one on
-    its own line to the next column, one before or beside the opening parenthesis to the table."""
+    """Return the comments in a CREATE TABLE or CREATE VIEW statement. One on a column's line belongs to that column,
+    one on its own line to the next column. One before or next to the opening parenthesis belongs to the table."""
     if "--" not in sql and "/*" not in sql:
         return Comments()
     head, definitions = _split(sql)
@@ -73,10 +73,10 @@ def _split(sql: str) -> tuple[list[str], list[_Definition]]:
             if definitions[0].name is None and beside_opening:
                 head.append(text)
             elif fresh_line:
-                # Behind the last words of a column, before its comma, it still belongs to that column.
+                # After the last words of a column, before its comma, it still belongs to that column.
                 (current.before if current.name is None else current.behind).append(text)
             else:
-                # Behind the comma of a column, the next definition has begun but has no name yet.
+                # After the comma of a column, the next definition has begun but has no name yet.
                 begun = current.name is not None or len(definitions) == 1
                 definitions[-1 if begun else -2].behind.append(text)
         elif kind == "newline":

@@ -118,5 +118,5 @@ class Engine(ABC):
         return {}
 
     def close(self) -> None:
-        """Frees what the engine holds beside its connections."""
+        """Free what the engine holds apart from its connections."""
         return

@@ -142,7 +142,7 @@ _NATIVE = """
     and case collate columns compress current_role decode encode exists like match or session_user st_makepoint st_point
     values xor
 """
-"""Words that MySQL or MariaDB have themselves, beside the functions that are allowed."""
+"""Words that MySQL or MariaDB have themselves, in addition to the functions that are allowed."""
 _TYPED = {name.casefold() for name in (*MySQLParser.FUNCTIONS, *MySQLParser.FUNCTION_PARSERS)}
 _FOREIGN = frozenset(_TYPED - ALLOWED["mysql"] - set(_NATIVE.split()))
 _PARSERS: dict[str, type[Parser]] = {"sqlite": _SqliteParser, "postgres": _PostgresParser}
@@ -348,7 +348,7 @@ def _behind_explain(text: str, dialect: str) -> str:
     if not tokens or tokens[0].text.upper() != "EXPLAIN":
         return text
     rest = text[tokens[0].end + 1 :]
-    tokens = sqlglot.tokenize(rest, read=dialect)  # by itself: behind EXPLAIN, sqlglot reads no words
+    tokens = sqlglot.tokenize(rest, read=dialect)  # by itself: after EXPLAIN, sqlglot reads no words
     place = _behind_options(tokens)
     return rest[tokens[place].start :] if place < len(tokens) else ""
 

@@ -44,7 +44,7 @@ class Limits:
     listed_tables: int = 500
     """Tables that one listing names."""
     many_tables: int = 100
-    """Tables above which a listing without a pattern names only those that the question is likely about."""
+    """Tables above which a listing without a pattern names only the tables that the question is likely about."""
     likely_tables: int = 20
     """How many these are."""
     listed_columns: int = 400

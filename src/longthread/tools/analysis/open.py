@@ -51,8 +51,8 @@ async def open_source(
     hidden: tuple[str, ...] = (),
     own: OwnFiles | None = None,
 ) -> Source:
-    """Opens `demo`, a database file, a data file, a folder of data files or a database URL, read-only. Behind the path
-    of data files `?encoding=NAME` names the encoding of texts.
+    """Open `demo`, a database file, a data file, a folder of data files or a database URL, read-only. After the path of
+    data files `?encoding=NAME` names the encoding of texts.
 
     `demo_folder` holds the demo database, by default the user's cache folder. A worker of `idle` that the same `user`
     had for the same data is used again. No error and no listing says the folders `hidden`. Longthread's `own` files,

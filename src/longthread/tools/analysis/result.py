@@ -13,7 +13,7 @@ from longthread.tools.analysis.limits import Interrupted, Limits, Watch
 
 _CUT = " each says how long it is."
 _BESIDE = 1_000
-"""Bytes of an observation that are reserved beside its rows."""
+"""Bytes of an observation that are reserved in addition to its rows."""
 
 
 class Rows:
@@ -91,7 +91,8 @@ class Result:
         return replace(counted, all_columns=max(self.all_columns, len(self.columns)))
 
     def observed(self, limits: Limits, keep: int, beside: int = 0) -> dict[str, Any]:
-        """The data of an observation, for at most `keep` rows and `beside` bytes of other data."""
+        """Return the data of an observation, for at most `keep` rows. The last argument is the bytes of other data in
+        it."""
         return self.bounded(max(limits.bytes // 4, limits.bytes - _BESIDE - beside))._observed(limits, keep)
 
     def _observed(self, limits: Limits, keep: int) -> dict[str, Any]:

@@ -1,7 +1,7 @@
 """Schema linking: ranks tables for a question, by BM25 over names, comments, translations and values. Pure.
 
 Text becomes *atoms*: stemmed words, numbers, single CJK characters. CJK runs are searched by bigrams. Of a large
-database, a model is told the tables that the question is likely about.
+database, a model sees the tables that the question is likely about.
 """
 
 from __future__ import annotations

@@ -50,7 +50,7 @@ class Source:
     ) -> None:
         self.spec = spec
         self.label = without(spec, hidden)
-        """What models and people are told of `spec`: without the folders `hidden`, which no error says either."""
+        """What models and people see of `spec`: without the folders `hidden`, which no error says either."""
         self.name = engine.name
         self.dialect = engine.dialect
         self.limits = limits
@@ -112,7 +112,7 @@ class Source:
         return self._engine.formats if self._policy is None else {}
 
     def notes_about(self, labels: Iterable[str]) -> list[str]:
-        """Notes on skipped files, then on these tables, each behind the table's name."""
+        """Return notes on skipped files, then on these tables, each after the table's name."""
         on_tables = (f"{label}: {note}" for label in labels for note in self.notes_on(label))
         return list(dict.fromkeys([*self.notes, *on_tables]))
 
@@ -165,7 +165,7 @@ class Source:
             self._jobs.add(job)
 
     def leave(self, job: _Job[Any]) -> None:
-        """Abandons work: nobody waits for its thread any more."""
+        """Abandon work: no task waits for its thread any more."""
         with self._lock:
             self._left.add(job)
 
@@ -323,7 +323,7 @@ class _Job(Generic[T]):
     def _work(self) -> None:
         try:
             result = self._run()
-        except BaseException as error:  # noqa: BLE001 - whatever ended this thread, the task is told
+        except BaseException as error:  # noqa: BLE001 - whatever ended this thread, the task gets it
             self._settle(error)
         else:
             self._settle(None, result)
@@ -356,7 +356,7 @@ class _Job(Generic[T]):
             if watch.stopped or watch.expired:
                 raise self._not_open() from None
             raise
-        if self.outcome.done():  # abandoned: nobody waits for the work
+        if self.outcome.done():  # abandoned: no task waits for the work
             source.give_back(connection)
             raise self._not_open()
         return connection
@@ -394,7 +394,7 @@ class _Job(Generic[T]):
 
     def _settle(self, error: BaseException | None, *result: T, leaving: bool = False) -> bool:
         """Sets the outcome, once."""
-        if isinstance(error, StopIteration):  # no task can end with it: nobody would hear of the end
+        if isinstance(error, StopIteration):  # no task can end with it: its end would go unnoticed
             error = RuntimeError(f"The work raised {error!r}.")
         with self._lock:
             first = not self.outcome.done()

@@ -34,7 +34,7 @@ _LOOKED_AT = 1_000
 """Values of a text column that are checked for numbers."""
 _SKIPPED = frozenset({"binary", "other"})
 BESIDE = 1_000
-"""Bytes of an observation that are reserved beside its parts."""
+"""Bytes of an observation that are reserved in addition to its parts."""
 _LABELS = 100
 """Labels of one column, at most."""
 _SHORT = 5, 40
@@ -251,7 +251,7 @@ def column_named(table: Table, name: str) -> Column:
 
 
 def _keys(schema: Schema, table: Table, limits: Limits, column: str | None = None) -> dict[str, Any]:
-    """The keys of a table or column, and those that refer to it, as far as they fit."""
+    """Return the keys of a table or column, and the keys that refer to it, as far as they fit."""
     own = [
         {"columns": list(key.columns), "table": key.table, "references": list(key.references)}
         for key in table.foreign_keys

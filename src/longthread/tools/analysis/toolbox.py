@@ -321,7 +321,7 @@ def _formats(source: Source, schema: Schema, sql: str) -> dict[str, dict[str, An
 
 
 def _losses(source: Source, schema: Schema, sql: str) -> list[str]:
-    """Return what the tables of a statement lost when they were read: whoever has the rows must know it."""
+    """Return what the tables of a statement lost when they were read: a reader of the rows must know it."""
     labelled = [(note.partition(": ")[0], note) for note in source.notes]
     of_tables = [(label.casefold(), note) for label, note in labelled if label in schema.tables]
     if not of_tables:

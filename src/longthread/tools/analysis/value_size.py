@@ -13,7 +13,7 @@ from collections.abc import Iterator, Sequence
 from sqlglot import exp
 
 LARGEST = 100_000
-"""Characters and list elements that the calls of one statement may be told to build."""
+"""Characters and list elements that the calls of one statement may build."""
 
 _SIZES = {
     "zeroblob": 0, "randomblob": 0, "space": 0, "repeat": 1, "replicate": 1, "lpad": 1, "rpad": 1, "pad": 1,

@@ -22,8 +22,8 @@ _HOLDS_ONE = (
 
 
 def normalized(address: str, folder: Path | None = None) -> str:
-    """An address for the catalog; a relative path begins in `folder`. Raises InvalidInput: it cannot be parsed, begins
-    in the home of nobody, or has a password, which the message does not show."""
+    """Return an address for the catalog; a relative path begins in `folder`. Raises InvalidInput: it cannot be parsed,
+    begins in the home of an unknown user, or has a password, which the message does not show."""
     address = address.strip()
     if _holds_secret(address):
         raise InvalidInput(reason=_HOLDS_ONE)

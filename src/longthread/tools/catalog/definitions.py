@@ -85,7 +85,7 @@ def expect_definable(made: Definition, before: Definition | None) -> None:
 
 def _same_implementation(made: Definition, before: Definition) -> bool:
     ours, theirs = made.body, before.body
-    # Other programs leave out the type that stands beside it.
+    # Other programs leave out the type that stands next to it.
     kinds = ({"type": each.get("type"), **(each.get("implementation") or {})} for each in (ours, theirs))
     return ours.get("type") == theirs.get("type") and same(*kinds)
 
@@ -378,7 +378,7 @@ def _expect_definable(known: KnownCatalog, changes: Iterable[Change]) -> None:
 
 
 _NEEDED = frozenset({("source", "tool"), ("upstream", "route")})
-"""Kinds, and the kinds of those that are nothing without them."""
+"""Kinds, and the kinds of definitions that do not work without them."""
 
 
 def _deletable(names: Names, kind: Kind, name: str, *, force: bool) -> CatalogDeletion:

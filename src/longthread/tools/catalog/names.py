@@ -131,8 +131,8 @@ async def address_of(store: Driver, name: str) -> str:
 
 
 async def named_address(store: Driver, spec: str) -> str:
-    """The address of the source that `spec` names in the catalog, with its secrets; `spec` where it names none. A file
-    beside it that is called the same is `./NAME`.
+    """Return the address of the source that `spec` names in the catalog, with its secrets; `spec` where it names none.
+    Write `./NAME` for a file of the same name.
 
     Raises:
         SecretUnusable: one of its secrets is not set.

@@ -1,8 +1,8 @@
 """Runs a tool's code once, in a process that is confined irrevocably: files, system calls, resources.
 
-Only for Linux on x86-64, where it was tested. Three layers, each of which stops most of what hostile code tries:
-Landlock (only Python's own libraries, no network), seccomp (only harmless system calls), and resource limits.
-Capabilities are dropped, so that root has no privilege.
+Only for Linux on x86-64, where it was tested. Three layers; each stops most of what hostile code tries: Landlock (only
+Python's own libraries, no network), seccomp (only harmless system calls), and resource limits. Capabilities are
+dropped, so that root has no privilege.
 """
 
 from __future__ import annotations

@@ -90,7 +90,7 @@ class Cpython:
         self._server = ForkServer(_MODULE)
 
     async def run(self, code: str, arguments: Mapping[str, Any], bounds: Bounds) -> tuple[str, str]:
-        """The result as JSON text, cut behind `bounds.characters`, and what was printed.
+        """Return the result as JSON text, cut after `bounds.characters`, and what was printed.
 
         Raises CodeFailed; CodeStopped: beyond its bounds, or its process died; CodeUnavailable: no confinement here.
         """
@@ -120,7 +120,7 @@ class Cpython:
         # Six bytes write a character, in the worst case, and the frame has a few fields.
         run = _Run(self._server, task, 6 * (bounds.characters + bounds.printed) + 10_000)
         work = asyncio.ensure_future(asyncio.to_thread(run.run))
-        work.add_done_callback(lambda done: done.cancelled() or done.exception())  # no warning where nobody awaits it
+        work.add_done_callback(lambda done: done.cancelled() or done.exception())  # no warning where no task awaits it
         try:
             async with asyncio.timeout(bounds.seconds + _START):
                 return await asyncio.shield(work)
@@ -200,7 +200,7 @@ class Monty:
         self._pool: Any = None
 
     async def run(self, code: str, arguments: Mapping[str, Any], bounds: Bounds) -> tuple[str, str]:
-        """The result as JSON text, cut behind `bounds.characters`, and what was printed.
+        """Return the result as JSON text, cut after `bounds.characters`, and what was printed.
 
         Raises CodeFailed; CodeStopped: beyond its bounds, or its process died; ExtraMissing.
         """

@@ -1,4 +1,4 @@
-"""MCP tools: those that a server of the Model Context Protocol offers, over its standard streams or HTTP."""
+"""MCP tools: the tools of a server of the Model Context Protocol, over its standard streams or HTTP."""
 
 from longthread.tools.mcp.servers import Servers
 

@@ -123,7 +123,7 @@ def _measure(cube: ForeignItem, measure: ForeignItem) -> dict[str, Any]:
 
 
 def _metric_name(cube: ForeignItem, name: str, names: Sequence[str]) -> str:
-    """Return the name of a metric: that of its measure, behind its cube's if others are called so too."""
+    """Return the name of a metric: that of its measure, prefixed with its cube's if others are called so too."""
     return f"{cube.name}_{name}" if names.count(name) > 1 else name
 
 

@@ -146,7 +146,7 @@ def folded(name: str) -> str:
 
 
 def unknown(kind: str, name: str, names: Collection[str]) -> InvalidInput:
-    """Return the error of a name that is not there, with those that are, the nearest first."""
+    """Return the error of a name that does not exist, with the existing names, the nearest first."""
     near = list(dict.fromkeys([*close_names(name, names), *names]))[:40]
     there = f"{kind.capitalize()}s: {', '.join(near)}." if near else f"There is no {kind} at all."
     return InvalidInput(reason=f"There is no {kind} {name[:100]}. {there}")

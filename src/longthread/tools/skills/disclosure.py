@@ -48,7 +48,7 @@ def _folded(text: str) -> str:
 
 @lru_cache(maxsize=4096)
 def _pattern(keyword: str) -> re.Pattern[str]:
-    """Word boundaries, except beside a mark as in `c++`."""
+    """Return a pattern with word boundaries, except next to a mark as in `c++`."""
     begin = r"(?<![^\W_])" if keyword[0].isalnum() else ""
     end = r"(?![^\W_])" if keyword[-1].isalnum() else ""
     return re.compile(f"{begin}{re.escape(keyword)}{'(?:e?s)?' if _PLURAL.search(keyword) else ''}{end}")

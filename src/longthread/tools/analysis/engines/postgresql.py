@@ -174,8 +174,8 @@ class PostgresqlEngine(Engine):
         return PostgresqlConnection(raw, self._source, self._secrets)
 
     def _refuse_store(self, raw: psycopg.Connection[Any]) -> None:
-        """Close the connection and raise SourceIsStore if the database holds a store, in any schema and whoever may
-        read it. Asked of the server, so no other host, user or pooler hides it."""
+        """Close the connection and raise SourceIsStore if the database holds a store, in any schema, also if this user
+        may not read it. The server answers, so that no other host, user or pooler hides it."""
         try:
             holds_store = raw.execute(_STORES, [MIGRATIONS]).fetchone() is not None
             raw.rollback()

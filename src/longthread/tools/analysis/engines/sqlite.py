@@ -25,7 +25,7 @@ from longthread.tools.analysis.schema import Column, ForeignKey, Schema, Table
 
 _READS = frozenset({sqlite3.SQLITE_SELECT, sqlite3.SQLITE_READ, sqlite3.SQLITE_FUNCTION, sqlite3.SQLITE_RECURSIVE})
 _WRITES = frozenset({sqlite3.SQLITE_INSERT, sqlite3.SQLITE_UPDATE, sqlite3.SQLITE_DELETE})
-# Full-text tables read these inside SQLite, whoever asks.
+# Full-text tables read these inside SQLite, for any caller.
 _INNER_PRAGMAS = frozenset({"data_version", "page_size"})
 _FUNCTIONS_REFUSED = frozenset(
     {"load_extension", "readfile", "writefile", "edit", "fts3_tokenizer", "lsdir", "fsdir", "zipfile", "sqlite_dbpage"}
@@ -166,7 +166,7 @@ class SqliteEngine(Engine):
         return changed
 
     def identity(self) -> tuple[int, int] | None:
-        """The file. What is in it is read anew by each connection."""
+        """Return the identity of the file. Each connection reads its content again."""
         return self._identity
 
     def _stat(self) -> tuple[int, int] | None:

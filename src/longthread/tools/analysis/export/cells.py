@@ -22,7 +22,7 @@ _FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")
 _DIGITS = r"(\d+([.,]\d+)*|\.\d+)"
 _BEFORE = "|".join(re.escape(unit) for unit in sorted(PREFIXED))
 _LETTER = r"A-Za-z$＄°‰\u00a1-\u2fff\u3040-\ufefe\uffe0-\uffe6"
-"""What a unit has: no operator behind a number, and no digit that makes a cell's name of a letter."""
+"""What a unit has: no operator after a number, and no digit that makes a cell's name of a letter."""
 _NEGATIVE = re.compile(
     rf"-{_DIGITS}([eE][-+]?\d+)?( ?%| ?[{_LETTER}][{_LETTER}/. ]{{0,19}})?|-[Ii]nfinity"  # a number, with its unit
     rf"|-(?![A-Z]+\$\d+$)({_BEFORE}){_DIGITS}"  # an amount of money; US$5 and A$5 without places are cells

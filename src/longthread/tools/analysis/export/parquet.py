@@ -68,7 +68,7 @@ class _ColumnTypes:
     def __init__(self) -> None:
         self._kinds: set[type] = set()
         self._whole = self._behind = 0
-        """The most digits before and behind the point."""
+        """The most digits before and after the point."""
         self._fit = True
         """Whether doubles hold the exact numbers."""
 

@@ -40,7 +40,7 @@ _COMMA_GROUPS = frozenset({*CURRENCIES, *CODES}) - _COMMA_DECIMAL_UNITS - {"CHF"
 _DIGITS_OF_A_BIGINT = 18
 _DIGITS_OF_A_DOUBLE = 17
 _EXACT_DIGITS = 15
-"""Digits that a double keeps of any number. Behind the point the first six count."""
+"""Digits that a double keeps of any number. After the point the first six count."""
 _DECIMALS_THAT_COUNT = 6
 _DIGITS_OF_A_DECIMAL = 38
 _DIGITS_OF_A_CODE = 11
@@ -98,8 +98,8 @@ def typed(
     begin: str,
     formats: Mapping[str, ColumnFormat] = MappingProxyType({}),
 ) -> list[Typed]:
-    """The types of a relation's raw columns. `begin` is a relation of its first rows, which choose the readings; all
-    rows are then read once or twice. `formats` are those that the cells of columns have in a workbook."""
+    """Return the types of a relation's raw columns. `begin` is a relation of its first rows, which choose the readings;
+    all rows are then read once or twice. `formats` are the formats of columns in a workbook."""
     found = [_looked_at(root, begin, column) for column in columns]
     _find_simple(root, relation, [one for one in found if one.family in ("number", "date")])
     _count(root, relation, [one for one in found if one.readings and not one.simple])
@@ -258,8 +258,8 @@ def _choice(root: duckdb.DuckDBPyConnection, relation: str, one: _Column) -> tup
 
 
 def _shortened(root: duckdb.DuckDBPyConnection, relation: str, one: _Column) -> Note | None:
-    """A note on long whole numbers beside a few such as 8.26E+17, which a spreadsheet has written in short: as numbers
-    all of them would lose digits. None where there are none, or other fractions."""
+    """Return a note on long whole numbers next to a few such as 8.26E+17, which a spreadsheet has shortened. As numbers
+    all of them would lose digits. Return None where there are none, or other fractions."""
     text = text_of(quoted(one.raw))
     row = root.execute(
         f"SELECT any_value(v) FILTER (WHERE regexp_full_match(v, '[+-]?\\d{{{_DIGITS_OF_A_CODE},}}')), "

@@ -189,7 +189,7 @@ def _as_typed(
     judged: str = "",
     formats: Mapping[str, ColumnFormat] = MappingProxyType({}),
 ) -> DelimitedTable:
-    """The table of raw rows. `formats` are those that the cells of its raw columns have."""
+    """Return the table of raw rows. `formats` are the formats of its raw columns' cells."""
     raw = [f"c{at}" for at in range(len(plan.names))]
     columns = typed(root, judged or relation, raw, begin, formats)
     shown_columns = [

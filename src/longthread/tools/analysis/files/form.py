@@ -161,8 +161,8 @@ def _swallowed(lines: Iterator[str], form: RowForm, width: int) -> Iterator[Note
 
 
 def _holds_rows(lines: list[str], delimiter: str, around: tuple[int, int], width: int) -> bool:
-    """Whether a cell's lines look like rows. Its first and last are rows with the cells `around` it; prose, which has
-    a space or nothing behind each comma, is none."""
+    """Return whether a cell's lines look like rows. Its first and last lines are rows with the cells `around` it.
+    Prose, which has a space or nothing after each comma, is none."""
     counts = [line.count(delimiter) for line in lines]
     inner = [count for line, count in zip(lines[1:-1], counts[1:-1], strict=True) if line.strip()]
     if len(lines) < 2 or any(count >= width - 1 for count in inner):

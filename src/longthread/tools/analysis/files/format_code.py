@@ -31,7 +31,7 @@ _AROUND = " \t\u00a0\u202f()+-:"
 _LONGEST_UNIT = 20
 _NO_WORDS = frozenset("°‰‱′″")
 _ORDINALS = frozenset({"年", "年度", "号", "届", "期"})
-"""Words behind a number that counts nothing: 2024年."""
+"""Words after a number that counts nothing: 2024年."""
 _DAY = ColumnFormat("date")
 BUILT_IN: Mapping[int, ColumnFormat] = {
     1: ColumnFormat("plain", places=0),
@@ -46,7 +46,7 @@ BUILT_IN: Mapping[int, ColumnFormat] = {
 
 @dataclass
 class _Section:
-    """The first section of a code: what stands before, in and behind the digits, and what else it says."""
+    """The first section of a code: what stands before, in and after the digits, and what else it says."""
 
     digits: str = ""
     before: str = ""
@@ -96,7 +96,7 @@ class _Section:
 
     @property
     def places(self) -> int | None:
-        """The digits behind the point; None: as many as a value needs."""
+        """The digits after the point; None: as many as a value needs."""
         _, _, fraction = self.digits.partition(".")
         if not set(fraction) <= {"0"} or not set(self.digits) <= set("0#?.,"):
             return None

@@ -1,4 +1,4 @@
-"""What is told of how a file was read: texts for models and logs, with the parts that other languages are made of."""
+"""Notes on how a file was read: texts for models and logs, with the parts for texts in other languages."""
 
 from __future__ import annotations
 

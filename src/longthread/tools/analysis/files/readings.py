@@ -143,7 +143,7 @@ def unit_of(values: Sequence[str]) -> str:
 
 
 def units_of(values: Sequence[str]) -> set[str]:
-    """The currencies and percent signs of all values but zeros; an empty one for those that have none."""
+    """Return the currencies and percent signs of all values but zeros; an empty one for a value without any."""
     return {_unit(value) for value in values if value.strip(_BLANK + "0.,-")}
 
 

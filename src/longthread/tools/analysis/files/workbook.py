@@ -37,7 +37,7 @@ MOST_CELLS = 10_000_000
 MOSTLY = 20
 """A sheet is mostly empty if one cell of so many has something."""
 _CELL = re.compile(rb"""<c\s(?:[^<>]*\s)?r=["']([A-Z]{1,3})([0-9]{1,7})["'][^<>]*(?<!/)>(?!\s*</c)""")
-"""A cell with something in it. Those that only have a format are not read, and may reach to the sheet's end."""
+"""A cell with something in it. Cells that only have a format are not read, and may reach to the sheet's end."""
 _BLOCK = 1_000_000
 _OVERLAP = 256
 """Bytes that are looked at again: a cell may stand across two blocks."""
@@ -54,7 +54,7 @@ _BEGIN, _STOP, _PASSWORD = 0x0809, 0x000A, 0x002F
 _CELLS = frozenset({0x0006, 0x00FD, 0x0203, 0x0204, 0x0205, 0x027E})
 """Records of one cell with something in it."""
 _NUMBERS = 0x00BD
-"""A record of several cells beside each other."""
+"""A record of several cells next to each other."""
 _ZIP = b"PK\x03\x04"
 _UNKNOWN = re.compile(rb'<c (?![^<>]*t="str")[^<>]*>\s*+<f[^<>]*>[^<]*</f>\s*+(?:<v\s*+/>|<v>\s*+</v>)?\s*+</c>')
 """A formula without a value. Linear: no part of it crosses the beginning of another cell."""
@@ -196,7 +196,7 @@ def _sheets(path: Path, source: str, stream: bytes) -> Iterator[_Extent]:
 
 
 def _streams(data: bytes) -> dict[str, bytes]:
-    """The streams of a file by name, of those that a workbook is in. Raises DamagedWorkbook."""
+    """Return the streams of a file that hold the workbook, by name. Raises DamagedWorkbook."""
     try:
         shift, first_of_directory = struct.unpack_from("<H", data, 30)[0], struct.unpack_from("<I", data, 48)[0]
         (small, first_small), (first_table,) = struct.unpack_from("<2I", data, 56), struct.unpack_from("<I", data, 68)
@@ -282,8 +282,8 @@ class Sheet:
 
 
 def sheets_of(path: Path, source: str) -> tuple[list[Sheet], list[Note]]:
-    """The visible sheets with cells, and notes on the others. Of which format it is, its first bytes tell. Raises
-    SourceUnreadable."""
+    """Return the visible sheets with cells, and notes on the others. The first bytes of the file show its format.
+    Raises SourceUnreadable."""
     try:
         with path.open("rb") as file:
             is_old = file.read(len(OLE)) == OLE

@@ -48,7 +48,7 @@ _SHORT_FROM = 10_000
 
 @dataclass(frozen=True, slots=True)
 class ColumnFormat:
-    """How a column is written. `places` are the digits behind the point; None: as its values need them."""
+    """How a column is written. `places` are the digits after the point; None: as its values need them."""
 
     kind: FormatKind = "number"
     unit: str = ""
@@ -56,7 +56,7 @@ class ColumnFormat:
 
     @property
     def affixes(self) -> tuple[str, str]:
-        """What stands before and behind a number."""
+        """What stands before and after a number."""
         if self.kind in ("percent", "share"):
             return "", "%"
         if self.kind not in ("currency", "unit") or not self.unit:
@@ -238,7 +238,7 @@ _MONEY = re.compile(
 
 
 def guess_format(name: str, cells: Sequence[Any]) -> ColumnFormat:
-    """Guess the format of a column from its name and its cells as JSON. Its places are those that the cells need."""
+    """Guess the format of a column from its name and its cells as JSON. Its places are as many as the cells need."""
     values = [cell for cell in cells if cell is not None]
     if values and all(isinstance(cell, str) and MOMENT.fullmatch(cell) for cell in values):
         return ColumnFormat("date") if all(_MIDNIGHT.fullmatch(cell) for cell in values) else TEXT
@@ -287,7 +287,7 @@ def _of_numbers(name: str, cells: Sequence[Any]) -> ColumnFormat:
     sizes = [abs(number) for cell in cells if (number := number_in(cell)) is not None]
     are_parts = all(size <= 1 for size in sizes)
     if _PERCENT.search(name) and all(size <= 10_000 for size in sizes):
-        is_share = are_parts and any(size % 1 for size in sizes)  # whether 0.5 is a half or 0.5% is not told
+        is_share = are_parts and any(size % 1 for size in sizes)  # whether 0.5 is a half or 0.5% is not known
         return ColumnFormat("number" if is_share else "percent")
     if _SHARE.search(name) and are_parts and any(size % 1 for size in sizes):
         return ColumnFormat("share")

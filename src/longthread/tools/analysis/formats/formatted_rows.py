@@ -18,7 +18,7 @@ class FormattedRows:
     rows: Sequence[Sequence[Any]]
     formats: tuple[ColumnFormat, ...]
     total: int | None
-    """How many rows the query has; None: nobody counted."""
+    """How many rows the query has; None: they were not counted."""
 
     @classmethod
     def read(cls, data: Mapping[str, Any], known: Mapping[str, ColumnFormat] | None = None) -> FormattedRows:

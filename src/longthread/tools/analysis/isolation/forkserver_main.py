@@ -24,8 +24,8 @@ _PDEATHSIG = 1
 
 
 class ForkServerMain:
-    """Forks workers, kills them, and reaps those that have ended. A worker runs `serve`; before it is forked, `load` is
-    called with the number of its driver. `folder` holds the files of workers, and goes at the end."""
+    """Forks workers, kills them, and reaps the ones that have ended. A worker runs `serve`; before it is forked, `load`
+    is called with the number of its driver. `folder` holds the files of workers, and goes at the end."""
 
     def __init__(
         self, control: int, folder: str, serve: Callable[[socket.socket], None], load: Callable[[int], object]

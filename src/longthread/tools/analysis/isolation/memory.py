@@ -9,7 +9,7 @@ import threading
 import time
 
 _OVERHEAD_MB = 768
-"""Address space, beside what an engine counts as its memory: stacks of its threads, arenas, what it maps."""
+"""Address space, on top of what an engine counts as its memory: stacks of its threads, arenas, what it maps."""
 _LOOKED_AT = 0.05
 _MB = 1_000_000
 

@@ -45,7 +45,7 @@ class _Waiting:
 class IdleWorkers:
     """At most `most` workers without a connection, for `seconds` each. Thread-safe.
 
-    A worker is handed out once, to whoever has an equal key. The one that has waited longest ends when there are too
+    A worker is handed out once, to a caller with an equal key. The one that has waited longest ends when there are too
     many.
     """
 
@@ -82,7 +82,7 @@ class IdleWorkers:
         _end(dropped)
 
     def _expire(self) -> None:
-        """Ends those that have waited too long."""
+        """End the workers that have waited too long."""
         with self._lock:
             until = time.monotonic() - self._seconds
             dropped = [each for each in self._waiting if each.since <= until]
@@ -92,7 +92,7 @@ class IdleWorkers:
         _end(dropped)
 
     def close(self) -> None:
-        """Ends all that wait. Those that are kept later end at once."""
+        """End all waiting workers. Workers that are kept later end at once."""
         with self._lock:
             self._closed = True
             dropped, self._waiting = self._waiting, []
@@ -161,7 +161,7 @@ class Worker:
             return False
 
     def spoil(self) -> None:
-        """Notes that the process is not to serve another source: nobody knows what a stopped statement has left."""
+        """Note that the process must not serve another source: it is unknown what a stopped statement has left."""
         self._spoiled = True
 
     def is_fresh(self) -> bool:
@@ -220,7 +220,7 @@ class WorkerEngine(Engine):
         self._lock = threading.RLock()
         self._worker: Worker | None = None
         self._opening: list[Worker] = []
-        """Those that a first connection waits for, once for each that waits."""
+        """The workers that a first connection waits for, once for each connection that waits."""
         self.dialect = self._inner.dialect
         self.name = self._inner.name
         self._idle: IdleWorkers | None = None

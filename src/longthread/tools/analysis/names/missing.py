@@ -143,7 +143,7 @@ def _mend_key(unknown: UnknownColumn, dialect: str) -> Mend | None:
 
 
 def _is_sure(equation: exp.EQ) -> bool:
-    """Return whether a join's condition is this equation, or this one and others of which none compares two columns."""
+    """Return whether a join's condition is this equation, alone or with others that do not compare two columns."""
     node: exp.Expr = equation
     while isinstance(node.parent, exp.And | exp.Paren):
         node = node.parent
@@ -309,8 +309,8 @@ def _contents(source: SightedSource) -> str:
 def _places(
     name: str, tables: Sequence[Table], sources: Sequence[SightedSource], dialect: str
 ) -> list[tuple[str, bool]]:
-    """Return tables that have a column, as sentences, and whether each can be joined: those that can come first, with
-    their condition."""
+    """Return tables that have a column, as sentences, and whether each can be joined. Tables that can be joined come
+    first, with their condition."""
     conditions = sorted(
         ((table, _condition(table, sources, dialect)) for table in tables), key=lambda each: not each[1]
     )

@@ -36,7 +36,7 @@ _HIDDEN = {
     "mysql": frozenset({"_rowid"}),
     "sqlite": frozenset({"rowid", "oid", "_rowid_", "rank"}),
     "duckdb": frozenset({"rowid", "filename", "file_row_number", "file_index", "generate_series", "range", "unnest"}),
-    # A type's name behind a table's is a cast of its row.
+    # A type's name after a table's is a cast of its row.
     "postgresql": frozenset(["ctid", "xmin", "xmax", "cmin", "cmax", "tableoid", "oid", "name", "text", "varchar"]),
 }
 _SYSTEM = ("sqlite_", "pg_", "duckdb_")
@@ -215,8 +215,8 @@ class Resolver:
         return named
 
     def _is_missing(self, table: exp.Table) -> bool:
-        """Whether there is surely no such table. PostgreSQL has tables that a schema does not list (partitions, tables
-        of extensions), and SQLite has tables behind virtual ones."""
+        """Return whether there is surely no such table. PostgreSQL has tables that a schema does not list (partitions,
+        tables of extensions), and SQLite has tables that hold the data of virtual ones."""
         name = table.name.casefold()
         if self._dialect not in _WHOLE or table.db.casefold() in _STANDARD or name.startswith(_SYSTEM):
             return False

@@ -34,8 +34,8 @@ _VIEW = "longthread_view"
 
 @dataclass(frozen=True)
 class Restrictions:
-    """What of the visible tables is not shown as it is, by label: `masked` columns in lower case, and tables of which
-    some rows are hidden. Views read these, whatever their columns are called."""
+    """What of the visible tables is not shown as it is, by label: `masked` columns in lower case, and tables with some
+    rows hidden. Views read these, whatever their columns are called."""
 
     masked: Mapping[str, frozenset[str]] = field(default_factory=dict)
     bounded: frozenset[str] = frozenset()
@@ -57,7 +57,7 @@ def withhold(whole: Schema, seen: Schema, restrictions: Restrictions) -> Schema:
 
 def hidden_names(whole: Schema, seen: Schema) -> set[str]:
     """Return the names of hidden tables and columns that no visible one has, in lower case; those of all hidden columns
-    behind their table's."""
+    after their table's."""
     qualified = {
         f"{name.casefold()}.{column}"
         for label, table in whole.tables.items()
@@ -160,7 +160,7 @@ def restrict(
         if table.kind != "view" and (seen := _seen(table, policy, labels.get(label), dialect, table.sql, relations)):
             tables[label] = seen
     waiting = {label: views[label] for label, table in schema.tables.items() if table.kind == "view" and label in views}
-    while waiting:  # a view may read other views: those that read only tables come first
+    while waiting:  # a view may read other views: views that read only tables come first
         known = Restricted(schema, Schema(tables.values(), schema.home), dict(relations), defined)
         bodies = {label: body for label, sql in waiting.items() if (body := _body(sql, known, dialect, rewrite))}
         for label, body in bodies.items():

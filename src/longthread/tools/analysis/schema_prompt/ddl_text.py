@@ -25,7 +25,7 @@ _LABELS = 20
 _NAMED = 0.1
 """Share of the budget for the names of the tables that have no room."""
 _SOME = 4
-"""Columns of which a part of a table has at least so many."""
+"""The fewest columns that a part of a table has."""
 _LEAST = 30
 """Tokens of room that a table may fit in."""
 _OTHERS = "-- Other tables: {names}"
@@ -64,8 +64,8 @@ def schema_text(
 
 
 def _part(schema: Schema, forms: Sequence[_Form], budget: int, family: str, likely: Sequence[str]) -> SchemaText:
-    """Return the text of the likeliest tables that fit, of those that do not with some columns, and the names of the
-    others."""
+    """Return the text of the likeliest tables: whole tables that fit, some columns of tables that do not, and the names
+    of the others."""
     full, bare = forms[1 if likely else 2], forms[2]
     room = int(budget * (1 - _NAMED))
     texts: dict[str, str] = {}
@@ -163,7 +163,7 @@ class _Form:
         return f"CREATE {table.kind.upper()} {self.name_of(table)} ({', '.join(parts)});{about}"
 
     def keys_of(self, table: Table) -> dict[str, ForeignKey]:
-        """Return the keys of single columns: the declared ones, and those that the values prove."""
+        """Return the keys of single columns: the declared ones, and the ones that the values prove."""
         declared = {key.columns[0]: key for key in table.foreign_keys if len(key.columns) == 1}
         return {**self.values.links.get(table.label, {}), **declared}
 

@@ -18,7 +18,7 @@ from longthread.tools.analysis.schema import Column, ForeignKey, Schema, Table
 from longthread.tools.analysis.schema_linking import split_name, stem
 
 LINK_SECONDS = 2.0
-"""Time to prove the links of a source; those that have no turn are not shown."""
+"""Time to prove the links of a source; links that have no turn are not shown."""
 _ROWS = 200_000
 """Rows of a table up to which it is asked whether a column tells its rows apart."""
 _VALUES = 2_000

@@ -14,15 +14,15 @@ from longthread.tools.analysis.quoting import literal, quoted_if_needed, quoted_
 _VALUE = 30
 """Characters of one value of a column."""
 _LABELS, _ALL, _SOME = 20, 8, 3
-"""Allowed values that are told; values up to which all of a column are told; values that are told of more."""
+"""Allowed values that are shown; values up to which all of a column are shown; values that are shown of more."""
 _ALL_CHARACTERS = 120
-"""Characters of all values of a column, where all are told."""
+"""Characters of all values of a column, where all are shown."""
 _Data = Mapping[str, Any]
 
 
 def observed_text(action: str, observation: _Data) -> str | None:
-    """Return a listing or a description of tables as text; None for any other result, also for a part of a
-    description (one column, or a page of a comment), which is told whole."""
+    """Return a listing or a description of tables as text; None for any other result, also for a part of a description
+    (one column, or a page of a comment), which the model sees whole."""
     data = observation.get("data") if observation.get("ok") is True else None
     if not isinstance(data, Mapping):
         return None
@@ -70,7 +70,7 @@ def _description(data: _Data) -> Iterator[str]:
 
 
 def _beside(data: _Data, primary: Sequence[str], dialect: str) -> Iterator[str]:
-    """What a description says behind the columns: what refers to them, what is cut, and its notes."""
+    """Yield what a description says after the columns: what refers to them, what is cut, and its notes."""
     others = data.get("referenced_by") or ()
     if others:
         yield f"-- Referenced by: {', '.join(_reference(each, primary, dialect) for each in others)}"

@@ -20,7 +20,7 @@ from longthread.tools.analysis.schema import Column, ForeignKey, Schema, Table
 from longthread.tools.analysis.schema_prompt.links import LINK_SECONDS, read_links
 
 _VALUE_SECONDS = 3.0
-"""Time for all columns of a source; those that have no turn are shown without values."""
+"""Time for all columns of a source; columns that have no turn are shown without values."""
 _STATEMENT_SECONDS = 1.0
 """Time for one question about a column, so that a large table does not take that of the others."""
 _SIZING = 0.3
@@ -43,8 +43,8 @@ _DAY = 10
 
 @dataclass(slots=True)
 class SourceValues:
-    """Values, ranges, and keys that are not declared, by table and column. `is_complete`: each column was asked in
-    time, so that no more can be told of any."""
+    """Values, ranges, and keys that are not declared, by table and column. `is_complete`: each column was queried in
+    time, so that no more can be said of any."""
 
     values: dict[str, dict[str, list[str]]] = field(default_factory=dict)
     ranges: dict[str, dict[str, list[str]]] = field(default_factory=dict)
@@ -90,7 +90,7 @@ class _Reader:
         self._read = read
         self._begin = time.monotonic()
         self._sizes: dict[str, int] = {}
-        """Rows of tables, of which at most `_ROWS` and one are counted."""
+        """Rows of tables; at most `_ROWS` and one are counted."""
         self._was_late = False
 
     def rank(self, tables: Sequence[Table]) -> list[Table]:
@@ -152,7 +152,7 @@ class _Reader:
         return self._sizes[table.label]
 
     def _ask(self, query: str) -> list[Sequence[Any]]:
-        """Return the rows of a statement, of which there are few. Raises _TooLong, SqlFailed, SqlRefused."""
+        """Return the few rows of a statement. Raises _TooLong, SqlFailed, SqlRefused."""
         seconds = min(_STATEMENT_SECONDS, self._begin + _VALUE_SECONDS - time.monotonic())
         if seconds <= 0:
             raise _TooLong
