@@ -1,8 +1,8 @@
 """When a request offers the tools that most questions need none of: charts, recall and memories.
 
 A tool stands before the question in each request, and a small model loses its way among many. Once a request offers
-one, those that go on from it do too, also when the words that asked for it have left the window: what a provider has
-cached goes on to be used. A request of the SQL protocol offers none. People see the arguments of the built-in tools
+one, the requests that continue it do too, also when the words that asked for it have left the window: what a provider
+has cached goes on to be used. A request of the SQL protocol offers none. People see the arguments of the built-in tools
 where no run is under way.
 """
 

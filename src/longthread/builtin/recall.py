@@ -83,11 +83,11 @@ class PageRoom:
         return int(self.budget * _SHARE)
 
     def has_for(self, beside: Mapping[str, Any]) -> bool:
-        """Whether `beside` leaves half of a page for its text."""
+        """Return whether the other fields of an entry leave half of a page for its text."""
         return not self.budget or self._cost(beside) <= self.tokens // 2
 
     def page(self, text: str, begins: int, beside: Mapping[str, Any]) -> int:
-        """The end of the page of a text that begins there and is shown with `beside`."""
+        """Return the end of the page of a text that begins at `begins`. The page also shows the other fields."""
         size = min(len(text) - begins, WHOLE_CHARS)
         left = max(1, self.tokens - self._cost(beside) - _MORE)
         while self.budget and size > _LEAST_CHARS:
@@ -289,7 +289,7 @@ def _entry(entry: Entry, thread_id: str, text: str) -> dict[str, Any]:
     own = entry.thread_id == thread_id
     said_at = entry.metadata.get(SAID_AT) or entry.created_at.isoformat(timespec="seconds")
     entry_id = entry.id if own else f"{entry.thread_id}/{entry.id}"
-    # By its number a model sees what stands next to what: an entry is shown beside one hit only.
+    # By its number a model sees what stands next to what: an entry is shown next to one hit only.
     data = {"entry": entry_id, "seq": entry.seq, "role": entry.role, "time": said_at}
     if entry.name:
         data["name"] = entry.name

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from longthread.errors import ExtraMissing
 
 try:
-    import langgraph.checkpoint.base  # noqa: F401  # so that its absence is told once, with what to do
+    import langgraph.checkpoint.base  # noqa: F401  # so that its absence is reported once, with what to do
 except ImportError as error:
     raise ExtraMissing(what="longthread.langgraph", package="langgraph", extra="langgraph") from error
 

@@ -61,7 +61,7 @@ class MetadataFilter:
         return MetadataSearch(self._alternatives(), max(texts, key=len, default=""), usual)
 
     def _alternatives(self) -> Sequence[str]:
-        """Return JSON objects of which each match contains one."""
+        """Return JSON objects; each match contains at least one of them."""
         each = [_spellings(key, wanted) for key, wanted in self.wanted.items() if _is_sought(key, wanted)]
         while math.prod(map(len, each)) > _MOST_ALTERNATIVES:
             each.remove(max(each, key=len))
@@ -108,7 +108,7 @@ def _is_sought(key: str, wanted: Any) -> bool:
 
 
 def _spellings(key: str, wanted: Any) -> list[dict[str, Any]]:
-    """Return the objects of which metadata with this value at the key, or at the path, contains one."""
+    """Return objects for a value at a key or path. Metadata with that value there contains one of them."""
     values = [wanted]
     if isinstance(wanted, int | float) and wanted in (0, 1):
         values = [int(wanted), bool(wanted)]

@@ -126,7 +126,7 @@ def expect_usable(serde: SerializerProtocol) -> None:
 class MessageForm:
     """How messages are stored: by an application's own serializer, or in the log's form.
 
-    `indexes_text`: what an own serializer packs has its text beside it in plain, for recall.
+    `indexes_text`: the plain text of what an own serializer packs is stored next to it, for recall.
     """
 
     serde: SerializerProtocol

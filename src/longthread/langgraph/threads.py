@@ -115,7 +115,7 @@ class SaverThreads:
         return await self._home.run(self._search, text, limit)
 
     def set_ttl(self, thread_id: str, ttl: float | None) -> Thread:
-        """Let a thread expire so many minutes from now; None: never. `sweep_ttl` deletes those that have expired.
+        """Let a thread expire so many minutes from now; None: never. `sweep_ttl` deletes expired threads.
 
         Raises:
             ThreadNotFound: there is no such thread.
@@ -143,7 +143,7 @@ class SaverThreads:
         await self._saver.adelete_thread(thread_id, with_memories=with_memories)
 
     def prune(self, **options: Unpack[PruneOptions]) -> Pruned:
-        """Delete what is no longer needed of all threads, and those that have expired. It may run while graphs do.
+        """Delete what is no longer needed of all threads, and expired threads. It may run while graphs do.
 
         Args:
             idle: threads that were not active for so long are deleted.
@@ -255,4 +255,4 @@ def _text(moment: datetime) -> str:
 
 
 def _silently(done: int, total: int, what: str) -> None:
-    """Progress that nobody sees."""
+    """Ignore the progress."""

@@ -37,7 +37,7 @@ class Embedder(Protocol):
         ...
 
 
-class EmbedderFailed(Exception):  # told apart from errors of the product
+class EmbedderFailed(Exception):  # distinct from errors of the product
     """An embedder returned no usable vectors; `cause` says why."""
 
     def __init__(self, cause: Exception) -> None:
@@ -214,7 +214,7 @@ async def is_about_the_text(ask_for_any: Callable[[], Awaitable[object]], error:
         return False
     try:
         await ask_for_any()
-    except EmbedderFailed:  # the first error is the one that is told
+    except EmbedderFailed:  # the first error is the one that is reported
         return False
     return True
 

@@ -52,7 +52,8 @@ class Forgotten:
 async def forget_thread(
     store: Driver, thread_id: str, *, user_id: str, with_memories: bool = True, anew: bool = False
 ) -> Forgotten:
-    """Delete a thread as `delete_thread` does, and from the store's files; same errors. For `anew` see `scrub`."""
+    """Delete a thread as `delete_thread` does, and from the store's files; same errors. `scrub` explains the last
+    parameter."""
     gone = await delete_thread(store, thread_id, user_id=user_id, with_memories=with_memories)
     async with store.reading() as tx:
         tables = await read_tables(tx)
@@ -244,8 +245,8 @@ def _of_users(tables: Tables) -> list[StoreTable]:
 
 
 def _concerned(tables: Tables, gone: Forgotten, *, anew: bool) -> set[str]:
-    """Return the tables with deleted rows, and those of volumes with deleted threads.
-    With `anew`, add tables that may have held such rows before, such as a task's writes before their checkpoint."""
+    """Return the tables with deleted rows, and the tables of volumes with deleted threads. If the files are rewritten,
+    add tables that may have held such rows before, such as a task's writes before their checkpoint."""
     before = {"memories", *(name for name, _ in _of_threads(tables))} if anew and gone.threads else set[str]()
     return {*gone.tables, *(_VOLUMES if gone.rows["recall_bound"] else ()), *before}
 

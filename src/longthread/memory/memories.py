@@ -105,8 +105,8 @@ class Memories:
             return await remember(tx, owner, statement)
 
     async def edit(self, memory_id: str, changes: MemoryChanges, *, user_id: str) -> Memory:
-        """Change a user's memory. With other words it is the person's own: it goes with no thread, and nothing that a
-        model had read is behind it.
+        """Change a user's memory. With other words it is the person's own: it is deleted with no thread, and it does
+        not derive from anything that a model had read.
 
         Raises:
             InvalidInput: it would be empty or too long, or another memory says the same.

@@ -46,7 +46,8 @@ def is_typed(content: str, messages: Iterable[str]) -> bool:
 
 
 def _words(text: str) -> set[str]:
-    """The terms of a text; of Chinese its characters, since a sentence that is told again has other pairs of them."""
+    """Return the terms of a text; of Chinese its characters, since a sentence that is said again has other pairs of
+    them."""
     return {term for term in terms(text) if not _HAN.search(term)} | set(characters(text))
 
 
@@ -73,8 +74,8 @@ class RankedMemory:
 
 
 def rank(there: Sequence[Candidate], text: str, near: Sequence[tuple[str, float]]) -> list[RankedMemory]:
-    """Merge two rankings: each score as a share of its ranking's best, summed. Of those that score alike, as two do
-    that say the same in sentences of other lengths, the newest is first."""
+    """Merge two rankings: each score as a share of its ranking's best, summed. Of memories that score alike, the newest
+    is first. Two memories score alike that say the same in sentences of other lengths."""
     by_words = score_bags({each.id: bag_of(each) for each in there}, weigh_terms(text))
     shares: dict[str, float] = {}
     known = {each.id: each for each in there}

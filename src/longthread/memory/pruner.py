@@ -17,8 +17,8 @@ from longthread.store.summaries import ThreadSummary
 
 
 class Pruner:
-    """Runs one pass at a time on each thread, also beside other processes. Safe to share between tasks; close it when
-    done.
+    """Runs one pass at a time on each thread, also along with other processes. Safe to share between tasks; close it
+    when done.
 
     A pass cut short is left to others, if it was claimed. Otherwise it is due again with the thread's next turn.
     """

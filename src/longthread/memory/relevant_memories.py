@@ -46,7 +46,7 @@ def _fits(hit: MemoryHit, best: float) -> bool:
 
 
 def _within(chosen: Iterable[Memory], most: int, size: Callable[[Memory], int]) -> list[Memory]:
-    """Return those that have room together, in their order; a long one leaves its place to shorter ones."""
+    """Return the memories that have room together, in their order; a long one leaves its place to shorter ones."""
     shown, left = [], most
     for memory in chosen:
         if size(memory) <= left:

@@ -152,7 +152,7 @@ class AnthropicReply:
         if kind == "input_json_delta":
             if place in self._calls:
                 self._calls[place].add_arguments(delta.get("partial_json"))
-            else:  # a call of the provider's own tools: nobody else reads it
+            else:  # a call of the provider's own tools: no other code reads it
                 block["input"] = _joined(block.get("input"), delta.get("partial_json"))
         elif kind == "citations_delta":
             block["citations"] = [*(block.get("citations") or ()), delta.get("citation")]

@@ -125,7 +125,7 @@ _DECODER = json.JSONDecoder(strict=False, object_pairs_hook=_unique, parse_const
 
 @dataclass(slots=True)
 class CallPieces:
-    """One call of a reply. `beside` holds the provider's own keys."""
+    """One call of a reply. The last field holds the provider's own keys."""
 
     id: str | None = None
     name: str = ""

@@ -46,8 +46,8 @@ class Opener:
         self._own = OwnFiles.of(settings)
 
     async def open(self, spec: str, user_id: str) -> Source:
-        """Open a source for a user; the caller closes it. Raises SourceError. The error says the name of an uploaded
-        file, and not where this server keeps it."""
+        """Open a source for a user; the caller closes it. Raises SourceError. Of an uploaded file, the source and its
+        errors show the name, and not where this server keeps it."""
         policy = self._policies.of(spec, user_id) if self._policies is not None else None
         hidden = self._uploads.folders_of(spec)
         try:

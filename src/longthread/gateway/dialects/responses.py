@@ -127,8 +127,8 @@ class Responses:
         return len(items)
 
     def asks_hidden(self, fields: RequestFields, *, by_default: bool = False) -> bool:
-        """Return whether the model reasons. Models reason unless the effort is `none`, and take their reasoning
-        back."""
+        """Return whether hidden parts may be put into the request. Models reason unless the effort is `none`, and take
+        their reasoning back."""
         reasoning = fields["reasoning"].value if "reasoning" in fields else None
         return not (isinstance(reasoning, dict) and reasoning.get("effort") == "none")
 

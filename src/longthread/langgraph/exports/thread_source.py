@@ -80,8 +80,8 @@ class ThreadSource:
         found = [CheckpointAddress(row["ns"], row["id"], int(row["writes"]), row["parent"]) for row in rows]
         found.sort(key=lambda address: (address.id, address.ns))
         for address in {address.ns: address for address in found}.values():
-            # The longest list of messages comes first: those of earlier checkpoints are beginnings of it.
-            with suppress(RowDamaged):  # which is told when it is its turn
+            # The longest list of messages comes first: the lists of earlier checkpoints are prefixes of it.
+            with suppress(RowDamaged):  # which is reported when it is its turn
                 await self._read(address, remembers=True)
         return found
 

@@ -272,7 +272,7 @@ def _is_done(address: CheckpointAddress, here: Mapping[tuple[str, str], _Here]) 
 
 
 def _is_pruned(wanted: Sequence[CheckpointAddress], here: Mapping[tuple[str, str], _Here]) -> bool:
-    """Whether checkpoints were deleted here: those that went on from them name no parent any more."""
+    """Return whether checkpoints were deleted here: the checkpoints after them name no parent any more."""
     return any(address.parent and here[address.key].parent is None for address in wanted if address.key in here)
 
 

@@ -85,7 +85,7 @@ class Import:
             kinds = await self._kinds(foreign)
             report = ImportReport()
             writing = await ImportWriter.into(store, self._user, takes_over=self._takes_over)
-            if kinds.checkpoints or kinds.items:  # before what stands beside them
+            if kinds.checkpoints or kinds.items:  # before the tables next to them
                 await self._take_checkpoints(store, report, progress)
             await _Taking(foreign, report, writing, progress).all(kinds)
             await self._finish(foreign, kinds, report)

@@ -20,7 +20,7 @@ from longthread.store.transfer.rows import read_rows
 
 TABLE = "store"
 _EVERYTHING = "null"
-"""The fields that are searched: those that the store is configured with."""
+"""The fields that are searched: the ones that the store is configured with."""
 
 
 @dataclass(slots=True)

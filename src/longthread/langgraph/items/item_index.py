@@ -30,7 +30,7 @@ from longthread.memory.search.items import counted, said_in
 from longthread.store.items import Index, VectorMeasure
 
 IndexFields = list[str] | bool | None
-"""The paths to what of a value is found; None for those that are configured, False for nothing."""
+"""The paths to what of a value is found; None for the configured ones, False for nothing."""
 
 REST_SECONDS = 60.0
 """How long an embedder that failed is not asked again."""

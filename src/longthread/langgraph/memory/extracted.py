@@ -1,4 +1,4 @@
-"""Pure: what a model is told to take from a conversation, and what it has found."""
+"""Pure: the instructions to a model to extract facts from a conversation, and what it has found."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ Answer with JSON alone:
 
 
 class ReplyUnreadable(ValueError):
-    """The model's reply is not the JSON that it was told to write."""
+    """The model's reply is not the JSON that the instructions ask for."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -206,11 +206,11 @@ class MemoryExtractor:
 
         Args:
             model: reads the messages.
-            saver: whose threads and memories `extract`, `submit` and `search` mean, where they are told none. In the
+            saver: the default saver of `extract`, `submit` and `search`: its threads and memories are meant. In the
                 background, the thread of a run is read through the saver of the run.
             after_seconds: how long a thread is quiet before it is read.
             agent_id: the agent whose memories these become.
-            instructions: what the model is told. It must write the same JSON.
+            instructions: the prompt for the model. It must write the same JSON.
         """
         given: Any = model  # not every program is type-checked
         if not isinstance(given, BaseChatModel):
@@ -236,7 +236,8 @@ class MemoryExtractor:
         Raises:
             InvalidInput: no saver is known, or it stores no texts in plain.
             ThreadNotFound: there is no such thread.
-            ReplyUnreadable: the model did not write what it was told. Nothing was stored, and it may be tried again.
+            ReplyUnreadable: the model did not write the JSON that it was asked for. Nothing was stored, and you may
+                retry.
         """
         backing = _with_text(self._given(saver))
         return backing.home.call("extract", self._extract, backing, thread_id, None)
@@ -381,7 +382,7 @@ async def _remember(tx: Transaction, owner: Owner, thread_id: str, found: Extrac
 
 
 async def _forget(tx: Transaction, owner: Owner, memory_id: str) -> None:
-    """Delete a memory that conversations have told. What a person entered stays."""
+    """Delete a memory that came from conversations. Memories that a person entered stay."""
     try:
         memory = await memories.find(tx, memory_id, user_id=owner.user_id, agent_id=owner.agent_id)
     except MemoryNotFound:

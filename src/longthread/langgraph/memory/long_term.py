@@ -245,8 +245,8 @@ class LongTermMemory:
             await done.wait()
 
     async def _stored(self, thread_id: str, last: str | None) -> None:
-        """Wait until a message that a run has made is in the log. Its put goes on, or begins next: when that and those
-        directly behind it have not brought the message, the next pass handles it."""
+        """Wait until a message that a run has made is in the log. Its put goes on, or begins next. If that put and the
+        ones directly after it do not bring the message, the next pass handles it."""
         puts, place = self.backing.puts, (thread_id, "")
         now, first = asyncio.get_running_loop().time, puts.last(place)
         until = now() + _STORED_SECONDS

@@ -33,14 +33,14 @@ TODOS = "todos"
 WRITE_TODOS = "write_todos"
 """The tool by which the model writes the list."""
 LONGEST_TODOS = 2000
-"""So many characters of a list are told."""
+"""So many characters of a list are shown."""
 _TOLD = "The to-do list as it stands, from earlier in this conversation:"
 REMEMBERED = 4096
 """Messages whose costs are remembered."""
 CHARACTERS = 16_000_000
 """What they hold, of all of them: pictures are large."""
 _ANEW = (Segment(-1, -1, "whole"),)
-"""The manifest of a view of which nothing is there any more."""
+"""The manifest of a view that holds nothing any more."""
 _REMEMBERING = threading.Lock()
 """Held while what is remembered changes. One for all: what has a lock of its own cannot be copied, and agents are."""
 

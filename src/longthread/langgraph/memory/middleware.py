@@ -104,7 +104,7 @@ class _Call:
 
     @property
     def question(self) -> str:
-        """The id of the last question, which never leaves the state: a turn may have very many steps behind it."""
+        """The id of the last question, which never leaves the state: a turn may have very many steps after it."""
         return next((str(each.id or "") for each in reversed(self.messages) if isinstance(each, HumanMessage)), "")
 
     @property
@@ -145,7 +145,7 @@ class MemoryMiddleware(AgentMiddleware[MemoryState, Any, Any]):
     ```
 
     The view only grows at its end until it has no more room, so that a provider's prompt cache stays warm. With a
-    `LongthreadSaver`, messages beyond `MEMORY_MAX_MESSAGES_PER_THREAD` are summarised behind the runs and then leave
+    `LongthreadSaver`, messages beyond `MEMORY_MAX_MESSAGES_PER_THREAD` are summarised in the background and then leave
     the state; they stay in the log, and `recall_tool` finds them. Where turns are faster than summaries, a turn whose
     question has more than twice that many messages before it waits for theirs. With another checkpointer, or none,
     there is the view alone.
@@ -170,7 +170,7 @@ class MemoryMiddleware(AgentMiddleware[MemoryState, Any, Any]):
             summarizer: the model that writes summaries; None: the agent's own.
             settings: None: the defaults. `Settings.load()` reads the environment and `.env`; nothing else here does.
             patience: seconds that a turn waits at most for late summaries; 0: it never waits.
-            extractor: takes facts from the conversations into memories; None: nobody does.
+            extractor: takes facts from the conversations into memories; None: no facts are taken.
             options: such as `context_window=16_000`; they win over `settings`.
         """
         super().__init__()

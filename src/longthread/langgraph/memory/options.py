@@ -14,7 +14,7 @@ NO_TEXT = (
 
 
 class RecallOptions(TypedDict, total=False):
-    """What recall can be told. The names are those of the settings, without `memory_`."""
+    """The options of recall. Their names are those of the settings, without `memory_`."""
 
     recall_top_k: int
     embedding_model: str
@@ -23,7 +23,7 @@ class RecallOptions(TypedDict, total=False):
 
 
 class MemoryOptions(RecallOptions, total=False):
-    """What an agent's memory can be told. The names are those of the settings, without `memory_`."""
+    """The options of an agent's memory. Their names are those of the settings, without `memory_`."""
 
     context_window: int
     full_recent_count: int

@@ -101,12 +101,12 @@ class _Lookups:
         self._made: _Lookup | None = None
 
     def of(self, runtime: ToolRuntime) -> _Lookup | None:
-        """Return the lookup for a call; None if no store of Longthread's is behind the agent."""
+        """Return the lookup for a call; None if the agent uses no store of Longthread's."""
         backing = backend_of_run(self._backing, runtime.config.get("configurable", {}).get(CHECKPOINTER))
         backing = backing or backend_in(runtime.store)
         if backing is None:
             return None
-        made = self._made  # of an agent whose saver was opened anew there is another one
+        made = self._made  # of an agent whose saver was reopened there is another one
         if made is None or made.backing != backing:
             recaller = Recaller(backing.store, embedder_of(self._settings))
             backing.home.at_close(recaller.close)

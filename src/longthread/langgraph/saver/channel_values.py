@@ -98,7 +98,7 @@ class ChannelValue:
         return cls(kind, body, _from_json(rest[0], take) if rest else None)
 
     def runs(self) -> Iterator[tuple[int, int]]:
-        """Yield ranges of entries, which have those that it refers to."""
+        """Yield ranges of entries that cover the entries it refers to."""
         if self.hole is not None:
             yield from _runs(self.hole)
 
@@ -342,7 +342,7 @@ def _from_json(data: Any, take: Callable[[int], bytes]) -> Hole:
 
 
 def merged(ranges: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
-    """Sort ranges, and join those that touch or overlap."""
+    """Sort ranges, and join ranges that touch or overlap."""
     found: list[tuple[int, int]] = []
     for first, last in sorted(ranges):
         if found and first <= found[-1][1] + 1:

@@ -130,7 +130,7 @@ def appended(known: MessageList, writes: Sequence[DeltaWrite]) -> list[BaseMessa
 
 @dataclass(slots=True)
 class SnapshotNames:
-    """Ids for a snapshot's messages that have none: those that the log knows them by, or new ones by their places."""
+    """Ids for a snapshot's messages that have none: their ids in the log, or new ones by their places."""
 
     known: MessageList | None
     place: str

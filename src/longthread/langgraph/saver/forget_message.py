@@ -62,8 +62,8 @@ async def forget_message(
         ThreadNotFound: there is no such thread, or it is another user's.
         EntryNotFound: the thread has no such message.
         InvalidInput: the id is none, or the thread is not a LangGraph application's alone, or a step of it is not
-            finished and goes on with the message, or what messages say is not stored in plain: then nobody can tell
-            which calls and results are one.
+            finished and goes on with the message, or what messages say is not stored in plain: then it is unknown which
+            calls and results are one.
         StoreError: the database failed. Nothing was changed.
     """
     given: Any = message_id  # not every program is type-checked
@@ -107,7 +107,7 @@ async def forget_message(
 
 
 async def _unit(tx: Transaction, thread_id: str, message_id: str) -> list[Entry]:
-    """Return the entries of a message, and of those that are one with it: a call and its results."""
+    """Return the entries of a message, and of the messages that are one with it: a call and its results."""
     found: dict[str, list[Entry]] = {}
     waiting = [message_id]
     while waiting:
@@ -186,8 +186,9 @@ class _Namespace:
             self._note(TaskWrites.from_row(task_row, self._thread_id).items.values())
 
     async def rewrite(self, step: str) -> int:
-        """Rewrite what tells of them; return how many rows that was. `step`: the newest checkpoint of the graph itself.
-        A subgraph that has a later one belongs to the step behind that, which may be unfinished."""
+        """Rewrite the rows that mention the forgotten messages; return how many rows that was. `step`: the newest
+        checkpoint of the graph itself. A subgraph that has a later one belongs to the step after that, which may be
+        unfinished."""
         newest = self._newest
         waits = newest is not None and newest.id >= step
         later = await self._replaced() if waits else {}

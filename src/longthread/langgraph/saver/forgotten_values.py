@@ -40,7 +40,7 @@ from longthread.messages.fields import is_packed
 from longthread.model.entry import Entry
 
 SUMMARY = "memory_summary"
-"""The channel in which `MemoryMiddleware` stores what it told of earlier messages."""
+"""The channel in which `MemoryMiddleware` stores its summary of earlier messages."""
 _GONE: Any = object()
 """Stands for a value that is itself a forgotten message."""
 _Drops = Callable[[Any], bool]
@@ -50,7 +50,7 @@ _Drops = Callable[[Any], bool]
 class ForgottenMessages:
     """What is to be forgotten: messages in all their versions, by entries and ids, and their calls. `versions` are the
     entries of the thread that are later versions of any message, in order. `lists` names channels of messages.
-    `clears_summaries`: what the middleware told of earlier messages is emptied."""
+    `clears_summaries`: the middleware's summary of earlier messages is emptied."""
 
     entries: Sequence[Entry]
     ids: Set[str]

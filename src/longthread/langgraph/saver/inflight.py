@@ -204,7 +204,8 @@ class InflightWrites:
         return list(self._stores.get(thread_id, ()))
 
     def _has_more(self, thread_id: str) -> bool:
-        """Whether a run of this loop that is over may store in the thread again: it has, and nobody has waited."""
+        """Return whether a finished run of this loop may still store in the thread: it has stored, and no caller has
+        waited."""
         with self._lock:
             return bool(self._over(thread_id))
 
@@ -242,7 +243,7 @@ async def _ended(stores: Iterable[Future[None]]) -> None:
         await asyncio.wait(waited)
     finally:
         for each in waited:
-            each.cancel()  # who stops waiting need not be told, maybe on a loop that is closed by then
+            each.cancel()  # who stops waiting needs no signal, maybe on a loop that is closed by then
 
 
 def _running_loop() -> asyncio.AbstractEventLoop | None:
@@ -277,7 +278,7 @@ class LastPut:
         return not self.ended.done() or self.ended.get_loop().time() < self.near
 
     def is_before(self, checkpoint_id: str | None) -> bool:
-        """Whether the checkpoint, or the one behind it, is handed in when this put has ended."""
+        """Return whether the checkpoint, or the one after it, is handed in when this put has ended."""
         return not self.ended.done() or (self.id != checkpoint_id and self.is_near)
 
 

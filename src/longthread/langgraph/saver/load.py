@@ -29,7 +29,7 @@ from longthread.store.rows import UNREADABLE, Decoding, damaged
 _SENT_ID = f'"{MESSAGE_ID}"'
 
 
-class NotCached(Exception):  # told apart from errors of the product
+class NotCached(Exception):  # distinct from errors of the product
     """The cache does not hold what was asked."""
 
 

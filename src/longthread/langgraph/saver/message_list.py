@@ -90,13 +90,13 @@ class CachedMessage:
 
 
 class MessageList:
-    """An append-only list of messages, of which nothing is shared with callers."""
+    """An append-only list of messages. It shares nothing with callers."""
 
     def __init__(self, messages: Iterable[CachedMessage] = ()) -> None:
         self.seqs: list[int] = []
         """Where each message stands."""
         self.runs: list[SeqRange] = []
-        """Their seqs, those that follow one another together."""
+        """Their seqs, as ranges of consecutive ones."""
         self._messages: list[CachedMessage] = []
         self._odd: list[int] = []
         # Of each whole chunk, by its first place, the fields that are lists and objects: bytes are copied faster.
@@ -421,7 +421,7 @@ class Alignment:
 
     @property
     def behind(self) -> int:
-        """The known place behind the last of the messages."""
+        """The known place after the last of the messages."""
         return self.stretches[-1].first + self.stretches[-1].count if self.stretches else 0
 
     @property

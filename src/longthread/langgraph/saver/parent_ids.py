@@ -1,14 +1,14 @@
 """Which checkpoints a run continues from, so that two runs that continue the same one do not both succeed.
 
-LangGraph names the parent in a put, and not why: a run that loaded the newest checkpoint and one that was told to fork
-from an old one look alike. Three values tell them apart, and they survive a wrapper, a copy and a wire:
+LangGraph names the parent in a put, and not why: a run that loaded the newest checkpoint and a run that forks from an
+old one look alike. Three values distinguish them, and they survive a wrapper, a copy and a wire:
 
 - A parent that is still its namespace's newest checkpoint has no rival.
 - LangGraph writes the coordinates that a run was given into the `metadata` of its config: a run that was given a
   checkpoint forks, one that was given only a thread continues the newest.
 - Where the metadata is missing (a caller of the saver, a wire that sends coordinates alone), a checkpoint may be forked
-  from that was loaded by its id when it was no longer the newest. So may one that nobody has loaded as the newest, if
-  this saver put what is the newest now: no run can have continued it.
+  from that was loaded by its id when it was no longer the newest. So may one that no caller has loaded as the newest,
+  if this saver put what is the newest now: no run can have continued it.
 
 Every other put on a parent that is no longer the newest is a rival's.
 """
@@ -42,8 +42,8 @@ CheckpointKey = tuple[str, str, str]
 
 @dataclass(slots=True)
 class _HandedOut:
-    """What callers were told of a checkpoint. `seen` are the channels of which those know task writes who loaded it as
-    the newest; None: nobody did."""
+    """What callers know of a checkpoint. `seen` are the channels whose task writes the callers know that loaded it as
+    the newest; None: no caller did."""
 
     birth_id: str | None = None
     seen: frozenset[str] | None = None
@@ -81,7 +81,7 @@ class ParentTracker:
         self._noted(key).seen = frozenset(channels)
 
     def address(self, key: CheckpointKey) -> None:
-        """Note that a checkpoint was loaded that was no longer the newest: whoever goes on from it may fork."""
+        """Note that a checkpoint was loaded that was no longer the newest: a run that continues from it may fork."""
         self._noted(key).is_addressed = True
 
     def put(self, key: CheckpointKey, birth_id: str) -> None:
@@ -133,7 +133,7 @@ class ParentTracker:
     def forks(
         self, config: RunnableConfig, place: NamespaceKey, checkpoint_id: str | None, newest_id: str = ""
     ) -> bool:
-        """Whether the run was told to go on from this checkpoint, be it the newest or not."""
+        """Return whether the run was given this checkpoint to continue from, be it the newest or not."""
         given = given_to_run(config)
         if given is not None and not given:
             return False
@@ -181,7 +181,7 @@ def named(config: RunnableConfig) -> str | None:
 async def expect_same(
     tx: Transaction, thread: Locked, ns: str, checkpoint_id: str | None, birth_id: str | None
 ) -> None:
-    """Look whether a thread is the one that `birth_id` marks, of which a run has read a checkpoint.
+    """Check that a thread is the one that `birth_id` marks, and from which a run has read a checkpoint.
 
     Raises:
         ThreadConflict: a message was forgotten since; the run may still hold it.

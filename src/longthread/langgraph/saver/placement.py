@@ -195,7 +195,7 @@ class ListPlacement:
     """The entry that the next new one follows."""
 
     async def place(self, messages: Sequence[BaseMessage], there: Alignment, rest: Sequence[BaseMessage]) -> PlacedList:
-        """Place each message of a list, of which `there` are known, and the `rest` follows them."""
+        """Place each message of a list. `there` are its known messages, and the `rest` follows them."""
         self.growth.goes_on_from(self.known)
         changes = await (self._replaced(messages, there) if self.leads else self._changed(messages, there))
         front = there.in_front
@@ -207,8 +207,9 @@ class ListPlacement:
         return PlacedList(self.known, front, more, {n: change for n, change in changes.items() if n < front})
 
     async def _replaced(self, messages: Sequence[BaseMessage], there: Alignment) -> dict[int, CachedMessage]:
-        """Append versions of what has changed, and of what changed behind a message that the list ends without."""
-        self.end = self.known.end(there.behind)  # with those that the list leaves out: the branch has them too
+        """Append versions of changed messages. If the list leaves out its last messages, also append versions of
+        messages that changed after its new end."""
+        self.end = self.known.end(there.behind)  # with the messages that the list leaves out: the branch has them too
         if changes := await self._gone_back(messages, there):
             same = (self.known.seqs[place] for n, place in enumerate(there.places) if n not in changes)
             self.end = max([*same, *(change.seq for change in changes.values())])
@@ -231,7 +232,8 @@ class ListPlacement:
         return changes
 
     async def _is_shown_by_tip(self) -> bool:
-        """Whether the tip, which is behind the list's last entry, is still the end: for versions of what was left out.
+        """Return whether the tip, which is after the list's last entry, is still the end: for versions of what was left
+        out.
 
         Else these would be undone. What the list has must be in its present version.
         """

@@ -38,7 +38,7 @@ class CheckpointPut:
     given: dict[CheckpointName, tuple[list[BaseMessage], int]] = field(default_factory=dict)
     """Lists that were handed over whole, and how often the known list had been doubted when they were compared."""
     unwritten: list[tuple[CheckpointName, str]] = field(default_factory=list)
-    """Delta channels that have the same messages as at their checkpoint's parent, whose id stands beside."""
+    """Delta channels that have the same messages as at their checkpoint's parent, each with the parent's id."""
     ids: dict[int, str] = field(default_factory=dict)
     """The ids of a snapshot's messages that had none, by `id()`."""
     stored: StoredCheckpoint | None = None
@@ -232,8 +232,8 @@ class CheckpointPut:
     async def _put_again(self, stored: StoredCheckpoint, row: CheckpointRow, n: int) -> None:
         """Replace a checkpoint that was stored before. Its tasks' later writes stay.
 
-        Its values go into its body: later checkpoints may refer to those that it stored separately.
-        References to earlier checkpoints' values stay references.
+        Its values go into its body: later checkpoints may refer to the values that it stored separately. References to
+        earlier checkpoints' values stay references.
         """
         for channel, cell in stored.cells.items():
             if cell.stored_by is not None and cell.stored_by >= n:
@@ -328,8 +328,8 @@ class CheckpointPut:
 
 @dataclass(frozen=True, slots=True)
 class _Settled:
-    """A parent to be stored again: `taken` are the tasks whose rows go, `inline` the values that are small now,
-    and `large` those that are stored separately again."""
+    """A parent to be stored again: `taken` are the tasks whose rows go, `inline` the values that are small now, and
+    `large` the values that are stored separately again."""
 
     stored: StoredCheckpoint
     taken: Sequence[str]

@@ -106,7 +106,7 @@ class TaskWrites:
 
     @property
     def ends_run(self) -> bool:
-        """Whether it failed or asks somebody: its step then has no checkpoint behind it."""
+        """Whether it failed or asks somebody: its step then has no checkpoint after it."""
         return any(index < 0 for index in self.items)
 
     def merge(self, later: TaskWrites) -> None:

@@ -37,7 +37,8 @@ class CheckpointKeeper:
 
     async def surplus(self, tx: Transaction, thread_id: str, *, keep: int | None, before: str | None) -> Surplus:
         """Find deletable checkpoints: older than the newest `keep` of each namespace (None: none) and than `before`.
-        Those that a remaining delta channel needs stay. A subgraph's checkpoint goes with the root's that called it."""
+        Checkpoints that a remaining delta channel needs stay. A subgraph's checkpoint goes with the root's that called
+        it."""
         staying: dict[str, Staying] = {}
         over: list[str] = []
         for ns in await checkpoints.namespaces(tx, thread_id):
@@ -156,7 +157,7 @@ class DamagedThreads:
         if not self.errors:
             return
         first = next(iter(self.errors.values()))
-        # What to do is told for both kinds.
+        # The message says for both kinds what to do.
         error = next((each for each in self.errors.values() if isinstance(each, ValueDamaged)), first)
         others = [name for name, each in self.errors.items() if each is not error]
         if not others:

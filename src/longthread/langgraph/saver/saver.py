@@ -59,7 +59,7 @@ class LongthreadSaver(AsyncLongthreadSaver):
         Args:
             serde: writes everything of a conversation, if it is not LangGraph's JsonPlusSerializer: messages have no
                 text in the log then, so that nothing is found by words, titled or summarised.
-            index_text: what such a serializer writes has the messages' texts beside it in plain, for recall.
+            index_text: store the plain texts of the messages next to what such a serializer writes, for recall.
 
         Raises:
             InvalidInput: it is no store.

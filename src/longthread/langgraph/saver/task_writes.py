@@ -39,7 +39,7 @@ class WritesPut:
     """One put of tasks' writes, within its transaction.
 
     `goes_on`: the run continues the newest checkpoint and replays no older one: another writer of the same task is then
-    its rival. `seen` are the channels of which the run knows task writes here.
+    its rival. `seen` are the channels whose task writes here the run knows.
     """
 
     tx: Transaction
@@ -149,7 +149,7 @@ class WritesPut:
     async def _are_made_of_writes(self, channels: set[str]) -> bool:
         """Whether the next checkpoint may need one of these channels' writes, and not hold its value.
 
-        If not, an update is told from a rival's by its checkpoint. The writes may be of a failed update: LangGraph
+        If not, its checkpoint distinguishes an update from a rival's. The writes may be of a failed update: LangGraph
         hands in what an update writes before it is applied.
         """
         row = await checkpoints.find(self.tx, self.place.thread.id, self.ns, self.checkpoint_id)
@@ -184,8 +184,8 @@ class PendingWrites:
     loop's own. So writes wait for the end of the turn, and one transaction stores both. If the checkpoint that they
     were written on is still being put, or waits for the put of an earlier one, they wait too: without it they are of no
     use, and LangGraph hands in the next one when it is stored. Without a checkpoint (another task still runs, or one
-    was interrupted) they wait for the thread's lock, and whoever has it first stores the writes of all that wait: many
-    tasks of one step end at once.
+    was interrupted) they wait for the thread's lock, and the first holder of the lock stores the writes of all that
+    wait: many tasks of one step end at once.
     """
 
     def __init__(self, of_saver: Puts) -> None:
@@ -202,7 +202,8 @@ class PendingWrites:
     ) -> bool:
         """Wait until the writes are stored: by a put that takes them, or with others by `store`, which settles them.
 
-        Returns whether they are: if not, whoever took them could not store them. Raises the error of storing them.
+        Return whether they are: if not, the put or task that took them could not store them. Raises the error of
+        storing them.
         """
         pending = Pending(given)
         self._waiting.setdefault(key, {})[pending] = None
@@ -219,7 +220,7 @@ class PendingWrites:
         return stored
 
     async def _for_a_put(self, key: Key, pending: Pending) -> None:
-        """Wait as long as LangGraph takes to hand in the checkpoint behind these writes, if only a put has to end."""
+        """Wait as long as LangGraph takes to hand in the checkpoint after these writes, if only a put has to end."""
         put = self._put_before(key)
         await asyncio.sleep(0)
         put = put or self._put_before(key)  # a short one is over by now

@@ -14,7 +14,7 @@ from longthread.model.entry import Draft, Entry
 from longthread.store.index.recall import Text
 
 _BEGINS = re.compile(r"\s*[\[{\"]")
-# JSON within a text of JSON has two backslashes. What stands behind another one is no escape of its own.
+# JSON within a text of JSON has two backslashes. What stands after another one is no escape of its own.
 _ESCAPE = re.compile(
     r"\\{1,2}u(?P<high>d[89ab][0-9a-f]{2})\\{1,2}u(?P<low>d[c-f][0-9a-f]{2})|\\{1,2}u(?P<one>[0-9a-f]{4})|\\.",
     re.IGNORECASE | re.DOTALL,

@@ -127,7 +127,7 @@ _PAGE = 256
 _logger = logging.getLogger(__name__)
 
 IndexProgress = Callable[[int, int], None]
-"""Told how many entries of how many are done."""
+"""Called with the number of entries done, and of all entries."""
 
 
 async def index_thread(store: Driver, thread_id: str, progress: IndexProgress | None = None) -> int:
@@ -166,7 +166,7 @@ async def drop_index(store: Driver, thread_id: str) -> None:
 
 
 def documents(texts: Iterable[Text]) -> list[IndexDocument]:
-    """Build the index documents of entries, without those that have no words or come from recall."""
+    """Build the index documents of entries, without entries that have no words or come from recall."""
     found = []
     for text in texts:
         if not is_recallable(text):
@@ -230,7 +230,7 @@ async def catch_up(store: Driver, threads: Sequence[Searched], seconds: float | 
         which = "One conversation has" if count == 1 else f"{count:,} conversations have"
         return [f"{which} messages that are not found: an index is written only where the store may be written to."]
     except StoreClosed:
-        raise  # nobody asks any more
+        raise  # no caller asks any more
     except StoreError as error:
         _logger.warning("Thread %s could not be indexed: %s", thread.thread_id, error)
         return [f"The newest entries may be missing, for the index could not be brought up to date. {error}"]

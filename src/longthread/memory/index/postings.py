@@ -76,7 +76,7 @@ TIER = 8
 LARGEST = TIER * FULL
 """Entries of a segment that grows no more. Twice as many still have places of 16 bits."""
 _SIZES = ((64, 0), (1024, 5), (2 * FULL, 10), (LARGEST, 13))
-"""Up to how many entries a segment's buckets are told apart by how many bits of the hash."""
+"""Pairs: up to so many entries, so many bits of the hash distinguish a segment's buckets."""
 _BITS = tuple(bits for _, bits in _SIZES)
 _MOST = 65535
 """What a length is cut to."""

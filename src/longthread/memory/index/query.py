@@ -121,7 +121,7 @@ class ParsedQuery:
 
 def _weights(text: str) -> dict[int, float]:
     """Weigh a question's terms by hash. If some say what it is about, common question words weigh nothing."""
-    wanted = sorted(weigh_terms(text).items(), key=lambda each: -each[1])  # characters behind everything else
+    wanted = sorted(weigh_terms(text).items(), key=lambda each: -each[1])  # characters after everything else
     return {hash_of(term): weight for term, weight in wanted[:MOST_TERMS]}
 
 

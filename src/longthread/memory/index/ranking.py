@@ -28,8 +28,8 @@ SATURATION = 0.9
 LENGTH = 0.4
 """BM25's b: how much a long entry is held against it. Little: an entry is one message, and not a stuffed page."""
 USUAL_WORDS = 50.0
-"""Words of an entry of the usual length, at most: long answers are long beside what people say to one another, and not
-beside other long answers."""
+"""Words of an entry of the usual length, at most: long answers are long compared to what people say to one another, and
+not to other long answers."""
 NEIGHBOUR = 0.6
 """What a term counts for the entry next to it."""
 FADE = 0.85
@@ -37,7 +37,7 @@ FADE = 0.85
 COMMON = 0.25
 """The share of entries from which on a term counts only where it stands: it is around every entry anyway."""
 RAREST = 2
-"""So many of a question's terms that weigh less than 1 count: those that stand in the fewest entries."""
+"""So many of a question's terms that weigh less than 1 count: the ones in the fewest entries."""
 _DOUBLINGS = 4
 """A term counts for 2 ** this many entries on either side."""
 REACH = 2**_DOUBLINGS

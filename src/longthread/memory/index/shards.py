@@ -29,7 +29,7 @@ from longthread.store.index.recall import Searched
 from longthread.store.index.shards import Bindable, Members, Volume
 
 MOST_KEPT = 1024
-"""Volumes of which one process keeps in memory which threads they have."""
+"""Volumes whose threads one process keeps in memory."""
 
 Counting = NDArray[np.bool_]
 """Of each place, whether it counts."""

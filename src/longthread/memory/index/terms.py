@@ -5,7 +5,7 @@ gives every pair of neighbouring characters, so that a word of two characters is
 alone is found too. A path, an address, a number or an identifier is a term, and so are its parts.
 
 A question names a speaker by the whole name ("caroline", flight_assistant), or by a part as people write it, with a
-capital ("Ann" of Ann Smith). A word of what it is about names nobody: "my flight" does not mean flight_assistant.
+capital ("Ann" of Ann Smith). A word of its subject names no speaker: "my flight" does not mean flight_assistant.
 
 This imports no numpy: commands load it.
 """
@@ -66,14 +66,14 @@ def base_form(word: str) -> str:
 
 
 def other_base(word: str) -> str | None:
-    """Return the noun of which a lower-case word may be the plural, if its base form is a verb: leaf for leaves."""
+    """Return the noun whose plural a lower-case word may be, if its base form is a verb: leaf for leaves."""
     return _ALSO_PLURAL.get(word)
 
 
 TERMS_FORM = 6
 """Which terms an entry gives, and whether it says a time. What was indexed with another number is indexed again."""
 MAX_TERM = 200
-"""Characters of a term that count: nobody asks for the rest of a longer one."""
+"""Characters of a term that count: no question needs the rest of a longer one."""
 
 # Scripts without spaces between words, and Korean, whose words carry endings.
 _DENSE = (
@@ -119,14 +119,14 @@ def terms(text: str) -> list[str]:
 
 
 def characters(text: str) -> list[str]:
-    """Return the Chinese characters within runs, with repetitions and without stop characters.
-    They are terms beside `terms`: 猫 is a word in 一只猫."""
+    """Return the Chinese characters within runs, with repetitions and without stop characters. They are terms in
+    addition to `terms`: 猫 is a word in 一只猫."""
     return [char for run in _runs(text) for char in run if char not in _EMPTY]
 
 
 def asked_characters(text: str, common: Collection[str]) -> list[str]:
-    """Return a question's characters that may be words: at the edge of a run, or beside a stop
-    character or a `common` pair. Between others one is mostly a part of a longer word."""
+    """Return a question's characters that may be words: at the edge of a run, or next to a stop character or a `common`
+    pair. Between others one is mostly a part of a longer word."""
     found = []
     for run in _runs(text):
         pairs = [run[at : at + 2] in common for at in range(len(run) - 1)]
@@ -218,7 +218,7 @@ def find_telling_terms(text: str) -> list[str]:
 
 
 CHARACTER = 0.3
-"""What a Chinese character counts, beside the pairs that it stands in."""
+"""What a Chinese character counts, in addition to the pairs that it stands in."""
 
 
 def weigh_terms(text: str) -> dict[str, float]:
@@ -234,7 +234,7 @@ _IDENTIFIER = re.compile(r"[A-Za-z0-9]+(?:[-_./:@+#~][A-Za-z0-9]+)*")
 _MOST = 16
 """Names of a question that are looked up, the first ones."""
 _MOST_DENSE = 3
-"""Characters of a Chinese name of which each pair names its speaker: a longer one is mostly made of other words."""
+"""Characters of a Chinese name up to which each pair names its speaker: a longer one is mostly made of other words."""
 
 
 def name_terms(name: str) -> list[str]:

@@ -34,14 +34,14 @@ TIMEOUT = 60.0
 _models: WeakKeyDictionary[Embedder, str] = WeakKeyDictionary()
 
 VectorProgress = Callable[[int, int], None]
-"""Told how many entries of how many are done."""
+"""Called with the number of entries done, and of all entries."""
 
 _logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
 class Embedded:
-    """The number of entries read, and of those that the embedder rejected, which only keywords find."""
+    """The number of entries read, and of entries that the embedder rejected, which only keywords find."""
 
     entries: int = 0
     refused: int = 0

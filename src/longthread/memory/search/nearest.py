@@ -40,7 +40,7 @@ LONG_LIST = 4096
 MORE = 50
 """How many more vectors are read whole than are wanted."""
 _SAMPLED = 256
-"""By so many of those that are sought, or more, it is told which ones they are."""
+"""The least number of sought values in the sample that gives their threshold."""
 _GOLDEN = (5**0.5 - 1) / 2
 _FEW_THREADS = 8
 
@@ -249,7 +249,7 @@ def _ranked(found: Iterable[Candidates], sought: Sought) -> Near:
 MEANING = 0.25
 """What a standard deviation of the ranking by meaning counts, where one of that by keywords counts 1."""
 BESIDE = 0.9
-"""What nearness counts for the entries beside the near one."""
+"""What nearness counts for the entries next to the near one."""
 
 
 def fuse(

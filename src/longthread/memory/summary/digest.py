@@ -71,7 +71,7 @@ _LENGTHS = (80, 40, 20)
 """What a line is cut to where little more than it has room."""
 _DECISIONS = 8
 _RECENT = 4
-"""One line in so many of those that stay is there because it is new."""
+"""One in so many of the lines that stay is there because it is new."""
 _TOOLS = 5
 """So many are counted however little room there is."""
 _LOOKS = frozenset({"list_tables", "describe_table", "sample_rows"})

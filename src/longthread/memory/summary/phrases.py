@@ -47,7 +47,7 @@ _SINGLE_LEAST = 4
 """Characters of a word that names a topic alone, unless it is written in capitals."""
 _LONGEST = 30
 _LOOKED_AT = 160
-"""Phrases that are looked at one by one, those that are said most."""
+"""Phrases that are looked at one by one, the most frequent ones."""
 _NO_NAMES = re.compile(r"(?=.*\d)[0-9a-f-]{7,}$|.*\d.*[a-z].*\d.*[a-z].*\d", re.IGNORECASE)
 """Hashes, keys and the like."""
 
@@ -239,7 +239,7 @@ _GRAMS_LOOKED_AT = 400
 _ENOUGH = 64
 """Words after which the others are too rare to name a topic."""
 _SPARSE = 12_000
-"""Characters of all texts for each of which a gram has to stand there once more."""
+"""A gram has to stand there once more for each so many characters of all texts."""
 _WITHIN = 0.7
 """A gram is left out when so many of its mentions are those of a longer one."""
 _COHESION = 1.0

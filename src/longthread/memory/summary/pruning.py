@@ -47,7 +47,7 @@ _logger = logging.getLogger(__name__)
 Prepare = Callable[[], Awaitable[object]]
 """Indexes and embeds what is about to leave the window."""
 PruningProgress = Callable[[int], None]
-"""Told how many entries have been read."""
+"""Called with the number of entries read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -204,9 +204,9 @@ async def _last_view(tx: Transaction, thread_id: str) -> Sequence[Segment]:
 
 
 async def _is_current(tx: Transaction, thread_id: str, found: _Found, config: SummaryConfig) -> bool:
-    """Whether the summary can be extended: its mark is valid, and it was made in this way from all entries.
+    """Return whether the summary can be extended: its mark is valid, and it was made in this way from all entries.
 
-    After retention, nobody can count deleted entries; if all are deleted, the summary cannot be made again and stays.
+    After retention, deleted entries cannot be counted; if all are deleted, the summary cannot be made again and stays.
     """
     kept = found.thread.kept
     if found.old is None:
@@ -325,7 +325,7 @@ async def _written(making: _Making, kept: ThreadSummary, writer: Summarizer) -> 
 
 
 def _told(old: ThreadSummary | None) -> dict[str, Any]:
-    """Return a summary as JSON, to be stored beside the digest that replaces it."""
+    """Return a summary as JSON, to be stored along with the digest that replaces it."""
     if old is None:
         return {}
     return {name: getattr(old, name) for name in _FIELDS}

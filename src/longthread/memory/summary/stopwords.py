@@ -79,7 +79,7 @@ LIGHT = _words(
     successful failed
     """
 )
-"""Words that name a topic only behind others: "price list", but not "list"."""
+"""Words that name a topic only after others: "price list", but not "list"."""
 
 AGENTS = _words(
     """
@@ -87,7 +87,7 @@ AGENTS = _words(
     won't can't cannot not i'll we'll you'll i'd we'd let's who and then
     """
 )
-"""Words behind which a word is rather a verb."""
+"""Words after which a word is rather a verb."""
 
 SQL = _words(
     """

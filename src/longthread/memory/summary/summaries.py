@@ -38,7 +38,7 @@ INPUT_TOKENS = 6_000
 SECONDS = 120.0
 """How long a model may take for one reply."""
 _WRITTEN, _SINCE = "written", "since"
-"""Beside a digest: how many characters of the summary a model wrote, and the digest of what came behind them."""
+"""Stored with a digest: how many characters of the summary a model wrote, and the digest of what came after them."""
 _BETWEEN = 2
 """Tokens of the empty line between the two."""
 _TOLD, _RESULT = 2_000, 400

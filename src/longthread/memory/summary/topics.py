@@ -106,7 +106,7 @@ def mentions(names: Iterable[str], texts: Iterable[str], *, least: int = 1) -> l
 
 
 def normal(name: str) -> str:
-    """Normalise a name: without case, plural, tense, and white space beside Chinese."""
+    """Normalise a name: without case, plural, tense, and white space next to Chinese."""
     words = (stem(word) for word in re.findall(r"[^\W_]+", name.casefold()))
     return re.sub(r"(?<=[^\x00-\u02ff]) | (?=[^\x00-\u02ff])", "", " ".join(words))
 
@@ -177,7 +177,7 @@ def _as_known(candidates: Iterable[_Candidate], known: Iterable[str]) -> list[_C
 
 
 def _chosen(candidates: Iterable[_Candidate], most: int) -> list[_Candidate]:
-    """Return the best, without those that say the same as a better one."""
+    """Return the best candidates, without any that says the same as a better one."""
     chosen: list[_Candidate] = []
     for candidate in sorted(candidates, key=lambda found: (-found.score, found.key)):
         if len(chosen) >= most:
@@ -315,7 +315,7 @@ _ESCAPE = re.compile(r"\\[nrt]")
 _SQL = re.compile(r"\"sql\"\s*:\s*\"((?:[^\"\\]|\\.)*+)\"")
 
 Extract = Callable[[Sequence[str], Sequence[str]], Iterable[Topic]]
-"""Statistics: the topics of some messages, of which the thread has had some already."""
+"""Statistics: the topics of some messages. The second argument is the topics that the thread has already."""
 
 
 @dataclass(slots=True)

@@ -1,4 +1,4 @@
-"""The functions that a query may call: the pure computations of the databases we speak to.
+"""The functions that a query may call: the ones that only compute, in the databases we speak to.
 
 Everything else is refused by default, so that a function which reads files, sleeps, takes locks, talks to the network
 or runs SQL out of a string needs not be known by name. Functions that sqlglot parses into a type of their own are

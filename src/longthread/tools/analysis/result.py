@@ -91,8 +91,8 @@ class Result:
         return replace(counted, all_columns=max(self.all_columns, len(self.columns)))
 
     def observed(self, limits: Limits, keep: int, beside: int = 0) -> dict[str, Any]:
-        """Return the data of an observation, for at most `keep` rows. The last argument is the bytes of other data in
-        it."""
+        """Return the data of an observation, for at most `keep` rows. Reserve the bytes of the last argument for other
+        data."""
         return self.bounded(max(limits.bytes // 4, limits.bytes - _BESIDE - beside))._observed(limits, keep)
 
     def _observed(self, limits: Limits, keep: int) -> dict[str, Any]:
