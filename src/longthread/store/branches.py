@@ -15,7 +15,7 @@ from longthread.store.driver import QueryCall, Row, Transaction, one
 
 @dataclass(frozen=True, slots=True)
 class Sibling:
-    """An entry among those that follow the same one."""
+    """An entry among the entries that follow the same one."""
 
     seq: int
     id: str
@@ -24,8 +24,8 @@ class Sibling:
 
 
 async def following(tx: Transaction, thread_id: str, seqs: Iterable[int]) -> dict[int, list[Sibling]]:
-    """Map entries (0: the root) to those that follow them, on any branch, oldest first. One that none follows is not in
-    the map."""
+    """Map entries (0: the root) to the entries that follow them, on any branch, oldest first. An entry that none
+    follows is not in the map."""
     wanted = sorted(set(seqs))
     asked = {"seqs": json.dumps(wanted), "next": json.dumps([seq + 1 for seq in wanted])}
     found: dict[int, list[Sibling]] = {}
@@ -36,8 +36,8 @@ async def following(tx: Transaction, thread_id: str, seqs: Iterable[int]) -> dic
 
 
 async def leave(tx: Transaction, thread: Thread, seq: int) -> None:
-    """Keep where the thread's branch ends, as its conversation goes on behind entry `seq` (0: the root) of any branch.
-    The caller has locked the thread."""
+    """Store where the thread's branch ends, because its conversation goes on after entry `seq` (0: the root) of any
+    branch. The caller has locked the thread."""
     apart = await branch_points(tx, thread.id)
     there = active_ranges(seq, apart)
     first = _first_after(active_ranges(thread.tip, apart), there)

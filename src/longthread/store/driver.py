@@ -14,7 +14,7 @@ QueryCall = tuple[str, Mapping[str, Any]]
 CHANGED = "somebody else has changed what was known of it."
 """Why an expectation fails."""
 LEAST_CONNECTIONS = 2
-"""Of a pool: who writes may read beside it."""
+"""Of a pool: a task that writes may also read meanwhile."""
 
 
 class Transaction(Protocol):
@@ -87,7 +87,8 @@ class Signals(Protocol):
         """Listen until cancelled, on a connection of its own, which is opened again when it is lost.
 
         Args:
-            connected: is told when words begin to arrive (those before are lost), and when they do so no longer.
+            connected: is called with True when words begin to arrive (earlier ones are lost), and with False when they
+                no longer arrive.
         """
         ...
 

@@ -19,7 +19,7 @@ _ELSEWHERE = frozenset({*_OF_FRAMES, "refused", "usage", "broken"})
 _DEFLATED = b"\x01"
 
 HiddenPart = tuple[int, bool, str]
-"""The visible part that a hidden one stands before (or behind), and the JSON text of its block."""
+"""The visible part that a hidden one stands before (or after), and the JSON text of its block."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,9 +119,9 @@ class GatewayPosition:
     Attributes:
         n: the number of its last call, or 0.
         tools: the hash of the tools of its first call that had any, or 0.
-        has_frame, has_node: whether the frame and the node are there that were looked for.
+        has_frame, has_node: whether the frame and the node that were looked for are there.
         has_run: whether a run goes on in it.
-        owner: whose it is; None: nobody's yet.
+        owner: the user who owns it; None: no user yet.
     """
 
     n: int
@@ -159,7 +159,8 @@ async def refuse(tx: Transaction, thread_id: str, calls: Iterable[int]) -> None:
 
 
 async def add_frame(tx: Transaction, call: GatewayCall, frame: Mapping[str, str]) -> None:
-    """Add the frame of a call: whom it asked, and what it said beside its messages. A known one stays as it is."""
+    """Add the frame of a call: which model it asked, and what it said along with its messages. A known frame stays as
+    it is."""
     values = {name: getattr(call, name) for name in ("thread_id", *_OF_FRAMES)}
     await tx.later("insert_gateway_frame", **values, id=call.frame, body=_packed(frame))
 
@@ -198,7 +199,7 @@ async def client_of(tx: Transaction, thread_id: str) -> tuple[str, int] | None:
 
 
 async def owner_of(tx: Transaction, thread_id: str) -> str | None:
-    """Return whose a thread is; None: nobody's yet."""
+    """Return the user who owns a thread; None: no user yet."""
     row = await one(tx, "select_gateway_owner", thread_id=thread_id)
     return row["owner"] if row else None
 

@@ -1,6 +1,7 @@
 """Leases and workers: who executes a run.
 
-A worker is a process that executes runs. It renews a row of its own; whoever stops renewing it loses that and its runs.
+A worker is a process that executes runs. It renews a row of its own. A worker that stops renewing it loses the row and
+its runs.
 """
 
 from __future__ import annotations
@@ -37,8 +38,8 @@ class HeldRun:
 
 @dataclass(frozen=True, slots=True)
 class ClaimedRun:
-    """A run that nobody executed, and that is now the claiming worker's. `crashes` counts the executions in a row that
-    died without a finished step."""
+    """A run that no process executed, and that the worker has now claimed. `crashes` counts the executions in a row
+    that died without a finished step."""
 
     lease: Lease
     user_id: str
@@ -57,7 +58,7 @@ class LiveRun(NamedTuple):
 
     @property
     def is_left(self) -> bool:
-        """Whether nobody goes on with it before a person resumes it: another question may begin."""
+        """Whether no process goes on with it until a person resumes it: another question may begin."""
         return not (self.held or self.waits or self.claimable)
 
 
@@ -155,7 +156,7 @@ async def held(tx: Transaction, worker: str) -> list[HeldRun]:
 
 
 async def claim(tx: Transaction, worker: str, *, limit: int) -> Sequence[ClaimedRun]:
-    """Make a worker the owner of runs that nobody executes, and return them: those of dead workers, and those that a
+    """Make a worker the owner of runs that no process executes, and return them: runs of dead workers, and runs that a
     worker gave back. Runs that other processes claim at this moment are left to them."""
     rows = await tx.fetch("claim_runs", owner=worker, limit=limit)
     return [

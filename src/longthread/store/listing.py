@@ -39,8 +39,8 @@ async def list_threads(
     Args:
         below: also threads below others: questions between agents.
         archived: whether archived ones are listed.
-        pinned: only those that are.
-        tag: only those that have it; empty: all.
+        pinned: only pinned threads.
+        tag: only threads with this tag; empty: all.
         unreadable: receives the ids and reasons of damaged threads, which others replace in the list.
 
     Raises:
@@ -88,9 +88,9 @@ async def threads_that_begin(tx: Transaction, prefix: str, *, user_id: str, limi
 async def latest_runs(
     tx: Transaction, threads: Sequence[Thread], *, user_id: str, alive: IsAlive
 ) -> dict[str, ShownStatus]:
-    """Return the status of each thread's last run, by thread; threads without runs are absent. An unfinished run that
-    nobody executes, and that waits for no decision, is `interrupted`. One query reads the range of activity between the
-    first and the last thread."""
+    """Return the status of each thread's last run, by thread; threads without runs are absent. An unfinished run is
+    `interrupted` if no process executes it and it waits for no decision. One query reads the range of activity between
+    the first and the last thread."""
     if not threads:
         return {}
     active = [thread.updated_at for thread in threads]
@@ -100,8 +100,8 @@ async def latest_runs(
 
 
 class RunState(NamedTuple):
-    """A run's status, as `latest_runs` has it, and the number of its last event. `claimable`: if nobody executes it, a
-    worker will."""
+    """A run's status, as `latest_runs` has it, and the number of its last event. `claimable`: if no process executes
+    it, a worker will."""
 
     status: str
     last_event: int
@@ -153,9 +153,9 @@ async def tags(tx: Transaction, *, user_id: str, limit: int = 200) -> list[tuple
 async def judged_answers(
     tx: Transaction, *, user_id: str, limit: int, before: tuple[str, str] = LATEST, thread_id: str = ""
 ) -> list[tuple[Entry, Feedback]]:
-    """Return the answers of which a user has an opinion, the latest first, after `before`, the time and id of the last
-    one seen; `thread_id`: only those of one thread. Fewer than `limit`: there are no more. What another program wrote
-    in an opinion's place is left out, and so are damaged messages."""
+    """Return the answers that a user has an opinion about, the latest first, after `before`, the time and id of the
+    last one seen; `thread_id`: only answers of one thread. Fewer than `limit`: there are no more. What another program
+    wrote in an opinion's place is left out, and so are damaged messages."""
     among = {"user_id": user_id, "thread_id": thread_id, "noted": f'%"{FEEDBACK}"%', "limit": limit}
     judged: list[tuple[Entry, Feedback]] = []
     while len(judged) < limit:

@@ -372,7 +372,7 @@ async def place_at(tx: Transaction, thread_id: str, seq: int) -> int:
 
 
 async def changed_between(tx: Transaction, thread_id: str, after: int, last: int) -> set[int]:
-    """Return the entries of which versions were written after `after`, up to `last`, on any branch."""
+    """Return the entries that got a version after `after`, up to `last`, on any branch."""
     among = {"thread_id": thread_id, "first": 1, "last": last, "after": after}
     return {int(row["replaces"]) for row in await tx.fetch("select_later_versions", **among, before=last + 1)}
 

@@ -132,7 +132,7 @@ async def go_on(tx: Transaction, lease: Lease, model: str) -> None:
 
 
 async def give_back(tx: Transaction, lease: Lease, *, claimable: bool = True) -> None:
-    """Release a lease for another worker, or, if not `claimable`, for whoever resumes the run. Nothing happens if
+    """Release a lease for another worker, or, if not `claimable`, for the process that resumes the run. Do nothing if
     another owner has it. Raises `ThreadNotFound`."""
     await log.position(tx, lease.thread_id)
     await tx.later("drop_lease", **_of(lease), claimable=int(claimable))
@@ -160,7 +160,7 @@ async def check(tx: Transaction, lease: Lease) -> LeaseCheck:
 
 async def check_all(tx: Transaction, held: Sequence[Lease]) -> set[str]:
     """Check the leases of many runs as `check` does, without waiting for a lock. Return the ids of the runs that may be
-    written: not those that another owner has, nor those whose thread is locked."""
+    written: no run that another owner has, and none of a locked thread."""
     asked = [[lease.thread_id, lease.run_id, lease.owner, lease.attempt] for lease in held]
     return {row["id"] for row in await tx.fetch("select_leases", leases=dump(asked))}
 
@@ -188,8 +188,8 @@ async def end(
 
 
 async def call_off(tx: Transaction, run: Run, outcome: Mapping[str, Any], said: Entry | None = None) -> None:
-    """End a run as paused that nobody executes. The caller has locked the thread and seen that; `said` is the entry of
-    what it was writing."""
+    """End a run that no process executes as paused. The caller has locked the thread and checked the lease; `said` is
+    the entry of what it was writing."""
     live = await one(tx, "select_live_run", thread_id=run.thread_id)
     assert live is not None and live["id"] == run.id
     await _pause(tx, live, outcome, said)
@@ -241,7 +241,7 @@ async def is_held(tx: Transaction, run: Run, *, alive: IsAlive) -> bool:
 
 
 async def current_status(tx: Transaction, run: Run, *, alive: IsAlive) -> ShownStatus:
-    """Return a run's status: `interrupted` if it is unfinished and nobody executes it."""
+    """Return a run's status: `interrupted` if it is unfinished and no process executes it."""
     return "interrupted" if run.status == "running" and not await is_held(tx, run, alive=alive) else run.status
 
 
@@ -375,7 +375,7 @@ async def saved_prompt(tx: Transaction, thread_id: str, prompt_id: str) -> bytes
 
 
 def prompts_of(names: Iterable[str]) -> set[str]:
-    """Return the ids of all prompts and parts in these names, each of which may hold several."""
+    """Return the ids of all prompts and parts in these names. One name may hold several ids."""
     named = {name for several in names for name in several.split()}
     return named | {name.partition(BETWEEN_PARTS)[0] for name in named}
 

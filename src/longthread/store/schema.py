@@ -73,7 +73,7 @@ _SPACES = (
     0x205F,
     0x3000,
 )
-"""What Python's `str.split` takes for spaces, beside the space."""
+"""What Python's `str.split` takes for spaces, in addition to the space."""
 _TITLE = f"""(WITH RECURSIVE spaced (place, line) AS (
         SELECT 1, {{0}} UNION ALL
         SELECT place + 1, replace(line, substr(char({", ".join(map(str, _SPACES))}), place, 1), ' ') FROM spaced

@@ -15,7 +15,7 @@ from longthread.store.driver import Row, Transaction, one
 from longthread.store.rows import Decoding, dump, of_thread
 
 UNWRITTEN = "unwritten"
-"""Key beside a digest: the previous summary, from which a model is to continue; empty if there was none."""
+"""Key next to a digest: the previous summary, from which a model is to continue; empty if there was none."""
 WRITTEN = "written"
 """The model of a summary that a person or another program wrote: passes add to it, and never make it again."""
 TOPICS = 20
@@ -107,9 +107,9 @@ _COLUMNS = ("summary", "message_count", "config_hash", "first_seq", "last_seq", 
 
 
 async def outdate(tx: Transaction, thread_id: str, seq: int, *, prompt: bool = False) -> None:
-    """Empty a thread's summary and topics if they tell of entry `seq`; the mark stays, and the next pass makes them
+    """Empty a thread's summary and topics if they cover entry `seq`; the mark stays, and the next pass makes them
     again. The caller has locked the thread in this transaction. `prompt`: also for the system message that a branch
-    begins with, of which none tells, since others may go with it."""
+    begins with. No summary covers it, but other messages may change with it."""
     await tx.later("outdate_summary", thread_id=thread_id, seq=seq, prompt=int(prompt))
     await tx.later("delete_outdated_topics", thread_id=thread_id)
     await tx.later("delete_outdated_topic_spans", thread_id=thread_id)

@@ -91,7 +91,7 @@ class StoreTable:
 
 @dataclass(frozen=True, slots=True)
 class Tables:
-    """All tables, each after those that it refers to, in the same order on every backend."""
+    """All tables, each after the tables that it refers to, in the same order on every backend."""
 
     all: tuple[StoreTable, ...]
 

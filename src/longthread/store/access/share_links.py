@@ -14,7 +14,7 @@ from longthread.store.driver import Row, Transaction, one
 from longthread.store.log import now
 
 _BYTES = 32
-"""Of a token: nobody guesses one."""
+"""Of a token: too many to guess."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +37,7 @@ class ShareLink:
 async def create(
     tx: Transaction, thread_id: str, *, user_id: str, tip: int, run_id: str | None, expires_at: datetime | None
 ) -> tuple[ShareLink, str]:
-    """Return a new link and its token, which nobody can learn again. The caller has checked access."""
+    """Return a new link and its token, which can never be read again. The caller has checked access."""
     token = new_token()
     link = ShareLink(new_id(), thread_id, user_id, tip, run_id, datetime.fromisoformat(now()), expires_at)
     await tx.run("delete_expired_shares", thread_id=thread_id, now=now())
@@ -76,7 +76,7 @@ async def revoke(tx: Transaction, thread_id: str, link_id: str, *, user_id: str)
 
 
 def new_token() -> str:
-    """Return a token of a new link, which nobody guesses."""
+    """Return a token of a new link, too random to guess."""
     return secrets.token_urlsafe(_BYTES)
 
 

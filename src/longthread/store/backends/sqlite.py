@@ -58,7 +58,7 @@ class SqliteDriver:
         self._commit_seconds = QUICK_SECONDS
         self._users = 0
         self._off_loop = False
-        # The one that was used last comes first: another one would read the schema anew, for as long as many queries.
+        # The one that was used last comes first: another one would read the schema again, for as long as many queries.
         self._readers: asyncio.LifoQueue[StoreConnection] = asyncio.LifoQueue()
         self._all = [writer, *readers]
         for reader in readers:

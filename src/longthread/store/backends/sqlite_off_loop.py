@@ -87,9 +87,10 @@ class OffLoopTransaction(SqliteTransaction):
             self._has_ended = True
 
     async def end(self) -> None:
-        """Roll back what was not committed. Nobody waits for it: the connection's next work comes after it.
+        """Roll back what was not committed, without waiting for it: the connection's next work comes after it.
 
-        After a cancellation, the thread may begin the transaction only now."""
+        After a cancellation, the thread may begin the transaction only now.
+        """
         if (self._has_begun or self._connection.broken_off) and not self._has_ended:
             await self._connection.rollback(waits=False)
 

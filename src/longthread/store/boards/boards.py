@@ -86,7 +86,8 @@ class BoardCard:
         ]
 
     def values_read(self, given: Mapping[str, Any]) -> list[CardParameter]:
-        """Return its parameters with the values that its rows were read with, else with those that hold."""
+        """Return its parameters with the values that its rows were read with; where one is missing, the value that
+        holds."""
         return self.values({**given, **(self.result.get("values") or {})})
 
 
@@ -224,8 +225,12 @@ async def find_card(tx: Transaction, board_id: str, card_id: str) -> BoardCard:
 
 
 async def add_card(tx: Transaction, board: Board, card: NewCard) -> BoardCard:
-    """Add a card behind the others to a board that is locked, and lock the conversation that it comes from. Raises
-    BoardFull, or ThreadNotFound: the conversation is gone."""
+    """Add a card after the others to a board that is locked, and lock the conversation that it comes from.
+
+    Raises:
+        BoardFull: the board has too many cards.
+        ThreadNotFound: the conversation is gone.
+    """
     await lock_thread(tx, card.thread_id)
     if len(await cards_of(tx, board.id)) >= MOST_CARDS:
         raise BoardFull(what="cards on a board", most=MOST_CARDS)

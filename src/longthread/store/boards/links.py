@@ -39,8 +39,8 @@ async def cards_to_show(tx: Transaction, board_id: str) -> list[BoardCard]:
 async def create(
     tx: Transaction, board_id: str, shown: Mapping[str, Any], *, user_id: str, expires_at: datetime | None
 ) -> tuple[BoardLink, str]:
-    """Return a new link to what is `shown` of the board's cards (see `cards_to_show`), and its token, which nobody can
-    learn again. The caller has locked the board. Raises BoardFull: it has too many."""
+    """Return a new link to what is `shown` of the board's cards (see `cards_to_show`), and its token, which can never
+    be read again. The caller has locked the board. Raises BoardFull: it has too many."""
     token = new_token()
     link = BoardLink(new_id(), datetime.fromisoformat(now()), expires_at)
     await tx.run("delete_expired_board_links", board_id=board_id, now=now())

@@ -59,7 +59,7 @@ class Conversation:
 @dataclass(slots=True)
 class ImportReport:
     """The result of an import, for people. `there`, `here` and `already` count by name: items of the source, items here
-    now, and those that were here before. `left` says what was left out, and why; `notes` what was changed."""
+    now, and items that were here before. `left` says what was left out, and why; `notes` what was changed."""
 
     there: Counter[str] = field(default_factory=Counter)
     here: Counter[str] = field(default_factory=Counter)

@@ -84,8 +84,8 @@ def _file(address: str) -> Path:
     path = Path(address).expanduser()
     if not path.is_file():
         raise StoreError(reason="it is not a file." if path.exists() else "there is no such file.")
-    # SQLite would not say that it may not be read. To open it here by other means would drop the locks of whoever has
-    # it open with SQLite in this process.
+    # SQLite would not say that it may not be read. To open it here by other means would drop the locks of this
+    # process's SQLite connections to it.
     if not os.access(path, os.R_OK):
         raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(path))
     return path.resolve()
@@ -150,7 +150,7 @@ _NO_SHM = (
     sqlite3.SQLITE_IOERR_SHMSIZE,
     sqlite3.SQLITE_IOERR_WRITE,
 )
-"""SQLite's errors in WAL mode if it cannot create or extend a file beside the database, also for lack of space."""
+"""SQLite's errors in WAL mode if it cannot create or extend a file next to the database, also for lack of space."""
 _IN_WAL = (
     "what was written last is in its -wal file, and to read that one must be able to write to its folder. Copy both "
     "files to a folder of your own."

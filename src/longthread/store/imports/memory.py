@@ -1,4 +1,4 @@
-"""Document 004's tables beside LangGraph's checkpoints: labels, summaries, chunks with vectors, and topics. See also
+"""Document 004's tables next to LangGraph's checkpoints: labels, summaries, chunks with vectors, and topics. See also
 `longthread.langgraph.imports.checkpoints`."""
 
 from __future__ import annotations

@@ -18,8 +18,7 @@ from longthread.store.rows import decoder, of_thread
 
 @dataclass(frozen=True, slots=True)
 class Searched:
-    """A thread in scope: its first and last entry, and its indexed entries and words. `behind`: not all entries are
-    indexed in this form."""
+    """A thread in scope: its first and last entry, and its indexed entries and words."""
 
     thread_id: str
     tip: int
@@ -28,6 +27,7 @@ class Searched:
     entries: int
     words: int
     behind: bool
+    """Whether some entries are not indexed in this form."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,7 @@
 """Deletions that can be undone for a while.
 
-Until its time comes, a thread that is to be deleted belongs to nobody, with those below it: so it is in no list and no
-index of its user's, and no access by its id finds it. A background job deletes it.
+Until its time comes, a placeholder user owns a thread that is to be deleted, along with the threads below it. So it is
+in no list and no index of its user's, and no access by its id finds it. A background job deletes it.
 """
 
 from __future__ import annotations
@@ -15,15 +15,16 @@ from longthread.store.driver import Transaction
 from longthread.store.maintenance.jobs import Job
 
 _NOBODY = "\x7fnobody/"
-"""What the names begin with under which threads wait. It has a character that no name of a user has."""
+"""The prefix of the placeholder users that own threads meanwhile. It has a character that no user's name has."""
 
 
 @dataclass(frozen=True, slots=True)
 class PendingDeletion:
-    """A thread that is deleted at `at`. Until then it belongs to `nobody`."""
+    """A thread that is deleted at `at`. Until then a placeholder user owns it."""
 
     thread_id: str
     nobody: str
+    """The placeholder user."""
     at: datetime
 
 

@@ -1,7 +1,7 @@
 """Background work that the processes of a store share: a worker claims each job before it does it.
 
-A job that is under way or left is a row. Whoever dies leaves its rows, and others claim them. What a job writes, it
-writes only if what it has read is unchanged: of two that do the same after all, one has no effect.
+A job that is under way or left is a row. A worker that dies leaves its rows, and others claim them. What a job writes,
+it writes only if what it has read is unchanged. If two workers do the same job after all, one has no effect.
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ class Job:
         await tx.run("delete_job", **self._key, owner=worker)
 
     async def call_off(self, tx: Transaction) -> None:
-        """Delete it, whoever does it."""
+        """Delete it, also while a worker does it."""
         await tx.run("call_off_job", **self._key)
 
     async def give_back(self, tx: Transaction, worker: str) -> None:
@@ -89,11 +89,12 @@ class Job:
         await tx.run("give_back_job", **self._key, owner=worker)
 
     async def repeat(self, tx: Transaction, worker: str, seconds: float) -> None:
-        """Leave a worker's job, which is done, to whoever does it again in so many seconds, at most an hour."""
+        """Release a worker's finished job: any worker may claim it again in so many seconds, at most an hour."""
         await tx.run("repeat_job", **self._key, owner=worker, due_at=_now() + int(seconds * 1000))
 
     async def give_up(self, tx: Transaction, worker: str) -> None:
-        """Let a worker's job wait for nobody. The next `claim` begins anew."""
+        """Stop retrying a worker's job: it no longer waits for a worker. The next `claim` counts its failures from 0
+        again."""
         await tx.run("give_up_job", **self._key, owner=worker, never=_NEVER)
 
     async def fail(self, tx: Transaction, worker: str) -> None:

@@ -24,10 +24,10 @@ _HELD = (
 async def scrub(store: Driver, tables: Collection[str], *, anew: bool = False, say: Say = silently) -> list[str]:
     """Remove these tables' deleted data from the files; return what could not be done, for people.
 
-    SQLite overwrites deleted data; its log is checkpointed and emptied. PostgreSQL frees the rows' space. `anew`
-    rewrites the file or tables, in time proportional to their size: only that removes every copy that moved rows
-    left. PostgreSQL's `pg_wal` holds deleted data until its files are recycled; planner samples hold keys until the
-    next ANALYZE. Backends without such queries do nothing here.
+    SQLite overwrites deleted data; its log is checkpointed and truncated. PostgreSQL frees the rows' space. `anew`
+    rewrites the file or tables, in time proportional to their size: only that removes every copy that moved rows left.
+    PostgreSQL's `pg_wal` holds deleted data until its files are recycled; planner samples hold keys until the next
+    ANALYZE. Backends without such queries do nothing here.
     """
     known = queries(store.dialect)
     if "shrink_file" in known:

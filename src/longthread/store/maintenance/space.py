@@ -101,8 +101,8 @@ async def _vacuum_tables(store: Driver, say: Say) -> list[str]:
 
 
 async def write_table_anew(store: Driver, name: str, key: str, horizon: str | None = None) -> bool:
-    """Rewrite a PostgreSQL table in key order, without deleted rows that nobody can see; return whether rows deleted
-    before `horizon` may remain. Raises `StoreError`, also if the table is locked for too long."""
+    """Rewrite a PostgreSQL table in key order, without deleted rows that no transaction can see; return whether rows
+    deleted before `horizon` may remain. Raises `StoreError`, also if the table is locked for too long."""
     async with store.writing() as tx:
         await tx.run("wait_briefly")
         # Like VACUUM FULL, but in a transaction: the lock timeout then works through a pooler too.
@@ -120,7 +120,7 @@ async def vacuum_table(store: Driver, name: str) -> None:
 
 
 async def _is_mostly_empty(tx: Transaction, table: StoreTable) -> bool:
-    # Sizes of stored rows and of long values beside the table, without reading these.
+    # Sizes of stored rows and of long values outside of the table, without reading these.
     [held] = await tx.fetch(
         Sql(
             f"SELECT coalesce(sum({table.size} + {_ROW_BYTES}), 0) AS bytes, "

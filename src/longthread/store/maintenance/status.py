@@ -14,9 +14,9 @@ from longthread.store.tables import StoreTable, read_tables
 
 @dataclass(frozen=True, slots=True)
 class StoreStatus:
-    """A store at one moment. `schema` is its schema version, `latest` this Longthread's. `bytes` is its size on disk,
-    of which `free` are unused. `tables` are sizes with indexes, in bytes; empty if SQLite cannot tell. `rows` are row
-    counts; `live` are running runs."""
+    """A store at one moment. `schema` is its schema version, `latest` this Longthread's. `bytes` is its size on disk;
+    `free` of these bytes are unused. `tables` are sizes with indexes, in bytes; empty if SQLite cannot measure them.
+    `rows` are row counts; `live` are running runs."""
 
     where: str
     dialect: str

@@ -1,1 +1,1 @@
-"""Questions before they are entries: those that wait, and the keys under which a client may send one again."""
+"""Questions before they are entries: questions that wait, and the keys under which a client may retry one."""

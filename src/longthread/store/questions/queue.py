@@ -1,4 +1,4 @@
-"""Questions that wait for the end of their thread's run, or for room. Whoever has room makes the next one a run.
+"""Questions that wait for the end of their thread's run, or for room. A process that has room makes the next one a run.
 
 A question that waits is no run yet: the ids of runs are read as their order. It becomes the entry with its own id, so
 that its run can always be found.
@@ -67,7 +67,7 @@ class UserLoad(NamedTuple):
 async def add(
     tx: Transaction, thread_id: str, question_id: str, plan: QuestionPlan, *, user_id: str, first: bool, most: int
 ) -> QueuedQuestion:
-    """Queue a question on a locked thread, behind what waits there, or `first`.
+    """Queue a question on a locked thread, after the questions that wait there, or `first`.
 
     Raises:
         QueueFull: the user has `most` questions that wait.
@@ -134,8 +134,8 @@ async def startable(tx: Transaction, *, most: int | None, limit: int) -> list[St
 
 
 async def lock_user(tx: Transaction, user_id: str) -> None:
-    """Let no other transaction that locks the user begin a run of theirs until this one ends. Lock the user before a
-    thread, never behind it."""
+    """Keep other transactions that lock the user from beginning a run of theirs until this one ends. Lock the user
+    before a thread, never after it."""
     await tx.fetch("lock_user", user_id=user_id)
 
 

@@ -28,7 +28,7 @@ def drafts_of_message(message: Any, id_: str) -> list[Draft]:
     """Return the entries of any JSON value that a client sent as a message."""
     try:
         drafts = drafts_of(message, id_)
-    except ValueError:  # it is no message of a known form; nobody but the user can have said it
+    except ValueError:  # it is no message of a known form; only the user can have said it
         drafts = [Draft(id=id_, role=role_of(message) or "user", text=storable(text_of(message)))]
     if len(drafts) == 1 and not drafts[0].tool_calls and same(_shown(drafts[0], _fields(drafts[0])), message):
         return drafts

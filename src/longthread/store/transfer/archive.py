@@ -28,8 +28,8 @@ VERSION = 1
 async def export_lines(
     tx: Transaction, thread_ids: Sequence[str], progress: TransferProgress, damaged: dict[str, str] | None = None
 ) -> AsyncIterator[bytes]:
-    """Yield an export of these threads in this snapshot; a missing thread has no rows. `damaged` receives those that
-    could not be imported, with the reason."""
+    """Yield an export of these threads in this snapshot; a missing thread has no rows. `damaged` receives the threads
+    that could not be imported, with the reason."""
     checksum = hashlib.sha256()
     lines = 0
     async for data in _objects(tx, thread_ids, progress, damaged):

@@ -158,7 +158,7 @@ class _Copying:
             return bool(counts) and counts != await count_rows(there, self.theirs.of_threads, thread_id)
 
     async def copy_shared(self, name: str) -> None:
-        """Copy the missing rows of a shared table; report those that differ."""
+        """Copy the missing rows of a shared table; report rows that differ."""
         batch: list[Row] = []
         size = 0
         async with self.source.reading() as here, self.target.reading() as there:

@@ -141,7 +141,7 @@ async def _rows(
             if given.get("parent_thread_id") is not None and thread.id != into.top:
                 given["parent_thread_id"] = into.id_of(given["parent_thread_id"])
         elif name == RUNS:
-            given = left(given)  # whoever executes it there does not do so here
+            given = left(given)  # the process that executes it there does not do so here
         elif table.thread not in table.key and thread_id != thread.id:
             # The key is unique across threads, and the exported thread may exist here too.
             given |= {key: f"{thread_id}/{row[key]}" for key in table.key}
