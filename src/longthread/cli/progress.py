@@ -15,7 +15,7 @@ from longthread.errors import StoreDamaged
 
 
 class ProgressBar:
-    """A bar that shows what is told to it."""
+    """A bar that shows the progress that it gets."""
 
     def __init__(self, bar: Progress, task: TaskID) -> None:
         self._bar = bar
@@ -73,11 +73,11 @@ _REMEDY = (
 
 
 def leave_damaged(done: str, damaged: Mapping[str, str], *, quiet: bool = False) -> None:
-    """End a command that has passed over threads: what is damaged of each goes to standard error.
+    """End a command that has passed over threads: print to standard error what is damaged of each.
 
     Args:
         done: what was done with the others.
-        quiet: it was told already.
+        quiet: the command has already printed it.
     """
     if not damaged:
         return

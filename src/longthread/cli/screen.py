@@ -66,9 +66,9 @@ class _Visible(logging.Formatter):
 
 
 def make_logs_visible() -> None:
-    """Warnings that nobody has configured a log for go to standard error: let them show no more than others do.
+    """Let warnings on standard error, where no log is configured, show no more than other output does.
 
-    Those of psycopg, one for each attempt to connect, are left to the error that the attempts end in.
+    Warnings of psycopg, one for each attempt to connect, are left to the error that the attempts end in.
     """
     if logging.lastResort is not None:
         logging.lastResort.setFormatter(_Visible())

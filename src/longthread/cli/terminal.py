@@ -68,7 +68,7 @@ class Terminal:
                 self.err.print(f"[red]✗ {escape(translate(event.data['error']['message']))}[/red]")
 
     def show_waiting(self, thread_id: str, calls: Sequence[Mapping[str, Any]]) -> None:
-        """Show the calls that wait, and how to decide about them where nobody is asked."""
+        """Show the calls that wait, and how to decide about them where the terminal asks no user."""
         self.err.print(f"[yellow]‖ {say('Waiting for approval.')}[/yellow]")
         if self.asks:
             return
@@ -145,7 +145,8 @@ class Terminal:
 
 
 def by_user(name: str | None, words: str = "by user {}") -> str:
-    """Who decided, as words; empty where no user is named, for whom `by default` would read as if nobody had."""
+    """Return who decided, as words; empty where no user is named. For such a user, `by default` would read as if no
+    person had decided."""
     return "" if name in {None, DEFAULT_USER} else words.format(json.dumps(name, ensure_ascii=False))
 
 

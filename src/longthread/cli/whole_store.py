@@ -77,7 +77,7 @@ async def alone(store: Driver, job: Job, doing: str) -> AsyncIterator[JobClaims]
 
 
 async def is_there(address: str) -> bool:
-    """Whether there is a store, as far as that can be told without making one."""
+    """Return whether there is a store, as far as this can be checked without making one."""
     if not is_postgres(address):
         return why_none(address) is None
     try:

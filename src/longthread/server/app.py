@@ -75,7 +75,7 @@ def create_app(settings: Settings, *, models: ModelFactory = resolve_model, anal
                     task.cancel()
                 await asyncio.gather(*background, return_exceptions=True)  # they may hold a source's worker
                 await served.close()
-                await served.gateway.close()  # behind its last request
+                await served.gateway.close()  # after its last request
 
     app = FastAPI(
         title="Longthread",

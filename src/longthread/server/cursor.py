@@ -46,9 +46,9 @@ async def thread_page(
     pinned: bool = False,
     tag: str = "",
 ) -> tuple[list[Thread], str | None]:
-    """A user's conversations, the latest active first, and the cursor of the next page. Raises CursorUnknown.
+    """Return a user's conversations, the latest active first, and the cursor of the next page. Raises CursorUnknown.
 
-    `damaged` gets the ids of those that cannot be read and are skipped, each with why.
+    `damaged` gets the ids of conversations that cannot be read and are skipped, each with the reason.
     """
     at, thread_id = decode_cursor(cursor, str, str) if cursor else listing.LATEST
     among: dict[str, Any] = {"below": below, "archived": archived, "pinned": pinned, "tag": tag}

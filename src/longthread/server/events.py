@@ -318,7 +318,8 @@ def _interrupt(call: Mapping[str, Any]) -> agui.Interrupt:
 
 
 def _rest(told: str, whole: str) -> str | None:
-    """What is left of a text after what was told of it, white space around that aside; None if it begins otherwise."""
+    """Return what is left of a text after the part that was already sent, white space around that part aside; None if
+    the text begins otherwise."""
     if whole.startswith(told):
         return whole[len(told) :]
     said = told.strip()

@@ -88,17 +88,17 @@ def segment(text: str) -> str:
 _NO_NAME = re.compile(r'[/\\:*?"<>|]')
 """What a file's name may not have on some system."""
 _UNSEEN = {"Cc", "Cf", "Cs", "Zl", "Zp"}
-"""Categories of characters that do not show, or turn those beside them: `gpj.exe` must not look like `exe.jpg`."""
+"""Categories of characters that do not show, or turn the ones next to them: `gpj.exe` must not look like `exe.jpg`."""
 _JOINERS = {"\u200c", "\u200d"}
-"""Of these, those that belong to words and to emoji."""
+"""Of these, the characters that belong to words and to emoji."""
 _LONGEST = 60
 """Characters of the name; in UTF-8 it must have room in 255 bytes, with its extension."""
 _LONGEST_LABEL = 20
 
 
 def content_disposition(name: str | None, extension: str, *, unnamed: str, label: str = "") -> str:
-    """The value of `Content-Disposition` for a file with a name, as far as every system takes it, and `label` behind
-    it. Older clients read only the first name, which is `unnamed` unless the other is plain ASCII."""
+    """Return the value of `Content-Disposition` for a file with a name, as far as every system takes it, with `label`
+    after the name. Older clients read only the first name, which is `unnamed` unless the other is plain ASCII."""
     label = _file_name(label)[:_LONGEST_LABEL].rstrip(". ")
     most = _LONGEST - len(label) - 1 if label else _LONGEST
     stem = _file_name(name or "")[:most].rstrip(". ")

@@ -77,9 +77,9 @@ _SHOWN = frozenset({"question", "answer", "summary", INTERRUPTED})
 class _Page:
     """Messages of a branch, oldest first, with the calls and results outside runs among them (`between`).
 
-    `firsts` has, by the seq of each message, the entry with which it begins: of a reply, the first one behind the
-    message before it; a question itself, for what a run left behind the one before is not of it. `before` is the seq of
-    the entry before them all, or 0.
+    `firsts` has, by the seq of each message, the entry with which it begins. A reply begins with the first entry after
+    the message before it. A question begins with itself: what a run left after the message before it does not belong to
+    it. `before` is the seq of the entry before them all, or 0.
     """
 
     messages: Sequence[Entry]
@@ -328,7 +328,7 @@ def _call_json(entry: Entry, call: ToolCall) -> StepView:
         "ok": None,
         "observation": None,
         "cut": False,
-        "thought": "",  # text beside the call is a message
+        "thought": "",  # text next to the call is a message
         "elapsed_ms": None,
         "started_at": entry.created_at.isoformat(),
         "status": "abandoned",

@@ -62,8 +62,8 @@ class Peer:
 
     @cached_property
     def is_other_users(self) -> bool:
-        """Whether another user's program is there, or one that has closed its end: nobody knows whose it was. False
-        where the system has no such table, or not of this server's ports."""
+        """Whether another user's program is there, or a program of an unknown user: it has closed its end. False where
+        the system has no such table, or not of this server's ports."""
         user = _find_user(self._peer, self._own)
         return self._is_in_tables() if user is None else user != os.geteuid()
 
@@ -115,7 +115,7 @@ def _sockets() -> Iterator[tuple[str, str, str, str, str]]:
 
 _LINGER_SECONDS = 1.0
 _LINE = 4
-"""Bytes of a header's line beside its name and value."""
+"""Bytes of a header's line in addition to its name and value."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -210,7 +210,7 @@ class BoundedProtocol(HttpToolsProtocol):
             self._wait(self._limits.head_seconds, self._head_is_late)
 
     def on_header(self, name: bytes, value: bytes) -> None:
-        super().on_header(name, value)  # those behind a body, too
+        super().on_header(name, value)  # headers after a body, too
         self._head += len(name) + len(value) + _LINE
         if len(self.headers) > self._limits.head_lines or self._head > self._limits.head_bytes:
             self._refuse_head()
@@ -294,7 +294,7 @@ class BoundedProtocol(HttpToolsProtocol):
                 f"content-type: text/plain; charset=utf-8\r\ncontent-length: {len(text)}\r\nconnection: close\r\n\r\n"
             )
             self.transport.write(STATUS_LINE[status] + head.encode() + text)
-            # Whoever is still sending would lose the answer if the connection were closed now.
+            # A client that is still sending would lose the answer if the connection were closed now.
             self.transport.write_eof()
             self.flow.resume_reading()
             self._wait(_LINGER_SECONDS, self.transport.close)

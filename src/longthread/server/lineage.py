@@ -77,7 +77,7 @@ class Forks:
     last: Run | None
 
     def siblings(self, message: Entry) -> Siblings:
-        """The message, and those that stand in its place on other branches."""
+        """Return the message, and the messages that stand in its place on other branches."""
         first = self.firsts[message.seq]
         asks = first.role == "user"
         found = [each for each in self.following.get(first.parent_seq, ()) if (each.role == "user") == asks]
@@ -113,7 +113,7 @@ class Forks:
 async def forks_of(
     tx: Transaction, thread: Thread, messages: Sequence[Entry], firsts: Mapping[int, Entry], last: Run | None
 ) -> Forks:
-    """Read the siblings of messages. `firsts` has, by the seq of each, the first entry behind the message before it;
+    """Read the siblings of messages. `firsts` has, by the seq of each, the first entry after the message before it;
     `last` is the branch's last run."""
     places = {entry.seq for entry in messages} | {firsts[entry.seq].parent_seq for entry in messages}
     following = await branches.following(tx, thread.id, places)

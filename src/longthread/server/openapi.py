@@ -60,7 +60,8 @@ _REF = "#/components/schemas/{model}"
 
 
 def problems(*kinds: type[LongthreadError], body: bool = False, reads: bool = False) -> RouteResponses:
-    """The `responses` of a route that raises errors of these kinds, besides those that every route may raise.
+    """Return the `responses` of a route that raises errors of these kinds, besides the errors that every route may
+    raise.
 
     Args:
         kinds: of each, the kinds below it are included too, except for `InvalidInput`, which has many.
@@ -165,7 +166,7 @@ def _fill_open_fields(schemas: dict[str, Any]) -> None:
 
 
 def _schemas_of(name: str, shape: Any) -> dict[str, Any]:
-    """The schema of a type under this name, and those that it refers to."""
+    """Return the schema of a type under this name, and the schemas that it refers to."""
     made = TypeAdapter(shape).json_schema(ref_template=_REF, mode="serialization")
     return {**made.pop("$defs", {}), name: made}
 

@@ -1,8 +1,8 @@
 """Where a request comes from: who sent it, by which name it reached the server, and from whose page.
 
-Nothing has a login yet: the owner, who may do what the command line may, is told by the request itself, never by the
-address that the server listens on. A web page could also make the owner's browser call the server, by DNS rebinding
-(hence the check of `Host`) or across origins (hence the check of `Origin`).
+Nothing has a login yet. The server recognizes the owner, who may do what the command line may, by the request itself,
+never by the address that it listens on. A web page could also make the owner's browser call the server, by DNS
+rebinding (hence the check of `Host`) or across origins (hence the check of `Origin`).
 """
 
 from __future__ import annotations
@@ -44,10 +44,10 @@ def is_forwarded(scope: Scope) -> bool:
 
 
 def is_owner(scope: Scope) -> bool:
-    """Whether a request comes from the owner: straight from this machine, under a name of loopback.
+    """Return whether a request comes from the owner: straight from this machine, under a name of loopback.
 
-    Who is behind a Unix socket is not known, so that is nobody's own. Nor is a program of another user of this machine,
-    where the system tells: it may be a proxy that adds no header.
+    The program at the other end of a Unix socket is not known, so it does not count as the owner. Nor does a program of
+    another user of this machine, where the system tells: it may be a proxy that adds no header.
     """
     peer = scope.get("client")
     hosts = [value.decode("latin-1") for name, value in scope["headers"] if name.lower() == b"host"]
@@ -64,8 +64,8 @@ def own_names(host: str) -> set[str]:
 
 
 def is_own_name(header: str, names: Collection[str], scope: Scope) -> bool:
-    """Whether a `Host` is this server's. To who calls it directly any IP address is, for DNS rebinding needs a name;
-    behind a proxy only those of loopback are: others are the proxy's."""
+    """Return whether a `Host` is this server's. For a direct caller any IP address is, since DNS rebinding needs a
+    name. Through a proxy only loopback addresses are: others are the proxy's."""
     name = _name_of(header)
     if name is None:
         return False

@@ -17,7 +17,7 @@ from longthread.metrics import HTTP_REQUESTS, STREAMS
 
 EVENT_STREAM = "text/event-stream"
 NO_STORE = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
-"""Headers of a stream: nobody keeps it, and nginx hands it on as it comes."""
+"""Headers of a stream: no cache keeps it, and nginx hands it on as it comes."""
 _METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
 
 _log = logging.getLogger(__name__)

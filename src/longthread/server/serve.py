@@ -1,7 +1,7 @@
 """Serves the application on a socket, until Ctrl-C, and logs as JSON, one line an event, without contents.
 
-A line has its fixed text, and of the values in it only numbers, ids and the classes of errors. Questions, SQL,
-answers and what a provider or a database said stay out, whoever logs them.
+A line has its fixed text, and of the values in it only numbers, ids and the classes of errors. Questions, SQL, answers
+and what a provider or a database said stay out, in every logger's lines.
 """
 
 from __future__ import annotations

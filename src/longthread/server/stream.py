@@ -85,7 +85,7 @@ class SharedEncoder:
         self._kept: dict[int, Encoded] = {}
 
     def takes(self, encoder: Encoder, seq: int) -> bool:
-        """Whether a reader whose own encoder stands behind event `seq` may go on with this one."""
+        """Return whether a reader whose own encoder has encoded up to event `seq` may go on with this one."""
         if self.at < seq and not self.readers:
             self._encoder, self.at = encoder, seq
             self._kept.clear()
@@ -170,7 +170,7 @@ class RunReader:
             self._shared.readers -= 1
 
     def _fresh(self, events: list[Event]) -> Encoded | None:
-        """Return what the client has not read; None if the shared encoder has left it behind."""
+        """Return what the client has not read; None if the shared encoder no longer keeps it."""
         fresh: Encoded = []
         for event in events:
             made = self._encoded(event)
@@ -196,7 +196,7 @@ def frame(data: str, place: object = None) -> str:
 
 
 def interrupted() -> str:
-    """The last event of a stream whose run nobody executes, as JSON."""
+    """Return the last event of a stream whose run no process executes, as JSON."""
     return CustomEvent(name=INTERRUPTED, value={}).model_dump_json(by_alias=True)
 
 

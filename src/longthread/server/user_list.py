@@ -37,7 +37,7 @@ class ListChange(NamedTuple):
 
 
 class UserList:
-    """What one user's clients are told of the list.
+    """The changes of the list that one user's clients get.
 
     A position is `mark.number`: a client that comes back to another process, or too late, has another mark or an old
     number, and gets the whole list.

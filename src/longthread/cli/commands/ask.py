@@ -122,7 +122,7 @@ def arguments_of(text: str) -> dict[str, Any]:
 
 
 async def see_through(analyst: Analyst, handle: RunHandle, terminal: Terminal) -> int:
-    """Show a run to its end, and ask whoever sits at the terminal about the calls that wait; the exit code."""
+    """Show a run to its end, and ask the user at the terminal about the calls that wait; return the exit code."""
     while True:
         code = await show_run(handle, terminal)
         went_on = await decided_here(analyst, handle.thread_id, terminal) if code == PAUSED else None
@@ -135,7 +135,8 @@ async def see_through(analyst: Analyst, handle: RunHandle, terminal: Terminal) -
 
 
 async def decided_here(analyst: Analyst, thread_id: str, terminal: Terminal) -> RunHandle | None:
-    """Ask whoever sits at the terminal about the calls that wait, and go on. None where nobody is asked, or decides."""
+    """Ask the user at the terminal about the calls that wait, and go on. Return None where it may ask no user, or the
+    user does not decide."""
     if not terminal.asks:
         return None
     decisions: dict[str, Decision] = {}

@@ -1,4 +1,4 @@
-"""`longthread threads tag | metadata | expire | archive | pin …`: what people note beside a conversation."""
+"""`longthread threads tag | metadata | expire | archive | pin …`: what people note on a conversation."""
 
 from __future__ import annotations
 

@@ -199,7 +199,7 @@ _ABOUT: dict[Kind, str] = {
     "upstream": "base_url",
     "route": "models",
 }
-"""What a list shows beside the description."""
+"""What a list shows next to the description."""
 
 
 def _row(names: Names, each: Definition) -> tuple[str, ...]:

@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 Finding = tuple[bool, str, str]
 _SECONDS = 10.0
 _CLOCK_SECONDS = 2.0
-"""A difference of clocks that is told: the `Date` of an answer is in whole seconds."""
+"""A difference of clocks that is reported: the `Date` of an answer is in whole seconds."""
 
 
 async def server_findings(url: str) -> AsyncIterator[Finding]:
@@ -312,7 +312,7 @@ async def _source(settings: Settings) -> Finding:
         return True, "source", say("none by default; give one with --source or LONGTHREAD_SOURCE")
     spec = settings.source
     try:
-        with suppress(StoreError):  # there is no catalog then; what is wrong with the store is told above
+        with suppress(StoreError):  # there is no catalog then; what is wrong with the store is reported above
             async with existing(settings) as store:
                 spec = await named_address(store, spec)
         async with await open_source(spec, own=OwnFiles.of(settings)) as source:

@@ -245,7 +245,8 @@ def analyst(
 
 
 def _without_wrong(questions: Sequence[SqlQuestion]) -> Sequence[SqlQuestion]:
-    """Those of which a right statement is known; it tells of the others. Raises InvalidInput: there are none."""
+    """Return the questions with a known right statement; print how many are left out. Raises InvalidInput: there are
+    none."""
     known = [each for each in questions if not each.lacks_gold]
     left = len(questions) - len(known)
     if not known:

@@ -129,8 +129,8 @@ async def _export(store: Driver, user: str, file: BinaryIO, wanted: _Wanted, dam
 
 
 async def _whole(tx: Transaction, ids: Sequence[str], user: str, damaged: dict[str, str]) -> list[str]:
-    """Those of which nothing is damaged; of the others it is noted what is. An export says at its beginning how many
-    threads follow, and so all are read before."""
+    """Return the threads without damage; `damaged` receives the others, each with the reason. An export says at its
+    beginning how many threads follow, and so this reads all of them before."""
     whole = []
     with shown("reading") as progress:
         for done, thread_id in enumerate(ids):

@@ -32,7 +32,7 @@ from longthread.store.tables import read_tables
 T = TypeVar("T")
 
 _TOLD = ("entries", "memories", "items")
-"""Tables whose rows are told of: what people and applications have given. The others follow from those."""
+"""Tables whose rows are counted for the user: what people and applications have given. The others follow from those."""
 
 
 def forget(

@@ -141,8 +141,8 @@ async def _find(settings: Settings, given: Question) -> _Found:
 
 
 async def _without_vectors(store: Driver, scope: Scope, embedder: Embedder) -> list[str]:
-    """What a person should know of conversations that are found by keywords alone: a command is too short for vectors
-    to be made behind it."""
+    """Return what a person should know of conversations that are found by keywords alone: a command is too short to
+    make vectors after it."""
     from longthread.memory.index.vectors import model_of
 
     model = await model_of(embedder)
@@ -190,8 +190,8 @@ def _print(found: _Found, wanted: set[str]) -> None:
 
 
 def _print_hits(console: Console, hits: Sequence[Hit], wanted: set[str]) -> None:
-    """Hits of one conversation, each with what stands around it. Those that stand together are printed in their order,
-    where the best of them is."""
+    """Print hits of one conversation, each with the messages around it. Hits that stand together are printed in their
+    order, where the best of them is."""
     own = {hit.entry.seq: hit for hit in hits}
     for entry in _by_stretch([[hit.entry, *hit.around] for hit in hits]):
         hit = own.get(entry.seq)
@@ -245,7 +245,7 @@ def _shown(entry: Entry, wanted: set[str], size: int) -> str:
 
 
 def _time(entry: Entry) -> str:
-    """When it was said, where its sender told that, else when it was written."""
+    """Return when it was said, where its sender gave the time, else when it was written."""
     told = entry.metadata.get(SAID_AT)
     at: datetime = entry.created_at
     return str(told) if told else at.isoformat(timespec="seconds")

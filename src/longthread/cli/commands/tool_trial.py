@@ -74,7 +74,8 @@ async def _called(tool: Tool, given: dict[str, Any], terminal: Terminal, *, yes:
 
 
 def _decided(tool: Tool, args: dict[str, Any], terminal: Terminal) -> Decision:
-    """What whoever sits here says. Raises InvalidInput: nobody does, or they do not decide."""
+    """Return the decision of the user at the terminal. Raises InvalidInput: no user is there to ask, or the user does
+    not decide."""
     if not terminal.asks:
         raise InvalidInput(reason=f"The tool {tool.name} needs approval. Say --yes, or try it in a terminal.")
     terminal.show_call({"tool": tool.name, "id": "", "description": tool.description, "args": args})

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 _WIDTH = 100
 """Columns where the output is no terminal."""
 _OTHERS = 56
-"""Columns for what is told of a message beside its text."""
+"""Columns for what is shown of a message next to its text."""
 _PREVIEW = 400
 """Characters of a message's text that are looked at for a line of it."""
 _WHY = {

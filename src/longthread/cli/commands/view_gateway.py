@@ -18,7 +18,7 @@ from longthread.model.markdown import in_line
 _LONG = ("system", "instructions", "tools", "messages", "input")
 """Fields of a request that are no parameters."""
 _OTHERS = 50
-"""Columns for what is told of a part beside its text."""
+"""Columns for what is shown of a part next to its text."""
 _PREVIEW = 400
 """Characters of a part's text that are looked at for a line of it."""
 

@@ -1,4 +1,4 @@
-"""Who may use the gateway: programs of this machine, those that have a token, and web pages of chosen origins."""
+"""Who may use the gateway: programs of this machine, programs with a token, and web pages of chosen origins."""
 
 from __future__ import annotations
 
@@ -73,8 +73,8 @@ class Door:
     """Who may come in.
 
     Attributes:
-        names: those that the server goes by; None: something in front checks from where requests come.
-        tokens: by token whose it is, or an empty text.
+        names: the names that the server goes by; None: a proxy checks from where requests come.
+        tokens: by token, the user who owns it, or an empty text.
         origins: of web pages, in lower case.
     """
 

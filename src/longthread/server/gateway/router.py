@@ -132,7 +132,7 @@ class StreamedBody:
             self._ended.set()
 
     async def receive(self) -> Message:
-        """Return what the client sends behind the body."""
+        """Return what the client sends after the body."""
         await self._ended.wait()
         return await self._receive()
 
@@ -205,7 +205,7 @@ class GatewayRouter:
     async def _pass_on(
         self, dialect: Dialect, incoming: Incoming, upload: StreamedBody, send: Send, origin: str | None
     ) -> None:
-        """Answer a request whose body nobody reads here."""
+        """Answer a request without reading its body here."""
         if declared_size(incoming) > upload.limit:
             await _send(too_large(dialect, upload.limit), send, origin)
             return
@@ -321,7 +321,7 @@ class _Pings:
         self._timer = self._loop.call_later(PING_SECONDS, self._look) if ping else None
 
     def said(self) -> None:
-        """Note that the stream says something. This is cheaper than to set the timer anew."""
+        """Note that the stream says something. This is cheaper than to set the timer again."""
         self._last = self._loop.time()
 
     def _look(self) -> None:
@@ -389,7 +389,7 @@ async def _expire_in_background(store: Driver) -> None:
 
 
 def own_routes(anthropic_url: str = "", openai_url: str = "") -> Routes:
-    """Return the vendors' own endpoints, which hold state, or others in their place. They come behind those of the
+    """Return the vendors' own endpoints, which hold state, or others in their place. They come after the routes of the
     catalog."""
     own = [
         Upstream("anthropic", anthropic_url or ANTHROPIC_URL, ["anthropic"], holds_state=not anthropic_url),

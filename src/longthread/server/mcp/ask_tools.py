@@ -144,7 +144,7 @@ class AskTools:
 
 
 async def _answered(beginning: Coroutine[Any, Any, RunHandle], progress: ReportProgress) -> ToolAnswer:
-    """The answer of a run, which is stopped when nobody waits for it any more."""
+    """Return the answer of a run; stop the run when no client waits for it any more."""
     task = asyncio.ensure_future(beginning)
     try:
         handle = await asyncio.shield(task)

@@ -31,7 +31,7 @@ _INSTRUCTIONS = (
 def offers(
     analyst: Analyst, user: str, *, agent: str | None = None, any_source: bool = False, read_only: bool = False
 ) -> list[OfferedTool]:
-    """All tools of one user; with `read_only` those that change nothing."""
+    """Return all tools of one user; with `read_only`, only the tools that change nothing."""
     store = analyst.store
     every = [
         *AskTools(analyst, user, agent=agent, any_source=any_source).offers(),

@@ -58,7 +58,7 @@ def told_of(messages: Sequence[agui.Message]) -> list[Told]:
 
 
 def messages_of(branch: Sequence[Entry]) -> list[agui.Message]:
-    """A branch as messages, under the ids that their clients gave or were told."""
+    """Return a branch as messages, under the ids that their clients gave or received."""
     made: list[agui.Message] = []
     calls: set[str] = set()
     for entry in branch:
@@ -197,7 +197,7 @@ class AgUiStream:
         )
 
     async def _shown(self, event: Event, made: Iterable[agui.BaseEvent]) -> AsyncIterator[agui.BaseEvent]:
-        """What the client is told of an event."""
+        """Yield what the client gets of an event."""
         start = self._client_run.start
         if event.seq < start and not self._again:
             return

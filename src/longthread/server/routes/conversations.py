@@ -53,7 +53,7 @@ router = APIRouter(prefix="/api", tags=["conversations"])
 EXCERPT = 160
 """Characters of the text that a search found."""
 _NEAR = 1_000
-"""Characters before the place, and behind it, that may be told."""
+"""Characters before the place, and after it, that an excerpt may show."""
 
 
 Tag = Annotated[Name, Field(max_length=attributes.TAG_LENGTH)]

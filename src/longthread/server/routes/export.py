@@ -96,7 +96,7 @@ async def _write(
 
 
 def _silent(done: int, total: int, what: str) -> None:
-    """Nobody watches the progress of an export."""
+    """Ignore the progress of an export."""
 
 
 async def _chunks(made: BinaryIO) -> AsyncIterator[bytes]:

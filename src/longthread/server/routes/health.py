@@ -99,6 +99,6 @@ async def info(served: ServedDep, user: Caller, rights: Rights) -> Info:
         "sources": "any" if rights.owner else rights.sources,
         "max_steps": settings.max_steps,
         "user": user,
-        # Paths are shown to nobody else.
+        # Paths are shown to the owner only.
         "database": served.analyst.store.where if rights.owner else None,
     }

@@ -269,7 +269,7 @@ async def _views(tx: Transaction, found: Iterable[Memory], user: str) -> list[Me
 
 
 async def _ids(tx: Transaction, thread_id: str, seqs: Sequence[int]) -> dict[int, str]:
-    """The ids of a thread's entries; of those that retention has deleted none."""
+    """Return the ids of a thread's entries, by seq, without entries that retention has deleted."""
     return {seq: entry.id for seq, entry in (await log.entries_at(tx, thread_id, seqs)).items()}
 
 

@@ -169,7 +169,7 @@ async def _is_environment(served: Served, user: str, provider: str, url: str) ->
 async def _read_given(
     served: Served, user: str, provider: str, url: str | None, key: str | None
 ) -> tuple[str, SecretStr | None]:
-    """Return the address and the key of a request. Where it names none they are those that runs use; such a key only
+    """Return the address and the key of a request. Where it names none, return the ones that runs use; such a key only
     goes to the address that it was given for. Raises InvalidInput."""
     settings, known = served.analyst.settings, (await served.analyst.keys.of(user)).get(provider)
     row = ROWS.get(provider)
@@ -192,7 +192,7 @@ async def _read_given(
 
 @dataclass(frozen=True, slots=True)
 class _Row:
-    """What is told of a provider, and its connection if it has one."""
+    """What the server says of a provider, and its connection if it has one."""
 
     about: ModelProvider
     connection: Connection | None = None

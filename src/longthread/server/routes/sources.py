@@ -370,7 +370,8 @@ async def _expect_replaceable(served: Served, there: _SourceFile, received: Uplo
 
 
 async def _beside(served: Served, file: str, there: _SourceFile, on_conflict: OnConflict | None) -> str:
-    """Another name for a file, beside the one that is there. Raises UploadExists: nobody has chosen that."""
+    """Return another name for a file, to store it next to the one that is there. Raises UploadExists: the user has not
+    chosen that."""
     defined = await _defined(served)
     uploads = [await served.uploads.of_address(each.address) for each in defined]
     files = [path.name for each in uploads if each for path in each.files]
@@ -393,7 +394,7 @@ async def _defined(served: Served) -> list[SourceDefinition]:
 async def _address(served: Served, given: str, user: str) -> str:
     """The address of a new source, which can be opened. Raises CatalogInvalid, SourceError, InvalidInput."""
     where = address.normalized(given)
-    if "${" in where:  # else whoever may add sources could send any secret to any server
+    if "${" in where:  # else a user who may add sources could send any secret to any server
         raise CatalogInvalid(
             problems=["Secrets are not filled in here. Define this source in a file, with `longthread apply`."]
         )
