@@ -122,7 +122,7 @@ class AnswerTexts:
     # With rows.
 
     def result(self, read: Understanding, exchange: Exchange, audit: Audit | None, *, audited: bool) -> str:
-        """The answer from a query's rows, and from what was counted beside it if that was `audited`."""
+        """Return the answer from a query's rows, and, if it was `audited`, from the counts of its audit."""
         data = exchange.data
         assert read.plan is not None
         sql = str(data.get("sql") or exchange.call.args.get("sql") or "")
@@ -207,7 +207,8 @@ def _says_all(plan: QueryPlan, data: Mapping[str, Any]) -> bool:
 
 
 def _may_be_read(audit: Audit | None, at: int) -> bool:
-    """Whether a query would read a row that it leaves out for being a sum: it was counted, or nobody knows."""
+    """Return whether a query would read a row that it leaves out for being a sum: it was counted, or its number is
+    unknown."""
     return audit is None or at >= len(audit.sums) or audit.sums[at]
 
 

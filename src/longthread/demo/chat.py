@@ -94,7 +94,8 @@ def _as_json(decision: NextStep) -> str:
 
 
 def conversation_of(messages: Sequence[Message]) -> list[Utterance]:
-    """Messages as the demo model reads them, in both protocols. Of a result that is told as text it reads the data."""
+    """Return messages as the demo model reads them, in both protocols. Where a result is shown as text, it reads the
+    data."""
     result: list[Utterance] = []
     for number, message in enumerate(messages):
         text = message.text

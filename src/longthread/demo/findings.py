@@ -40,7 +40,7 @@ def read_rows(data: Mapping[str, Any], plan: QueryPlan, schema: DemoSchema) -> F
 
 
 class FoundSentence:
-    """What one result says, in one sentence. `audit` is what was counted beside it."""
+    """The meaning of one result, in one sentence. `audit` is what was counted for it."""
 
     def __init__(self, words: SentenceWords, found: FormattedRows, audit: Audit | None = None) -> None:
         self.audit = audit
@@ -140,7 +140,7 @@ class FoundSentence:
         return text + self._tied() + self.words.where()
 
     def _tied(self) -> str:
-        """How many groups that the limit cuts off stand beside the last one."""
+        """Return how many groups that the limit cuts off are equal to the last one."""
         audit, rows = self.audit, len(self.found.rows)
         if audit is None or not audit.tied or rows != self.plan.limit:
             return ""
@@ -234,8 +234,8 @@ class FoundSentence:
         return measure.function == "count" and measure.table == self.plan.table and not self.plan.share
 
     def _range(self, measure: PlannedMeasure, at: int) -> str:
-        """From the least to the most of a measure, and of the first one where it is the most; empty without numbers,
-        and where one number stands beside NULL."""
+        """Return the range from the least to the most of a measure, and the first group where it is the most. It is
+        empty without numbers, and where one number stands next to NULL."""
         column = self.first_measure + at
         cells = [(number_in(self.found.rows[row][column]), row) for row in self.named]
         known = sorted((number, row) for number, row in cells if number is not None)
@@ -311,7 +311,7 @@ class FoundSentence:
         return [at for at, name in enumerate(self.found.columns) if name in naming] or [0]
 
     def _of_row(self) -> str:
-        """The cells of the only row: those that name it, then the others with their columns."""
+        """Return the cells of the only row: its name first, then the others with their columns."""
         names, columns = self._names(), self.found.columns
         others = [
             f"{self.words.column(columns[at])} {self._value(0, at)}" for at in range(len(columns)) if at not in names

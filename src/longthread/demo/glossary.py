@@ -14,7 +14,7 @@ _Key = tuple[str, ...]
 
 @dataclass(frozen=True)
 class Glossary:
-    """`synonyms[key]` are the keys that mean the same; `hints[key]` those that often name a column of it."""
+    """`synonyms[key]` are the keys that mean the same; `hints[key]` the keys that often name a column of it."""
 
     synonyms: dict[_Key, tuple[_Key, ...]]
     hints: dict[_Key, tuple[_Key, ...]]

@@ -36,7 +36,7 @@ class SentenceWords:
         return chinese if self.is_chinese else english
 
     def where(self, *, but: Sequence[Condition] = ()) -> str:
-        """What holds for the rows, to stand behind them; without the conditions `but`."""
+        """Return what holds for the rows, to stand after them; without the conditions `but`."""
         said = self.own(conditions_in_words(self.plan, self.language, home=self.plan.table, but=but))
         return self.say(f" where {said}", f"（{said}）") if said else ""
 

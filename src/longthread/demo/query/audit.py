@@ -28,7 +28,7 @@ class Audit:
     sums: tuple[bool, ...] = ()
     """For each row of sums whether the query would read it, did it not leave it out."""
     tied: int = 0
-    """Groups behind the limit that are equal to the last one before it."""
+    """Groups after the limit that are equal to the last one before it."""
 
     @staticmethod
     def read(exchange: Exchange) -> Audit | None:
@@ -60,8 +60,8 @@ def audit_sql(plan: QueryPlan, schema: DemoSchema, sums: Sequence[SumRow] = ()) 
 
 
 def _ties_sql(plan: QueryPlan, schema: DemoSchema) -> str:
-    """The query that counts the groups behind the limit that are equal to the last before it; empty without such a
-    limit."""
+    """Return the query that counts the groups after the limit that are equal to the last before it; empty without such
+    a limit."""
     order = plan.order
     names = [field.ref.column for dimension in plan.dimensions for field in dimension.fields]
     is_ranking = plan.limit is not None and bool(names) and isinstance(order, PlannedMeasure)

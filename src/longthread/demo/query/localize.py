@@ -21,7 +21,7 @@ def localized(plan: QueryPlan, schema: DemoSchema) -> QueryPlan:
 
 
 def _copies(plan: QueryPlan, schema: DemoSchema) -> list[tuple[Field, Link]]:
-    """The plan's fields that its own table holds, of tables of which it needs nothing else."""
+    """Return the plan's fields that its own table holds, if it needs nothing else of their tables."""
     measured = {measure.table for measure in (*plan.measures, *(item.measure for item in plan.having))}
     measured |= {plan.order.table} if isinstance(plan.order, PlannedMeasure) else set()
     found: list[tuple[Field, Link]] = []

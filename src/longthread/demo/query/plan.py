@@ -64,8 +64,8 @@ class Dimension:
 
 @dataclass(frozen=True)
 class Condition:
-    """A filter. `range` holds (from, to) ISO dates, half-open, None for open; `ranges` several such
-    pairs, of which one must hold; `newest` (grain, steps back)."""
+    """A filter. `range` holds (from, to) ISO dates, half-open, None for open; `ranges` several such pairs, and one must
+    hold; `newest` (grain, steps back)."""
 
     field: Field
     operator: Operator
@@ -103,7 +103,7 @@ class QueryPlan:
     share: bool = False
     """Whether the measure is a percentage: of the rows of `part` among all, or of each group among all groups."""
     part: tuple[Condition, ...] = ()
-    """What a percentage is of, beside the conditions that hold for all."""
+    """What a percentage is of, in addition to the conditions that hold for all."""
     together: bool = False
     """Whether the measures are of several tables, each counted by itself."""
     implied: bool = False

@@ -27,7 +27,7 @@ _SPELLED = {"!=": "<>", "not >": "<="}
 _NEGATIONS: dict[Operator, Operator] = {"!=": "=", "not in": "in", "not like": "like", "not >": ">"}
 
 
-class Unreachable(Exception):  # told apart from errors of the product
+class Unreachable(Exception):  # kept apart from errors of the product
     """A table that the plan needs cannot be joined; `args[0]` are (base, table)."""
 
 
@@ -96,8 +96,8 @@ class PlanSql:
         return "\n".join(lines)
 
     def _optional(self, alias: str) -> bool:
-        """Whether rows without a partner stay: for a percentage or a group without rows, and in a list that a joined
-        table is only shown beside, or sorts."""
+        """Return whether rows without a partner stay: for a percentage or a group without rows, and in a list where a
+        joined table is only shown along with the rows, or sorts them."""
         if self.left or self.plan.share:
             return True
         listed = not (self.plan.measures or self.plan.dimensions or self.plan.distinct)
@@ -148,7 +148,8 @@ class PlanSql:
         return f"{value} * {self._field(measure.factor)}" if measure.factor is not None else value
 
     def _rows_found(self, alias: str) -> str:
-        """The rows of a table without a key, that no join repeats: those that were found for a row of the base."""
+        """Return the count of rows of a table without a key: the rows that were found for a row of the base. Raises
+        Unreachable: a join repeats them, or none leads to them."""
         way = next((hop for _, hop, end in self.joined.hops if end == alias), None)
         if self.joined.many - {alias} or way is None:
             raise Unreachable((self.base, sorted(self.joined.many - {alias} or {alias})[0]))

@@ -62,8 +62,8 @@ def plan_in_words(plan: QueryPlan, schema: DemoSchema, language: str) -> str:
 
 
 def conditions_in_words(plan: QueryPlan, language: str, *, home: str = "", but: Sequence[Condition] = ()) -> str:
-    """What the rows and groups of a plan must be; empty where they may be any. The columns of `home` stand without its
-    name; the conditions `but` are not told."""
+    """Return what the rows and groups of a plan must be; empty where they may be any. The columns of `home` stand
+    without its name; the conditions `but` are left out."""
     told = [item for item in plan.conditions if item not in but]
     tests = [_condition(item, language, home) for item in told]
     tests += [f"{_measure(item.measure, language)} {_OPERATORS[item.operator]} {item.value}" for item in plan.having]

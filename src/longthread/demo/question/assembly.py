@@ -206,7 +206,7 @@ def _between_values(r: QuestionReading) -> list[Dimension]:
 
 
 def _grouped_amount(r: QuestionReading, base: str | None) -> list[PlannedMeasure]:
-    """`revenue per genre`, `按类型统计天数`: a number column that stands free beside a grouping is added up."""
+    """`revenue per genre`, `按类型统计天数`: a number column that stands free next to a grouping is added up."""
     for at in range(len(r)):
         if not r.free(at) or not r.is_noun(at) or r.table_at(at):
             continue
@@ -278,7 +278,7 @@ def _listed(r: QuestionReading, previous: QueryPlan | None) -> QueryPlan | None:
 
 
 def _value_table(r: QuestionReading) -> str | None:
-    """`list the goalkeepers`: a value alone, of which the table follows."""
+    """`list the goalkeepers`: the table that follows from a value alone."""
     if r.conditions:
         return r.conditions[0].field.ref.table
     for comparison in r.comparisons:  # `ratings below 3`
@@ -351,7 +351,8 @@ def _distinct(r: QuestionReading, table: str, shown: list[Field]) -> bool:
 
 
 def _leftover_tables(r: QuestionReading, plan: QueryPlan) -> QueryPlan:
-    """A table that is named and used for nothing yet: rows must have a partner there, or it is shown beside."""
+    """Use a table that is named and used for nothing yet: rows must have a partner there, or it is shown along with
+    them."""
     extra: list[Condition] = []
     shown: list[Field] = list(plan.shown)
     joined = set(plan.tables())

@@ -91,7 +91,7 @@ class Coverage:
     def _held(self, at: int) -> bool:
         chunk, role = self.r.chunks[at], self.r.role.get(at)
         if (chunk.sign and not chunk.ops) or (role is None and (chunk.unknown or chunk.quoted)):
-            return True  # what nobody knows is looked up, and told by itself
+            return True  # an unknown word is looked up, and reported by itself
         if self._is_price(at) and not self._soft(at, "verb"):
             return False
         if self._lost_value(at) or self._worth_of_other(at) or (at == self.who and not self._tells_who(at)):
@@ -110,7 +110,8 @@ class Coverage:
         return bool(exact) and not named and not operates and not set(exact) & self.values
 
     def _worth_of_other(self, at: int) -> bool:
-        """Whether a word for money stands beside a number that is none: `stock value`, where only a stock is kept."""
+        """Return whether a word for money stands next to a number that is none: `stock value`, where only a stock is
+        kept."""
         text, columns = self.r.chunks[at].text.lower(), map(self.r.schema.column, self.numbers)
         if not self.numbers:
             return text in ("value", "worth", "价值", "值") and not self._multiplies() and not self._touched(at)
@@ -130,7 +131,7 @@ class Coverage:
         return of_noun and any(self.r.table_at(place) in tables for place in range(len(self.r)))
 
     def _is_event(self, at: int) -> bool:
-        """Whether a state right beside a date may say what happened then: `closed in 2022`, `2022年关闭的`."""
+        """Return whether a state right next to a date may say what happened then: `closed in 2022`, `2022年关闭的`."""
         chunk = self.r.chunks[at]
         states = [s for s in chunk.of("value") if s.ref in self.fields]
         if not any(means(self.r.schema.column(s.ref).words, _STATES) for s in states) and not (
@@ -191,7 +192,8 @@ class Coverage:
         return of_one or each or bool(self.plan.measures) or self.plan.order != ""
 
     def _far_off(self, at: int) -> bool:
-        """Whether a column is shown of a table that nobody named, over keys that make many rows of each."""
+        """Return whether a column is shown of a table that the question does not name, over keys that make many rows of
+        each."""
         names = {sense.ref.table for sense in self.r.chunks[at].senses if sense.ref in self.every}
         routes = [path(self.r.schema, self.plan.table, name) or [] for name in names - self.r.anchors()]
         return bool(routes) and all(len(hops) > 1 and any(not hop.up for hop in hops) for hops in routes)
@@ -202,7 +204,7 @@ class Coverage:
         return set(values) == {self.plan.table}
 
     def _is_one(self) -> bool:
-        """Whether rows are counted of which there is just one: 羽绒服有多少件, where each article is one row."""
+        """Return whether the counted rows are just one: 羽绒服有多少件, where each article is one row."""
         equal = [item.field.ref for item in self.plan.conditions if item.operator == "=" and len(item.values) == 1]
         table, kinds = self.r.schema.tables[self.plan.table], {measure.function for measure in self.plan.measures}
         own = [ref.column for ref in equal if ref.table == table.name and ref.column in naming_columns(table)]
@@ -311,7 +313,7 @@ class Coverage:
             return False
         if kind == "verb" and self.who is not None and not self._ranks_deeds():
             stands = any(op.args == ("verb", "be") for op in self.r.chunks[at].ops) and self._in_one_table()
-            return stands or self._touched(at) or self._doer(at)  # whoever treats a rabbit is not the rabbit
+            return stands or self._touched(at) or self._doer(at)  # the person who treats a rabbit is not the rabbit
         if kind == "verb" and self._is_price(at):
             return any(means(self.r.schema.column(ref).words, MONEY) for ref in self._of_subject())
         if kind == "verb" and self._describes(at):
@@ -487,7 +489,7 @@ def _lacking(schema: DemoSchema, plan: QueryPlan) -> set[str]:
 
 
 def _asked(plan: QueryPlan) -> list[Field]:
-    """The columns that the question asked for; those that we chose to show are not among them."""
+    """Return the columns that the question asked for, without the columns that we chose to show."""
     if not plan.implied:
         return plan.fields()
     chosen = set(plan.shown)

@@ -56,7 +56,7 @@ _ARRIVE = frozenset(
 
 
 def read_letters(r: QuestionReading) -> None:
-    """`grade A`, `blood type B`, `A级`, `O型血`: one letter beside the noun of a column that holds it."""
+    """Read `grade A`, `blood type B`, `A级`, `O型血`: one letter next to the noun of a column that holds it."""
     for at, chunk in enumerate(r.chunks):
         text = chunk.text.upper()
         if not r.free(at) or len(text) > 2 or not text.isascii() or not text[:1].isalpha() or not chunk.text.isupper():
@@ -73,7 +73,7 @@ def read_letters(r: QuestionReading) -> None:
 
 
 def _lettered(r: QuestionReading, at: int, place: int, text: str) -> tuple[Ref, object] | None:
-    """The column that the chunk beside a letter names and that holds the letter; in Chinese 级 names 等级."""
+    """Return the column that the chunk next to a letter names and that holds the letter; in Chinese 级 names 等级."""
     chunk = r.chunks[place]
     fits: list[tuple[float, Ref, object]] = []
     if r.role.get(place) not in (None, "context"):
@@ -115,7 +115,7 @@ def read_values(r: QuestionReading) -> None:
 
 
 def _spellings(r: QuestionReading, at: int, taken: Sense) -> list[object]:
-    """What else a column holds that is the same value: in other case, with spaces, `M` beside `Male`."""
+    """Return what else a column holds that is the same value: in other case, with spaces, `M` next to `Male`."""
     gender = bool({"gender", "sex", "性"} & set(r.schema.column(taken.ref).words))
     exact = _plain(taken.value) == _plain(r.chunks[at].text)
     return [
@@ -239,7 +239,7 @@ def _follows_noun(r: QuestionReading, at: int) -> bool:
 
 
 def _chosen(r: QuestionReading, at: int, senses: tuple[Sense, ...]) -> Sense | None:
-    """The sense whose column is named beside the value, or is nearest to what is asked."""
+    """Return the sense whose column is named next to the value, or is nearest to what is asked."""
     named = any(_is_name(r, s) and s.score >= 0.95 for s in senses)
     own = {table for table in r.anchors() if any(s.ref.table == table and _is_name(r, s) for s in senses)}
     beside = [*list(r.before(at, r.filler))[:2], *list(r.after(at, r.filler))[:1]]
@@ -279,7 +279,7 @@ def _is_name(r: QuestionReading, sense: Sense) -> bool:
 
 
 def _consume_noun(r: QuestionReading, at: int, ref: Ref) -> None:
-    """The noun beside a value that only names its column: `genre Rock`, `country is Brazil`, `状态为已完成`."""
+    """Use the noun next to a value that only names its column: `genre Rock`, `country is Brazil`, `状态为已完成`."""
     skip = lambda p: r.filler(p) or bool(r.chunks[p].op("not", "cmp", "have") and r.chunks[p].noun < 0.5)  # noqa: E731
     before = next(iter(r.before(at, skip)), None)
     for place, adjacent in ((before, True), (at + 1, at + 1 < len(r))):
@@ -340,7 +340,8 @@ def _role(r: QuestionReading, at: int, ref: Ref) -> Ref | None:
 
 
 def _role_words(r: QuestionReading, at: int) -> set[str]:
-    """The words beside a value that say its part, the nearest before it first, and those that mean the same."""
+    """Return the words next to a value that say its part, the nearest before it first, and the words that mean the
+    same."""
     places: list[int] = []
     for place in range(at - 1, max(-1, at - 5), -1):
         if r.chunks[place].of("value") or r.role.get(place) == "value" or r.chunks[place].sign:
@@ -414,7 +415,7 @@ def _equals(r: QuestionReading, at: int) -> bool:
 
 
 def read_equalities(r: QuestionReading) -> None:
-    """A bare number beside a noun: `rating 5`, `customer 12`, `年级为3`; and text patterns."""
+    """Read a bare number next to a noun: `rating 5`, `customer 12`, `年级为3`; and text patterns."""
     for at, chunk in enumerate(r.chunks):
         if not r.free(at) or chunk.number is None or measured_by(r, at):
             continue

@@ -55,5 +55,5 @@ def _english(r: QuestionReading, tables: list[int]) -> int:
 
 
 def _chinese(r: QuestionReading, tables: list[int]) -> int:
-    """The head noun comes last, but for `和`-joined ones and what a comma starts anew."""
+    """Return the head noun: it comes last, but for `和`-joined ones and what a comma starts again."""
     return tables[-1]

@@ -309,7 +309,7 @@ def _sortable(
 
 
 def _conditions(previous: QueryPlan, new: QueryPlan) -> tuple[Condition, ...]:
-    """The old filters but for those on a column filtered anew; a new date replaces an old one."""
+    """Return the old filters but for filters on a column that is filtered again; a new date replaces an old one."""
     fresh = {(item.field.ref, item.field.via) for item in new.conditions}
     dated = any(item.operator in _DATED for item in new.conditions)
     names = {item.field.ref.column.lower() for item in new.conditions if item.operator in ("=", "in", "!=")}

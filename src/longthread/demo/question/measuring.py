@@ -88,7 +88,7 @@ def _of_table(r: QuestionReading, owner: int, at: int) -> bool:
 
 
 def _is_worked_out(r: QuestionReading, at: int) -> bool:
-    """`商品的数量总和`: a column whose sum or extreme is asked for right behind."""
+    """`商品的数量总和`: return whether a column's sum or extreme is asked for right after it."""
     behind = next(iter(r.after(at, r.filler)), None)
     return behind is not None and r.chunks[behind].op("sum", "avg", "max", "min") is not None
 
@@ -105,7 +105,7 @@ def _english_target(r: QuestionReading, at: int) -> int | None:
 
 
 def _before_table(r: QuestionReading, at: int) -> bool:
-    """Whether a column's name only describes the table behind it: 男性 in 男性患者, where rows are counted."""
+    """Return whether a column's name only describes the table after it: 男性 in 男性患者, where rows are counted."""
     named = r.free(at + 1) and r.is_noun(at + 1) and r.table_at(at + 1) is not None
     return named and r.table_at(at) is None and not r.chunks[at + 1].of("column")
 
@@ -126,7 +126,7 @@ def _describes(r: QuestionReading, at: int) -> bool:
 
 
 def belongs(r: QuestionReading, at: int) -> bool:
-    """Whether a column stands right behind one of its values: `high priority`."""
+    """Return whether a column stands right after one of its values: `high priority`."""
     if at == 0 or r.table_at(at):
         return False
     mine = {sense.ref for sense in r.chunks[at].of("column")}

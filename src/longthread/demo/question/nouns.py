@@ -360,7 +360,7 @@ def _refuse_two(r: QuestionReading, at: int, ref: Ref, base: str | None) -> None
 
 
 def _away(r: QuestionReading, table: str) -> float:
-    """How far a table is from those that the question names."""
+    """Return how far a table is from the tables that the question names."""
     return min((distance(r.schema, named, table) for named in r.anchors()), default=0.0)
 
 

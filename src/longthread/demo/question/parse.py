@@ -74,8 +74,8 @@ _LIST = re.compile(r"\[\d*\]\Z|^(?:list|array|struct|map)\b", re.I)
 
 @dataclass(frozen=True)
 class Understanding:
-    """What was understood. `unknown` are words that may be values nobody has looked up; `left` known words that the
-    plan does not hold; `refusal` a reason not to answer, with what it is about."""
+    """The reading of a question. `unknown` are words that may be values which no query has looked up; `left` known
+    words that the plan does not hold; `refusal` a reason not to answer, with what it is about."""
 
     plan: QueryPlan | None
     unknown: tuple[str, ...] = ()
@@ -117,7 +117,7 @@ def understand(question: str, schema: DemoSchema, words: Vocabulary, previous: Q
         r.note("cut", f"{LONGEST:,}")
     _several_questions(r)
     if follows and r.share:
-        r.refuse("unsupported", question)  # of which rows is not said
+        r.refuse("unsupported", question)  # the question does not say which rows
     home = localized(plan, schema) if plan is not None else None
     if plan is not None and home is not None:
         _choices(r, home)
@@ -153,7 +153,7 @@ _PAYS = re.compile(r"\b(?:do|does|did)\b(?! (?:we|they|you|i)\b).*\bpay\b", re.I
 
 def _refuse_the_unsupported(r: QuestionReading) -> None:
     if _PAYS.search(r.question) and not any("pay" in sense.ref.column.lower() for c in r.chunks for sense in c.senses):
-        r.refuse("unsupported", "pay")  # what owners pay is nobody's salary
+        r.refuse("unsupported", "pay")  # what owners pay is not a salary
     for at, chunk in enumerate(r.chunks):
         if chunk.text in ("占", "占了") and at + 1 < len(r) and r.chunks[at + 1].op("count"):
             behind = r.chunks[at + 2] if at + 2 < len(r) else None
@@ -178,7 +178,7 @@ def _choices(r: QuestionReading, plan: QueryPlan) -> None:
 
 
 _FARTHEST = 3
-"""Joins along keys that nobody declared, beyond which a path is no more than a guess."""
+"""Joins along undeclared keys, beyond which a path is no more than a guess."""
 
 
 def _far(r: QuestionReading, plan: QueryPlan) -> None:
@@ -218,7 +218,7 @@ def _unknown(r: QuestionReading, at: int) -> bool:
 
 
 def _lost(r: QuestionReading, plan: QueryPlan | None) -> tuple[str, ...]:
-    """The words that may be values nobody has looked up."""
+    """Return the words that may be values which no query has looked up."""
     found = (chunk.text for at, chunk in enumerate(r.chunks) if _unknown(r, at) and not _covered(r, at, plan))
     return tuple(dict.fromkeys((*found, *r.lookups)))
 
@@ -232,7 +232,8 @@ _PAID = frozenset(["paid", "earned", "charged", "raised", "billed", "made"])
 
 
 def _covered(r: QuestionReading, at: int, plan: QueryPlan | None) -> bool:
-    """A word for money beside an amount that is added up already: `ticket revenue`, `salary paid to`."""
+    """Return whether a word for money stands next to an amount that is added up already: `ticket revenue`, `salary paid
+    to`."""
     if plan is None or not any(m.field is not None and m.function in ("sum", "avg") for m in plan.measures):
         return False
     if money_word(r.chunks[at].key):

@@ -396,7 +396,7 @@ def _target(r: QuestionReading, made: Superlative) -> None:
 
 
 def _behind(r: QuestionReading, made: Superlative) -> int | None:
-    """The place of what stands behind a superlative, values and small words passed over."""
+    """Return the place of what stands after a superlative, values and small words passed over."""
     place = next(
         iter(
             r.after(
@@ -433,7 +433,7 @@ def _computed(r: QuestionReading, made: Superlative, place: int) -> bool:
 
 
 def _past_values(r: QuestionReading, place: int) -> int:
-    """`the most high priority tasks`: the table behind a value and the column it belongs to."""
+    """`the most high priority tasks`: return the place of the table after a value and the column it belongs to."""
     at = place
     while at < len(r) and at - place < 3 and r.free(at) and r.chunks[at].of("value") and not r.is_noun(at):
         at += 1

@@ -78,7 +78,7 @@ class QuestionReading:
     asked_unit: Ref | None = None
     """The column whose unit is asked for: 多少公斤."""
     lookups: list[str] = field(default_factory=list)
-    """Known words that restrict what they stand before and may be values nobody has looked up."""
+    """Known words that restrict what they stand before and may be values which no query has looked up."""
     wanted: list[Ref] = field(default_factory=list)
     """Columns to show though no noun names them."""
     share: bool = False
@@ -175,7 +175,7 @@ class QuestionReading:
         return score
 
     def column_at(self, at: int, test: Callable[[DemoColumn], bool] = lambda _: True, least: float = 0.3) -> Ref | None:
-        """The column a chunk names, among those that pass the test."""
+        """Return the column that a chunk names, among the columns that pass the test."""
         fit = [s for s in self.chunks[at].of("column", "flag") if test(self.schema.column(s.ref))]
         if not fit:
             return None

@@ -156,7 +156,7 @@ def _compared(r: QuestionReading, plan: QueryPlan, c: NumberComparison) -> Query
         if any(not hop.up for hop in hops) and (spends or _says_total(r, c, field)):
             return _having(r, plan, c, PlannedMeasure("sum", field.ref.table, field))
         if r.schema.column(field.ref).kind == "text" and c.operator not in ("=", "!="):
-            r.refuse("no_amount", field.ref.column)  # as texts 9 comes behind 10
+            r.refuse("no_amount", field.ref.column)  # as texts 9 comes after 10
         if any(not hop.up for hop in hops) and c.noun is not None and r.chunks[c.noun].text.lower() == "rated":
             r.refuse("two_readings", f"{r.text(c.noun, c.index)} {as_number(c.value)}")  # by one, or on average
         return replace(plan, conditions=(*plan.conditions, *_tests(r, field, c)))
@@ -202,7 +202,8 @@ def _field(r: QuestionReading, plan: QueryPlan, c: NumberComparison) -> Field | 
 
 
 def _near(home: str, r: QuestionReading, find: Callable[[DemoTable], DemoColumn | None]) -> Field | None:
-    """What is found in the table asked for, else in those the question names, else beside them."""
+    """Return what is found in the table asked for, else in the tables the question names, else in the tables next to
+    them."""
     for name in dict.fromkeys((home, *sorted(r.anchors()), *sorted(r.linked_to(home)))):
         column = find(r.schema.tables[name])
         if column is not None:

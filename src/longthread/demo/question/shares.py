@@ -45,7 +45,7 @@ def _is_amount(r: QuestionReading, at: int) -> bool:
 
 
 def _whole_behind(r: QuestionReading, at: int) -> int | None:
-    """The table or the amount behind `percentage of`, values and flags passed over."""
+    """Return the table or the amount after `percentage of`, values and flags passed over."""
     for place in r.after(at, r.filler):
         if r.chunks[place].sign or place - at > 6 or r.chunks[place].op("each", "by"):
             return None
@@ -57,7 +57,7 @@ def _whole_behind(r: QuestionReading, at: int) -> int | None:
 
 
 def _has_value_behind(r: QuestionReading, at: int) -> bool:
-    """Whether a column is named whose values stand behind it: `licences are expired`."""
+    """Return whether a column is named whose values stand after it: `licences are expired`."""
     columns = {sense.ref for sense in r.chunks[at].of("column")}
     return any(sense.ref in columns for place in range(at + 1, len(r)) for sense in r.chunks[place].of("value"))
 

@@ -144,7 +144,7 @@ def _words_before(r: QuestionReading, at: int, *names: str) -> list[int]:
 
 
 def _noun(r: QuestionReading, at: int) -> int | None:
-    """The date column named beside a date: `hired after 2003`, `发射日期在2020年`, `born in 1990`."""
+    """Return the date column named next to a date: `hired after 2003`, `发射日期在2020年`, `born in 1990`."""
     for place in r.before(at, lambda p: r.filler(p) and not r.chunks[p].senses):
         if at - place <= 4 and place not in r.role and r.column_at(place, lambda c: c.kind == "date" or c.yearish, 0.0):
             return place

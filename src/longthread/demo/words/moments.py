@@ -68,10 +68,10 @@ _LOOSE = frozenset(["and", "和", "与", "、"])
 
 
 def moment_at(tokens: Sequence[Token], start: int) -> tuple[Moment, int] | None:
-    """The moment that starts at a token, and the token after it; None when there is none.
+    """Return the moment that starts at a token, and the token after it; None when there is none.
 
-    A range of which one end borrows its year or month from the other (`May to July 2021`, `2022年1月1日到3月31日`)
-    is one moment.
+    A range where one end borrows its year or month from the other (`May to July 2021`, `2022年1月1日到3月31日`) is one
+    moment.
     """
     try:
         return _borrowing(tokens, start) or _chinese(tokens, start) or _western(tokens, start)

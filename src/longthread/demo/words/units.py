@@ -52,7 +52,7 @@ UNITS = _units()
 
 
 def unit_of(column: DemoColumn) -> tuple[str, float] | None:
-    """The unit a column is kept in, told by the end of its name, else by its comment."""
+    """Return the unit a column is kept in, by the end of its name, else by its comment."""
     if column.words and column.words[-1] in UNITS and len(column.words[-1]) > 0 and column.name.isascii():
         return UNITS[column.words[-1]]
     if column.words and column.words[0] in UNITS and len(column.words[0]) > 2:

@@ -101,7 +101,7 @@ _PIECES = re.compile(r"[，,;；、()（）|/:：。.\n]+| - ")
 _BRACKETS = re.compile(r"[(（\[【][^)）\]】]*[)）\]】]")
 _MAX_COMBINATIONS = 80
 _OF_A_VIEW = 0.8
-"""What a name in a view is worth beside the same name in a table, which holds each row once."""
+"""What a name in a view is worth compared with the same name in a table, which holds each row once."""
 
 
 @dataclass(frozen=True)
