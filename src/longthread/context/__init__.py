@@ -1,1 +1,1 @@
-"""Which messages a model call sees, and the notes beside them."""
+"""Which messages a model call sees, and the notes next to them."""

@@ -99,7 +99,7 @@ class Told:
 
 @dataclass(frozen=True, slots=True)
 class ClientBranch:
-    """Where a client puts a question: behind the messages `before`, all that it shows of the conversation; None: at the
+    """Where a client puts a question: after the messages `before`, all that it shows of the conversation; None: at the
     conversation's end.
 
     The question's entry gets the id `entry_id`, so that the same request is known when it comes again. `sent_id` is the
@@ -114,8 +114,8 @@ class ClientBranch:
 async def follow(tx: Transaction, thread: Thread, place: ClientBranch) -> Thread:
     """Make the messages that the client shows the thread's active branch, in the transaction that stores the question.
 
-    What equals our messages stays. Behind the first that differs, the client's messages become entries of a new branch.
-    Returns the thread with its tip. Raises RunRepeated: the question is stored already.
+    What equals our messages stays. From the first message that differs, the client's messages become entries of a new
+    branch. Returns the thread with its tip. Raises RunRepeated: the question is stored already.
     """
     for entry in (await log.find_entries(tx, thread.id, [place.entry_id])).values():
         raise RunRepeated(thread=thread.id, run=str(entry.run_id))
@@ -152,7 +152,7 @@ def is_shown(entry: Entry) -> bool:
 
 
 def matched(branch: Sequence[Entry], told: Sequence[Told]) -> tuple[int, list[Told]]:
-    """Return the seq behind which the client goes on, and its messages that follow and are not ours.
+    """Return the seq after which the client goes on, and its messages that follow and are not ours.
 
     The seq is the end of the branch if the client shows all of it.
     """

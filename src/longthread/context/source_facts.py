@@ -128,7 +128,7 @@ class KnownFacts:
 
 
 async def known(tx: Transaction, thread: Thread, window: Sequence[Entry], added: Sequence[Entry]) -> KnownFacts:
-    """Return the facts after `added`, the entries behind `window`, which is the end of the branch before them.
+    """Return the facts after `added`, the entries after `window`, which is the end of the branch before them.
 
     Reads only entries after the stored facts. If there are none, reads the branch down to its beginning, or to a
     question about another source or schema.
@@ -182,7 +182,7 @@ def _is_labelled(entry: Entry) -> bool:
 
 
 async def taught(store: Driver, source: Source, questions: Sequence[str]) -> list[str]:
-    """Return a source's terms for its questions, newest question first, without those that name a hidden table or
+    """Return a source's terms for its questions, newest question first, without terms that name a hidden table or
     column. A run goes on without terms if they cannot be read."""
     try:
         async with store.reading() as tx:

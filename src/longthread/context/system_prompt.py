@@ -1,5 +1,5 @@
-"""The analyst's system prompt, the same for all runs of a day, so that a provider may cache it; and the notes of
-facts behind the messages."""
+"""The analyst's system prompt, the same for all runs of a day, so that a provider may cache it; and the notes of facts
+after the messages."""
 
 from __future__ import annotations
 
@@ -188,12 +188,12 @@ def summary_with_digest(
     family: str,
     about: tuple[str, str] | None = None,
 ) -> str:
-    """Return the summary with a digest of the entries behind it; with the topics it costs at most `share` tokens.
+    """Return the summary with a digest of the entries after it; with the topics it costs at most `share` tokens.
 
     The text has at most half of that, or the summary's length, unless new facts need more: what tier 1 gets, the
-    messages lose. Beside a model's summary the digest has a quarter, or what is left of the half. If no model wrote the
-    summary, `digest` is its data, and both are one. Observations of another source or schema than `about` are left out:
-    the model would take them for known.
+    messages lose. Next to a model's summary the digest has a quarter, or what is left of the half. If no model wrote
+    the summary, `digest` is its data, and both are one. Observations of another source or schema than `about` are left
+    out: the model would take them for known.
 
     If there is no room for a digest, the text says which messages are left out.
     """
@@ -226,7 +226,7 @@ def _left_out(summary: str, entries: Sequence[Entry]) -> str:
 
 
 def _beside(topics: Sequence[str], family: str) -> int:
-    """Return the tokens of tier 1 beside the summary. Topics of more than half of it are left out there."""
+    """Return the tokens of tier 1 without the summary. Topics of more than half of it are left out there."""
     return DigestMessage.of(tier1("…\n\n", topics), family).tokens
 
 

@@ -47,7 +47,7 @@ EXPLORING = frozenset({"list_tables", "describe_table", "sample_rows"})
 """The tools whose results are known facts."""
 
 NOTES: Sequence[How] = ("facts", "terms", "recalled")
-"""The notes behind the messages, in their order."""
+"""The notes after the messages, in their order."""
 
 _NOTHING = ViewPart(ViewItem("", "user", ""), "left out")
 _NOT_SEEN = TEXTS | {"left out"}
@@ -309,7 +309,7 @@ def _telling(
 def _untold(
     spots: Sequence[WindowMessage], wanted: ViewRequest, view: View, hidden: frozenset[int], passed: int
 ) -> frozenset[int]:
-    """Return the indices of the newest messages behind the mark that a view has no room for."""
+    """Return the indices of the newest messages after the mark that a view has no room for."""
     out = {part.item.key for part in view.parts if part.how == "left out"}
     items = [(n, spot.item_for(wanted.family)) for n, spot in enumerate(spots) if spot.entry.seq > wanted.mark]
     gone = [n for n, item in items if n not in hidden and not item.silent and (n < passed or item.key in out)]

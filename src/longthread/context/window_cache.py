@@ -22,8 +22,8 @@ CHARACTERS = 16_000_000
 
 @dataclass(frozen=True, slots=True)
 class CachedWindow:
-    """A thread's window: the last messages of its branch, behind the mark of its `summary` if that is valid.
-    `stale`: its summary covers another branch."""
+    """A thread's window: the last messages of its branch, after the mark of its `summary` if that is valid. `stale`:
+    its summary covers another branch."""
 
     spots: list[WindowMessage]
     summary: ThreadSummary | None = None
@@ -49,15 +49,15 @@ class _Kept:
 
 
 class WindowCache:
-    """The windows of some threads: at most `limit` messages each, and a few more behind a mark, for the next pass
-    moves that: else the window would move twice."""
+    """The windows of some threads: at most `limit` messages each, and a few more after a mark. The next pass moves the
+    mark: without them the window would move twice."""
 
     def __init__(self, limit: int) -> None:
         self.limit = limit
         self._kept = LRU[str, _Kept](THREADS, most_size=CHARACTERS, size=lambda kept: kept.size)
 
     async def read(self, tx: Transaction, thread: Thread) -> CachedWindow:
-        """Return the last messages of the thread's branch, oldest first. Reads only those that are not cached."""
+        """Return the last messages of the thread's branch, oldest first. Read only messages that are not cached."""
         summary = await summaries.find(tx, thread.id)
         mark = summary.last_seq if summary else 0
         there = await self._known(tx, thread, mark)
@@ -67,7 +67,7 @@ class WindowCache:
         return CachedWindow([spot for spot in spots if spot.entry.seq > mark], summary)
 
     def _began_at(self, thread: Thread, mark: int, spots: Sequence[WindowMessage]) -> bool:
-        """Return whether messages continue the cached ones, which began behind this very mark."""
+        """Return whether messages continue the cached ones, which began after this very mark."""
         kept = self._kept.get(thread.id)
         return kept is not None and kept.mark == mark and any(spot is kept.spots[-1] for spot in spots)
 

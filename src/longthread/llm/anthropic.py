@@ -1,4 +1,4 @@
-"""Models behind Anthropic's Messages."""
+"""Models that speak Anthropic's Messages."""
 
 from __future__ import annotations
 

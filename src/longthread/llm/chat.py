@@ -29,12 +29,12 @@ class ToolSpec(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class CallOptions:
-    """What one call asks for beside its messages.
+    """What one call asks for in addition to its messages.
 
     `tool_choice` is `auto`, `none`, `required`, or the name of the tool to call. The reply ends before one of `stop`.
-    It has at most `max_tokens` if given, else the model's own limit. `temperature` is that of a server on this network
-    for which none is configured: such servers take 0.7 or 0.8 by themselves. `stops_loops` ends a reply that repeats
-    itself (`find_loop`); its `finish_reason` is `LOOP` then.
+    It has at most `max_tokens` if given, else the model's own limit. `temperature` is for a server on this network that
+    has no configured one: such servers take 0.7 or 0.8 by themselves. `stops_loops` ends a reply that repeats itself
+    (`find_loop`); its `finish_reason` is `LOOP` then.
     """
 
     tool_choice: str | None = None
@@ -94,7 +94,7 @@ class Chunk:
 
 
 class ChatModel(Protocol):
-    """A model behind one name.
+    """A model of one name.
 
     `window` is the context window in tokens, `tool_calling` whether it calls tools; None: not known. `max_tokens` is
     the most that a reply may have; None: the provider's limit.

@@ -131,7 +131,7 @@ def apply_connection(name: str, settings: Settings, connections: Mapping[str, Co
     provider, whatever else is configured. A key of OpenAI is not used where `base_url` names another."""
     try:
         provider, model = ("", name) if name == DEMO else split_name(name, settings)
-    except ModelUnavailable:  # which is told when the model is made
+    except ModelUnavailable:  # which is reported when the model is made
         return name, settings
     if provider == OWN:
         server, _, model = model.partition("/")

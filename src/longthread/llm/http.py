@@ -120,7 +120,7 @@ class Endpoint:
     async def answer(self, body: Mapping[str, Any]) -> Any:
         """Return the JSON of a reply that is not streamed. Raises ProviderError as `events` does.
 
-        The connection is closed after it: embedders are asked on several event loops, and nobody closes them.
+        The connection is closed after it: embedders are asked on several event loops, and no code closes them.
         """
         try:
             async with (
@@ -187,8 +187,8 @@ class Endpoint:
 
 
 def _secrets(url: str, headers: Mapping[str, str]) -> frozenset[str]:
-    """Return what a provider is sent and nobody else may see: what headers hold but names of versions, a password,
-    and a key in the query, each also as the address writes it."""
+    """Return what only the provider may see: what headers hold but names of versions, a password, and a key in the
+    query, each also as the address writes it."""
     sent = [value.removeprefix("Bearer ").strip() for name, value in headers.items() if name.lower() not in _PUBLIC]
     parts = urlsplit(url)
     pairs = [pair.partition("=") for pair in parts.query.split("&")]
@@ -221,7 +221,7 @@ def decoding() -> Iterator[None]:
 
 
 class _Content(httpx.AsyncByteStream):
-    """The JSON of a request. Nobody holds it once it is sent: the reply may stream for minutes."""
+    """The JSON of a request. No object holds it once it is sent: the reply may stream for minutes."""
 
     def __init__(self, body: Mapping[str, Any]) -> None:
         self._content = json.dumps(body, ensure_ascii=False).encode("utf-8", "replace")

@@ -63,10 +63,10 @@ _KEYS = frozenset({"thought", "action", "args", "arguments", "action_input", "fi
 def parse_reply(text: str, *, strict: bool, tools: Sequence[Tool] = (), ran: Collection[str] = ()) -> ParsedReply:
     """Parse a reply. Never raises.
 
-    `strict` is for a model that was told to speak JSON only. Without it, prose without any sign of a call is the
-    answer. Accepted around the object: a fence, prose, thinking; inside it: trailing commas and raw line breaks in
-    strings; in its place: the forms of calls that models write into their text (`text_calls`). Of several calls the
-    first one counts: what follows it was written without its result.
+    `strict` is for a model whose prompt asks for JSON only. Without it, prose without any sign of a call is the answer.
+    Accepted around the object: a fence, prose, thinking; inside it: trailing commas and raw line breaks in strings; in
+    its place: the forms of calls that models write into their text (`text_calls`). Of several calls the first one
+    counts: what follows it was written without its result.
 
     A reply of nothing but SQL is a call of `run_sql`, if that is among `tools`. If the SQL is in `ran`, the run's
     queries (in their `statement_form`), it is the answer that the user wanted to see.

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from longthread.llm.server_facts import ServerWindow
 
 WindowOrigin = Literal["server", "known", "measured", "setting", "assumed"]
-"""Its server told the window, it is known by the model's name, a refused call told it, it is set, or nobody knows."""
+"""Its server gave the window, it is known by the model's name, a refused call gave it, it is set, or unknown."""
 _READ_AGAIN = 3600.0
 """How often a process reads the learned windows again, in seconds."""
 _ASK_AGAIN = 300.0
@@ -151,7 +151,7 @@ class ContextWindows:
         return await self._of(model)
 
     def server_of(self, name: str) -> str:
-        """Return the kind of the server that told the window of a model of this name; empty if none did."""
+        """Return the kind of the server that gave the window of a model of this name; empty if none did."""
         names = {name, bare_name(name)}
         return next((told.server for (_, each), (told, _) in self._told.items() if told and each in names), "")
 

@@ -102,8 +102,8 @@ _TOOLS_REFUSED = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class RunModels:
-    """The model of a run, its fallback, and how often to retry each. `settings` are those that they were made with;
-    `own` names the fields of the agent's config that override some of them."""
+    """The model of a run, its fallback, and how often to retry each. `settings` are the settings that they were made
+    with; `own` names the fields of the agent's config that override some of them."""
 
     name: str
     model: ChatModel

@@ -1,4 +1,4 @@
-"""Models behind OpenAI's Chat Completions: OpenAI, Ollama, vLLM, LM Studio, llama.cpp and most gateways."""
+"""Models that speak OpenAI's Chat Completions: OpenAI, Ollama, vLLM, LM Studio, llama.cpp and most gateways."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from longthread.messages.message import Message
 
 PATH = "/chat/completions"
 NO_KEY = "not-needed"
-"""Sent to self-hosted servers, some of which require a key."""
+"""Sent to self-hosted servers; some require a key."""
 
 
 def bearer(name: str, key: str) -> dict[str, str]:

@@ -90,7 +90,7 @@ PROVIDERS = frozenset(
         *("litellm", "meta", "nvidia", "perplexity", "together", "upstage"),
     )
 )
-"""Those that can be connected, users' own servers, and those that LangChain knows."""
+"""Providers that can be connected, users' own servers, and providers that LangChain knows."""
 _WINDOW_SETTINGS = {
     "Ollama": "OLLAMA_CONTEXT_LENGTH, or `num_ctx` in the Modelfile",
     "llama.cpp": "its `--ctx-size`",
@@ -211,7 +211,7 @@ def _credentials(settings: Settings) -> Iterator[Credential]:
     common = _common(settings)
     if common is not None and settings.base_url:
         yield common
-    # Beside a server of one's own, nobody knows whose OPENAI_API_KEY is, unless OPENAI_BASE_URL says it.
+    # With a server of one's own, it is unknown whose OPENAI_API_KEY is, unless OPENAI_BASE_URL says it.
     is_clear = not settings.base_url or settings.openai_base_url
     if settings.openai_api_key is not None:
         openai = Credential(settings.openai_api_key, address_of("openai", settings))
@@ -237,7 +237,7 @@ def _common(settings: Settings) -> Credential | None:
         return Credential(settings.api_key, address)
     try:
         provider = provider_of(settings.model, settings)
-    except ModelUnavailable:  # which is told when the model is made
+    except ModelUnavailable:  # which is reported when the model is made
         return None
     # A server on this machine wants no key: this one is somebody else's.
     return None if provider in LOCAL_SERVERS else Credential(settings.api_key, address_of(provider, settings))

@@ -22,14 +22,14 @@ _BEGINS = re.compile(
 )
 _BARE = re.compile(r"(?:SELECT\s|WITH\s+(?:RECURSIVE\s+)?[\w\"`]+\s*(?:\([^()]*\)\s*)?AS\s*\()")
 WORDS_BESIDE = re.compile(r"\[q\d+\]|[.!。！]\s*\Z|;\s*\n\s*(?!--|/\*|\(|(?i:SELECT|WITH)\b)\S")
-"""What no statement has that is not in a fence: a label, the end of a sentence, or a line behind it that is none."""
+"""What no statement has that is not in a fence: a label, the end of a sentence, or a line after it that is none."""
 _LEAD = re.compile(r"[^\d]{0,200}[:：]\s*")
 """The announcement of a query: a short line without numbers that ends with a colon."""
 
 
 def sql_of(body: str) -> str | None:
     """Return a reply's statement: in a fence, in quotes, as an argument in JSON or bare, also after a line that
-    announces it. A fence beside an answer is part of the answer."""
+    announces it. A fence next to an answer is part of the answer."""
     text = _LABEL.sub("", body.strip())
     if written := argument_of(text):
         return written

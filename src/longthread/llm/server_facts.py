@@ -30,7 +30,7 @@ NEAR_SECONDS, FAR_SECONDS = 1.0, 3.0
 _SMALLEST_WINDOW, _LARGEST_WINDOW = 128, 100_000_000
 """Tokens that a window may have; any other number is something else."""
 _UNLOADED = 4_096
-"""Tokens that Ollama and LM Studio take for a model that nobody has given a window."""
+"""Tokens that Ollama and LM Studio take for a model without a configured window."""
 _FIELDS = ("max_model_len", "context_length", "context_window", "max_context_length")
 """The window in lists of models: vLLM and SGLang, OpenRouter and Together, Groq, Mistral."""
 _NUM_CTX = re.compile(r"^num_ctx\s+(\d{1,9})\s*$", re.MULTILINE)
@@ -143,7 +143,7 @@ async def _in_time(asking: Any, seconds: float) -> Any:
 
 
 async def _list_of(client: httpx.AsyncClient, place: _Place, seconds: float) -> tuple[int | None, list[Any] | None]:
-    """Return the status of the list of models and its items, of which a server may have none."""
+    """Return the status of the list of models and its items; a server may have none."""
     try:
         async with asyncio.timeout(seconds):
             answer = await ask_json(client, place.at(place.list_path), place.headers)
@@ -245,7 +245,7 @@ class LocalServer:
 
 async def models_of(provider: str, key: SecretStr | None, url: str) -> list[str]:
     """Return the models that a provider or server lists for a key, which was given for its address, as they are asked;
-    so it tells whether the key is right. No token is used. Of a vendor's models, those that are for chat. An API
+    so this checks the key, too. No token is used. Of a vendor's models, only the models for chat are returned. An API
     may have no list.
 
     Raises:

@@ -82,7 +82,7 @@ _TALK = re.compile(
     r"|^\W*(?:请|请你)?(?:使?用).{1,8}(?:回答|回复|表示|显示|单位)|^\W*我(?:想|要|希望)(?!知道|看|查|了解|问|找|统计|分析)",
     re.I,
 )
-"""What people say beside questions: thanks, questions about the analyst, wishes."""
+"""What people say in addition to questions: thanks, questions about the analyst, wishes."""
 
 
 def sql_prompt(
@@ -113,8 +113,8 @@ def sql_prompt(
 
 
 def needs_today(messages: Sequence[Message]) -> bool:
-    """Return whether a question speaks of a time that depends on the day. Where none does, a small model that is told
-    the day filters by it all the same."""
+    """Return whether a question speaks of a time that depends on the day. Where none does, a small model that knows the
+    day filters by it all the same."""
     return any(message.role == "user" and _RELATIVE.search(str(message.text)) for message in messages)
 
 
@@ -177,7 +177,7 @@ def render_writing(messages: Sequence[Message]) -> list[Message]:
         role, text = _written(message)
         if message.role == "tool":
             failure, before = failure_of(message), failure
-            # Whom the hints have not helped is told the error alone.
+            # A model that the hints have not helped gets the error alone.
             text = _FIRST_SENTENCE.match(text)[0] if failure and failure == before else text  # type: ignore[index]
         if not text.strip():
             continue
@@ -317,7 +317,7 @@ def label_answer(text: str, messages: Sequence[Message]) -> str:
 
 
 def find_lone_statement(body: str) -> str | None:
-    """Return the statement of a reply that says nothing else, or only announces it; None if words are beside it."""
+    """Return the statement of a reply that says nothing else, or only announces it; None if it has other words."""
     if sql := sql_of(body):
         return sql
     text = body.strip()
