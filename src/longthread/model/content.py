@@ -22,7 +22,7 @@ HOSTED = "tool_outputs"
 _NAMED = (b'"content"', b'"invalid_tool_calls"', b'"tool_outputs"')
 """A payload without any of these keys holds no further text."""
 _PACKED = b"\x00json:"
-"""The prefix of a payload that is a whole message as JSON, behind the name of its class and a NUL."""
+"""The prefix of a payload that is a whole message as JSON, after the name of its class and a NUL."""
 _SKIPPED = CALLS | THINKING | {"invalid_tool_call"}
 _NOTES = ("annotations", "citations")
 """Keys of a text block for its sources."""
@@ -89,7 +89,7 @@ def _texts(fields: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _of_wire(payload: bytes, text: str) -> Iterator[str]:
-    """What a gateway's entry says beside its text and calls. What only providers read stays hidden."""
+    """Yield what a gateway's entry says in addition to its text and calls. What only providers read stays hidden."""
     try:
         blocks = json.loads(unpack(payload, text)[1], strict=False)
     except (ValueError, RecursionError):
@@ -111,7 +111,7 @@ def _of_wire(payload: bytes, text: str) -> Iterator[str]:
 
 
 def _of_result(content: Any) -> Iterator[str]:
-    """What a tool's result holds beside its texts, which are the entry's."""
+    """Yield what a tool's result holds in addition to its texts, which are the entry's."""
     if isinstance(content, dict):
         yield from _strings(content)
     for block in _dicts(content):

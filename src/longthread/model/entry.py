@@ -86,7 +86,7 @@ class Draft:
 
     @property
     def extra_text(self) -> str:
-        """The searchable text of the message beside its text and its calls."""
+        """The searchable text of the message in addition to its text and its calls."""
         return extra_text(self.payload, self.text)
 
 

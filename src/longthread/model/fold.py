@@ -1,6 +1,6 @@
 """State as a fold of a thread's entries, with the fields of document 000's `state_data`. Nothing stores it.
 
-Facts are what observations told of the source: tables, schemas, samples.
+Facts are what observations say of the source: tables, schemas, samples.
 """
 
 from __future__ import annotations
@@ -109,7 +109,7 @@ class StateFold:
     def _add_assistant(self, entry: Entry) -> None:
         for call in entry.tool_calls:
             self._open_calls[call.id] = (call, "" if entry.kind == "malformed" else entry.text, entry.seq)
-        # Text beside calls is the thought behind them.
+        # Text next to calls is the thought that led to them.
         is_message = entry.kind is None and entry.text and not entry.tool_calls
         if is_message or entry.kind in {"answer", "summary", INTERRUPTED}:
             self._add_message(entry)

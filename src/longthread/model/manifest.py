@@ -9,7 +9,7 @@ from typing import Any, Literal
 How = Literal["whole", "condensed", "cut", "left out", "summary", "facts", "terms", "recalled"]
 Why = Literal["budget", "digest", "stale", "unpaired"]
 TEXTS: frozenset[How] = frozenset({"summary", "facts", "terms", "recalled"})
-"""Segments that are texts. All but the summary are behind the messages."""
+"""Segments that are texts. All but the summary come after the messages."""
 NO_ROOM: frozenset[Why | None] = frozenset({"budget", "digest"})
 """Reasons for entries that had no room."""
 
@@ -20,15 +20,15 @@ class Segment:
 
     `how`: `whole`; `condensed`: without thinking, results shortened (to `limit` characters, if given); `cut`: a single
     entry, its text cut to `limit` characters and, if `bare`, its calls without arguments; `left out`; `summary`: only a
-    summary covers them. Notes behind the messages: `facts` of the source that the view no longer has whole, `terms` of
+    summary covers them. Notes after the messages: `facts` of the source that the view no longer has whole, `terms` of
     the source, `recalled` entries. Their texts are stored with the call's prompt.
 
     `why` entries were left out: `budget`: no room; `digest`: no room, but the summary's text covers them; `unpaired`: a
     call without result or the reverse; `stale`: of another source or schema. With another `how`, `stale` means that
     only the calls and results were left out.
 
-    `form` is how results were shown: 0 as in older calls; 1 shortened by rows; 2 also the tables of a source
-    told as text. A whole segment has it only where such a result is in it.
+    `form` is how results were shown: 0 as in older calls; 1 shortened by rows; 2 also the tables of a source shown as
+    text. A whole segment has it only where such a result is in it.
     """
 
     first: int

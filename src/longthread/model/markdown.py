@@ -17,8 +17,8 @@ _BREAKS = re.compile(r"[\t\n]")
 
 
 def markdown(thread: Thread, entries: Sequence[Entry], *, details: bool = False, has_others: bool = False) -> str:
-    """The questions and answers of a branch. With `details` also its calls, without results, what is said beside a
-    call, as a quote, the labels of queries, and, if the thread `has_others`, which branch this is."""
+    """Return the questions and answers of a branch. With `details` also its calls, without results, what is said next
+    to a call, as a quote, the labels of queries, and, if the thread `has_others`, which branch this is."""
     parts = [f"# {thread.title or thread.id}\n"]
     if has_others and entries:
         parts.append(f"\n*The chosen branch, up to the message {entries[-1].id}. Other branches are left out.*\n")

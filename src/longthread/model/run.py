@@ -196,8 +196,8 @@ _MICROSECOND = timedelta(microseconds=1)
 
 
 def unfinished_reply(events: Iterable[Event]) -> tuple[str, str]:
-    """Return what a run writes, no entry yet: its text behind the last step, and the reply's id. `events` are all of
-    it, in order."""
+    """Return what a run writes, no entry yet: its text after the last step, and the reply's id. `events` are all of it,
+    in order."""
     pieces: list[str] = []
     message_id: str | None = None
     for event in events:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 CORRECT = "Send the corrected SQL."
-"""Ends what a model is told of a failure that another statement may not have."""
+"""Ends the message to a model about a failure that another statement may not have."""
 _EXACT = re.compile(
     r"'[^']*(?:'|\Z)|\"[^\"]*(?:\"|\Z)|`[^`]*(?:`|\Z)|(?<!\w)\$(?P<tag>(?:[A-Za-z_]\w*)?)\$.*?(?:\$(?P=tag)\$|\Z)|"
     r"--[^\n]*(?:\n|\Z)|/\*.*?(?:\*/|\Z)",

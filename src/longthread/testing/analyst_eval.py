@@ -1,4 +1,4 @@
-"""The eval of the analyst: questions with gold SQL, asked through the product, and of the plain prompt beside it.
+"""The eval of the analyst, and of the plain prompt for comparison: questions with gold SQL, asked through the product.
 
 A question is *right* if its last result has the gold rows, *wrong* if it has others, *refused* if the answer came
 without a query, *broken* if the run failed, paused, or had no result.

@@ -25,7 +25,7 @@ class Write:
 
 
 def _ignore(writes: list[Write]) -> None:
-    """Nobody wants to know."""
+    """Ignore the writes."""
 
 
 @dataclass

@@ -28,7 +28,7 @@ _COMPARED = 2_000
 
 @dataclass(frozen=True, slots=True)
 class SqlQuestion:
-    """A question of one database, and statements of which each gives the right rows. `hint` is BIRD's evidence;
+    """A question of one database, and statements that each give the right rows. `hint` is BIRD's evidence;
     `conversation` names the thread that it belongs to. `before` are questions that are asked before it in its thread.
     If it `lacks_gold`, no right statement is known."""
 

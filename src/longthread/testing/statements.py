@@ -2,7 +2,7 @@
 
 A file has one JSON object a line, of three kinds. An attack: `{"dialect", "sql", "must", …}`, where `must` is `refuse`
 (never run) or `bound` (may run, must be stopped); `allow` marks a harmless statement. A gold question: `{"db",
-"question", "sql": […]}`, whose statements are all harmless. Or `{"dialect", "sql"}`, of which nothing is expected.
+"question", "sql": […]}`, whose statements are all harmless. Or `{"dialect", "sql"}`, without an expectation.
 """
 
 from __future__ import annotations

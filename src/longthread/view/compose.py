@@ -100,7 +100,7 @@ class ViewConfig:
 class PreviousView:
     """The view of the call before: how each message that it knew went in, by key, and its summary.
 
-    Messages that are not in `parts` are new. `gone` says that some of those that it showed are not to be had any more.
+    Messages that are not in `parts` are new. `gone` says that some messages that it showed are no longer available.
     """
 
     parts: Mapping[str, ViewPart]
@@ -165,7 +165,7 @@ def compose(
     first = tier1_of(summary, topics, share_of(budget, config.summary), family)
     if config.max_length is not None and len(first.text) > config.max_length // 2:
         first = DigestMessage.of(cut_text(first.text, config.max_length // 2), family)
-    # Behind another summary nothing begins where it did, and what is shown again only takes the room for what comes.
+    # After another summary nothing begins where it did, and what is shown again only takes the room for what comes.
     start = _start_of(units, before) if before is not None and first.text == before.summary else None
     parts = _planned(units, room - first.tokens, _beside(first, config), before is not None, start)
     return View(_all(units, parts), first, note, noted)
@@ -236,10 +236,10 @@ def _is_longer(units: Sequence[Sequence[ViewItem]], parts: ViewParts, config: Vi
 
 
 def _pinned(units: Sequence[Sequence[ViewItem]], pinned: int, room: int, config: ViewConfig) -> ViewParts:
-    """The newest user message, and the newest unit: shown whatever their size, and whole as long as both fit beside
-    the calls between them, condensed, as far as these have room in tier 2.
+    """Return the newest user message, and the newest unit: shown whatever their size, and whole as long as both fit
+    along with the calls between them, condensed, as far as these have room in tier 2.
 
-    Results are cut first. The question is cut only where not even the least of the newest unit has room beside it.
+    Results are cut first. The question is cut only where not even the least of the newest unit has room next to it.
     """
     newest = len(units) - 1
     most = int(room * config.whole)
@@ -259,7 +259,8 @@ def _pinned(units: Sequence[Sequence[ViewItem]], pinned: int, room: int, config:
 
 
 def _newest(unit: Sequence[ViewItem], room: int, share: int, config: ViewConfig) -> Sequence[ViewPart]:
-    """The newest unit whole, or cut to its share beside its thinking; with all the room where it keeps that only so."""
+    """Return the newest unit whole, or cut to its share plus its thinking; with all the room where only that keeps the
+    thinking."""
     if cost(item.whole for item in unit) <= room:
         return [item.whole for item in unit]
     most = min(room, share + unit[0].thinking)
@@ -326,7 +327,7 @@ def _add_condensed(
     start: int | None,
     spent: int,
 ) -> None:
-    """Tier 2: the units before place `edge`, condensed. Behind them, `spent` is what the turn's thinking is kept in.
+    """Add tier 2: the units before place `edge`, condensed. After them, `spent` is what the turn's thinking is kept in.
 
     The tier begins at `start`, where the view before began, as long as it fits into its share: then the prompt's
     beginning stays the same. When it does not fit any longer, only so much is shown that it may grow again.

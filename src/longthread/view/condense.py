@@ -39,7 +39,7 @@ ITEMS = 10
 _CELLS = (8, 12, 16, 24, 40, 60, 100, 160, 250, 400, 1_000, 4_000, 16_000, 64_000)
 """Characters to which the texts of cells are cut."""
 _LEAST, _READABLE, _WHOLE, _NAME = _CELLS[0], _CELLS[2], _CELLS[-1], _CELLS[4]
-"""Characters of a cell at least, those that stay before one more column is shown, at most, and of a column's name."""
+"""Characters of a cell at least, ones that stay before one more column is shown, at most, and of a column's name."""
 _FEW = 3
 """Rows that stay before a second column is shown."""
 _OPAQUE = re.compile(r"[0-9a-fA-F-]{16,}|\d{4}-\d\d-\d\d[T ][\d:.+Z-]+|https?://\S+|[\w-]{24,}")
@@ -147,8 +147,8 @@ def _fit_object(value: Mapping[str, Any], room: int, most: int) -> str | None:
 
 
 def _rank(value: Any, room: int) -> tuple[int, int]:
-    """Lists first, the longest of them before the others; then objects, then texts, of which long ones leave no room
-    to others."""
+    """Return the order of a value: lists first, the longest of them before the others; then objects, then texts. Long
+    texts leave no room to others."""
     if isinstance(value, list):
         return 0, -len(value)
     return (1, 0) if isinstance(value, dict) else (2, int(isinstance(value, str) and len(value) > room // 2))
@@ -292,7 +292,7 @@ class RowList:
 
     @cached_property
     def _names(self) -> list[Any]:
-        """The columns, or the fields of objects, those that say most first."""
+        """The columns, or the fields of objects, the most informative first."""
         names = (
             range(len(self._columns)) if self._columns else dict.fromkeys(name for row in self._rows for name in row)
         )

@@ -18,7 +18,7 @@ _UNKNOWN = 255
 @dataclass(frozen=True, slots=True)
 class TokenCosts:
     """Tokens by piece, for one family. A word costs `word`, and `word_break` for each likely break in it. `scripts` are
-    costs of characters. `mark_alone` and `wide_alone` are for marks that are too many beside words, `latin_pair` for
+    costs of characters. `mark_alone` and `wide_alone` are for marks that are too many for the words, `latin_pair` for
     two accented letters in a row."""
 
     word: float

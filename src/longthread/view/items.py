@@ -19,7 +19,7 @@ BARE_ARGS: Mapping[str, Any] = {"left_out": "too long to show"}
 """Stands in place of a call's arguments."""
 
 FORM, TOLD = 2, 2
-"""How results are shown now, which a manifest names; and the first form that shows those that are told as text."""
+"""How results are shown now, which a manifest names; and the first form that shows some results as text."""
 
 _MIDDLE = 80
 """Characters below which a cut text is only its beginning."""
@@ -31,9 +31,9 @@ _CUT = 20
 class ViewItem:
     """A message for the composer, with cached results.
 
-    `beside` is the number of attachments. `calls` are the ids of its tool calls, `answers` the id of the call that it
-    answers. `extra`, `thinking` and `other` are tokens of calls, thinking and attachments. A `silent` message has only
-    thinking. `stored` is the JSON of a result whose `text` tells it in fewer tokens.
+    `calls` are the ids of its tool calls, `answers` the id of the call that it answers. `extra`, `thinking` and `other`
+    are tokens of calls, thinking and attachments. A `silent` message has only thinking. `stored` is the JSON of a
+    result whose `text` says it in fewer tokens.
     """
 
     key: str
@@ -45,6 +45,7 @@ class ViewItem:
     thinking: int = 0
     other: int = 0
     beside: int = 0
+    """The number of attachments."""
     silent: bool = False
     family: str = ANY
     stored: str = ""
@@ -70,7 +71,7 @@ class ViewItem:
 
     @cached_property
     def as_stored(self) -> ViewItem:
-        """The item as forms before `TOLD` show it."""
+        """The item as older forms show it: with a result's JSON instead of its text."""
         return replace(self, text=self.stored, stored="") if self.stored else self
 
     def condensed(self, limit: int = TOOL_MAX, form: int = FORM) -> ViewPart:

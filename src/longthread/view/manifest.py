@@ -54,7 +54,7 @@ def segments(parts: Iterable[tuple[int, ViewPart, Why | None]], tool_max: int = 
 
 
 def _has_form(segment: Segment, told: Iterable[int]) -> bool:
-    """Whether the form decides how a segment is shown; `told` are the seqs of results that are told as text."""
+    """Return whether the form decides how a segment is shown, given the seqs of results that are shown as text."""
     if segment.how == "whole":
         return any(segment.first <= seq <= segment.last for seq in told)
     return segment.how in ("condensed", "cut")
@@ -108,9 +108,9 @@ _LEFT_OUT: dict[Why | None, frozenset[Way]] = {
 
 @dataclass(frozen=True, slots=True)
 class ViewEntry:
-    """One entry of a view, or several: those behind a text, or those before the hot window (`why` is `window`). `tier`
-    is None for entries that were left out. Of entries that retention has deleted (`why` is `pruned`) only place and
-    `how` are known.
+    """One entry of a view, or several: the entries that a text covers, or the entries before the hot window (`why` is
+    `window`). `tier` is None for entries that were left out. Of entries that retention has deleted (`why` is `pruned`)
+    only place and `how` are known.
 
     `text` is without thinking. `first`, `seq` and `count` are for several entries; recalled text has none.
     """

@@ -15,7 +15,7 @@ from longthread.view.families import BIGRAMS, FAMILIES, TokenCosts, scripts_of
 from longthread.view.pairs import CharacterPairs, words_in
 
 MESSAGE_OVERHEAD = 6
-"""Tokens of a message beside its text."""
+"""Tokens of a message in addition to its text."""
 IMAGE = 1_600
 """Tokens of an image: the maximum of large providers."""
 ANY = "any"
@@ -111,7 +111,7 @@ class Estimator:
         return total + self._between(pairs, pairs.letter_runs, single + runs)
 
     def _between(self, found: CharacterKinds | CharacterPairs, words: int, marks: int) -> float:
-        """The tokens of digits, blanks and controls, and of marks that are too many beside words."""
+        """Return the tokens of digits, blanks and controls, and of marks that are too many for the words."""
         costs, groups = self._costs, found.digit_groups
         total = costs.digits * groups + costs.digit * found.digits
         total += costs.blank_digit * found.blank_digits + costs.mark_letter * found.mark_letters
@@ -226,12 +226,12 @@ class CharacterKinds:
 
     @property
     def blank_digits(self) -> int:
-        """Digits behind a space or a tab."""
+        """Digits after a space or a tab."""
         return self._kinds.count(b" d")
 
     @property
     def mark_letters(self) -> int:
-        """Letters behind a mark."""
+        """Letters after a mark."""
         return self._kinds.count(b"mw")
 
     @property
@@ -241,7 +241,7 @@ class CharacterKinds:
 
     @property
     def blanks_alone(self) -> bool:
-        """Whether no blank stands beside another."""
+        """Whether no blank stands next to another."""
         kinds = self._kinds
         return not (b"  " in kinds or b" b" in kinds or b"b " in kinds or b"bb" in kinds)
 

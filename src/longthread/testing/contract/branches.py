@@ -42,7 +42,7 @@ async def chosen(store: Driver, seq: int) -> int:
 
 
 async def left(store: Driver, seq: int) -> None:
-    """Go to an entry, as one who writes behind it."""
+    """Go to an entry, as a writer does who goes on after it."""
     async with store.writing() as tx:
         await log.position(tx, "t")
         await branches.leave(tx, await log.find_thread(tx, "t", user_id=USER), seq)
@@ -50,7 +50,7 @@ async def left(store: Driver, seq: int) -> None:
 
 
 class BranchContract(Contract):
-    """`extend` behind a parent, `add`, `set_tip`, `branch` and `descends`."""
+    """`extend` after a parent, `add`, `set_tip`, `branch` and `descends`."""
 
     async def test_an_edit_makes_a_sibling_and_overwrites_nothing(self, store: Driver) -> None:
         await thread_with(store, "a", "b", "c")
@@ -103,9 +103,9 @@ class BranchContract(Contract):
     async def test_a_branch_is_chosen_with_all_that_was_chosen_on_it(self, store: Driver) -> None:
         await thread_with(store, "a", "b", "c")  # 1 2 3
         await left(store, 1)
-        await extend(store, draft("x"), draft("y"))  # 4 5, behind 1
+        await extend(store, draft("x"), draft("y"))  # 4 5, after 1
         await left(store, 4)
-        await extend(store, draft("z"))  # 6, behind 4
+        await extend(store, draft("z"))  # 6, after 4
         assert await chosen(store, 5) == 5, "an older one, below"
         assert await chosen(store, 2) == 3
         assert await branch_ids(store) == ["a", "b", "c"]
@@ -208,7 +208,7 @@ class BranchContract(Contract):
         third = [(1, 0, "text"), (2, 1, "third"), (3, 2, "text"), (6, 3, "text")]
         assert await shown(store, 6) == third
         assert await shown(store, 6, limit=1) == third[3:]
-        # Before the version there is the one of then, unless the whole branch is told.
+        # Before the version there is the one of then, unless the whole branch is given.
         assert await shown(store, 3) == [(1, 0, "text"), (2, 1, "text"), (3, 2, "text")]
         assert await shown(store, 4) == [(1, 0, "text"), (2, 1, "second"), (3, 2, "text")]
         assert await shown(store, 3, seen_from=6) == third[:3]

@@ -41,7 +41,8 @@ async def fill(store: Driver, thread_id: str = "t", *, word: str = CANARY) -> ru
 
 
 async def found(store: Driver) -> list[list[str]]:
-    """The user's threads: those listed, those found, those that recall may search, and those to be copied."""
+    """Return the user's threads: the listed ones, the found ones, the ones that recall may search, and the ones to
+    copy."""
     async with store.reading() as tx:
         listed = [thread.id for thread in await listing.list_threads(tx, user_id=USER, below=True)]
         hits = [thread.id for thread, _ in await listing.search_threads(tx, CANARY, user_id=USER)]

@@ -1,4 +1,4 @@
-"""Memories: no duplicates, nobody else's, none that has expired, and nothing left of forgotten ones."""
+"""Memories: no duplicates, none of another user, none that has expired, and nothing left of forgotten ones."""
 
 from __future__ import annotations
 

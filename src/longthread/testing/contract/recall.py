@@ -36,7 +36,7 @@ OTHERS = Scope("other")
 
 
 def silent(done: int, total: int, what: str = "") -> None:
-    """Nobody looks at the progress."""
+    """Ignore the progress."""
 
 
 async def say(store: Driver, texts: Sequence[str], *, thread_id: str = "t", user_id: str = USER) -> None:

@@ -1,4 +1,4 @@
-"""Runs: one writer a thread, taken over from dead processes, and lost by those that were only taken for dead."""
+"""Runs: one writer a thread, taken over from dead processes, and lost by processes that were only taken for dead."""
 
 from __future__ import annotations
 

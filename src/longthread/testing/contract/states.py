@@ -138,7 +138,7 @@ class StateContract(Contract):
     async def test_it_is_deleted_in_the_background(self, store: Driver) -> None:
         expiring = asyncio.create_task(expire_states(store, 0.01))
         await store_state(store, [A], ttl=-1)
-        while await rows_of(store):  # noqa: ASYNC110 - a database tells nobody
+        while await rows_of(store):  # noqa: ASYNC110 - a database sends no event
             await asyncio.sleep(0.01)
         expiring.cancel()
         with pytest.raises(asyncio.CancelledError):

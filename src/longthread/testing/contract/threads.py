@@ -124,7 +124,7 @@ async def begin(store: Driver, thread_id: str, run_id: str, answers: Answers | N
 
 
 class LineageContract(Contract):
-    """`log.children` and what is beside it, `runs.answers`, `delete_thread`."""
+    """`log.children` and the queries next to it, `runs.answers`, `delete_thread`."""
 
     async def test_threads_are_found_from_above_and_from_below(self, store: Driver) -> None:
         await family(store)

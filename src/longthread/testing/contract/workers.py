@@ -1,4 +1,4 @@
-"""Workers: each renews its row, and who does not loses its runs to whoever claims them."""
+"""Workers: each renews its row; a worker that does not loses its runs to the worker that claims them."""
 
 from __future__ import annotations
 

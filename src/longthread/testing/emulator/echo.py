@@ -1,4 +1,5 @@
-"""What the emulator says without a script: the same for the same request, and a tool call for whoever asks for one."""
+"""What the emulator says without a script: the same for the same request, and a tool call for a client that asks for
+one."""
 
 from __future__ import annotations
 

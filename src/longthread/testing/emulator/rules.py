@@ -28,7 +28,7 @@ class ProviderRules:
     and the texts of the errors."""
 
     binding: bool = False
-    """Anthropic: a signature holds only behind what it was made behind: system, tools, all earlier messages and all
+    """Anthropic: a signature holds only after what it was made after: system, tools, all earlier messages and all
     earlier thinking. It needs `signatures`. Source: `BetaThinkingBlockBindingParam` in the SDK `anthropic` 2.14."""
 
     display: Literal["omitted", "summarized"] = "omitted"

@@ -14,7 +14,7 @@ _MOST_CACHE_CONTROLS = 3
 
 
 class MessageThreads:
-    """The state behind each reply that may be continued, by the reply's id. Each is continued once."""
+    """The state after each reply that may be continued, by the reply's id. Each is continued once."""
 
     def __init__(self) -> None:
         self._states: dict[str, dict[str, Any]] = {}
