@@ -125,8 +125,8 @@ def test_one_long_result_is_not_all_that_was_spoken_of() -> None:
 
 def test_the_same_in_every_process() -> None:
     script = (
-        "from longthread.memory.summary.topics import extract; from tests.memory.conversations import *;"
-        "print([extract(t, most=50) for t in (SHOP, SERVERS, FAMILY, MEMORY, SALES, FAMILY_ZH)])"
+        "from longthread.memory.summary.topics import extract_topics; from tests.memory.conversations import *;"
+        "print([extract_topics(t, most=50) for t in (SHOP, SERVERS, FAMILY, MEMORY, SALES, FAMILY_ZH)])"
     )
     runs = [
         subprocess.run([sys.executable, "-c", script], env=_env(seed), capture_output=True, check=True).stdout
