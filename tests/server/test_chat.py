@@ -319,7 +319,7 @@ def test_an_error_of_our_own_says_nothing_of_itself(serve: Any, monkeypatch: pyt
     def broken(*args: object, **kwargs: object) -> None:
         raise RuntimeError("secret")
 
-    monkeypatch.setattr("longthread.server.routes.conversations.log.list_threads", broken)
+    monkeypatch.setattr("longthread.server.routes.conversations.listing.list_threads", broken)
     answer = running.client.get("/api/conversations")
     assert (answer.status_code, answer.json()["code"]) == (500, "internal_error")
     assert "secret" not in answer.text
