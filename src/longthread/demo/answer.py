@@ -19,6 +19,7 @@ from longthread.demo.schema import DemoSchema, DemoTable
 from longthread.demo.sentence_words import SentenceWords
 from longthread.demo.talk import Exchange
 from longthread.phrasebook import note_in_chinese
+from longthread.tools.analysis.formats.formatted_rows import write_cut_note
 
 _NUMBER = re.compile(r"(?<![A-Za-z0-9_.])-?\d[\d,]*(?:[.-]\d+)*(?![A-Za-z0-9_])")
 _CODE_OR_NUMBER = re.compile(rf"```.*?```|`[^`\n]*`|{_NUMBER.pattern}(?: (?:rows?|tables?|characters|行|张表|个字符))?")
@@ -184,7 +185,8 @@ class AnswerTexts:
         if len(found.rows) == 1 and len(found.columns) <= STATED:
             return text
         shown = min(len(found.rows), _SHOWN_ROWS)
-        more = unsourced(self.say("first_rows", str(_SHOWN_ROWS))) if len(found.rows) > _SHOWN_ROWS else ""
+        cut = write_cut_note(_SHOWN_ROWS, is_chinese=self.language == "zh")
+        more = f"\n\n{cut}" if len(found.rows) > _SHOWN_ROWS else ""
         return f"{text}\n\n{found.table(shown)}{more}"
 
     def _tell_count(self, rows: Sequence[Any], data: Mapping[str, Any]) -> str:

@@ -28,7 +28,6 @@ PHRASES: dict[str, dict[str, str]] = {
     "rows": {"en": "{text} rows", "zh": "{text} 行"},
     "found_rows": {"en": "found {text}", "zh": "找到 {text}"},
     "found_more": {"en": "found more than {text}", "zh": "找到的超过 {text}"},
-    "first_rows": {"en": "\n\nOnly the first {text} are printed here.", "zh": "\n\n这里只列出前 {text} 行。"},
     "cannot": {
         "en": "I cannot answer this.",
         "zh": "我无法回答这个问题。",

@@ -13,7 +13,7 @@ from typing import Any
 from longthread.model.language import is_chinese
 from longthread.phrasebook import note_in_chinese
 from longthread.tools.analysis.formats.column_format import NUMERIC, number_in
-from longthread.tools.analysis.formats.formatted_rows import FormattedRows, escape_cell
+from longthread.tools.analysis.formats.formatted_rows import FormattedRows, escape_cell, write_cut_note
 
 BY_ROWS = "rows"
 """Who wrote such an answer, in its note: no model."""
@@ -57,13 +57,12 @@ def answer_from_rows(question: str, data: Mapping[str, Any]) -> str:
     more as a table of Markdown. `data` is that of the query's observation."""
     result, words = FormattedRows.read(data), _Words(is_chinese=is_chinese(question))
     label = f" [{data['query']}]" if data.get("query") else ""
-    text = _tell(result, words)
+    text = _summarize(result, words)
     parts = [f"{text[0].upper()}{text[1:]}{label}{words.stop}"]
     if not _is_stated(result):
         parts.append(result.table(min(len(result.rows), _SHOWN)))
-    if len(result.rows) > _SHOWN:  # which the page leaves out with the table; as code, the number comes from no row
-        cut = words.say("Only the first ```{}``` are printed here.", "这里只列出前 ```{}``` 行。")
-        parts.append(cut.format(_SHOWN))
+    if len(result.rows) > _SHOWN:
+        parts.append(write_cut_note(_SHOWN, is_chinese=words.is_chinese))
     notes = [note_in_chinese(str(note)) if words.is_chinese else str(note) for note in data.get("notes") or ()]
     parts += [words.say(" ", "").join(notes)] if notes else []
     return "\n\n".join(parts)
@@ -90,19 +89,23 @@ class _Words:
         return self.say(f"**{result.total:,}** rows", f"共 **{result.total:,}** 行")
 
 
-def _tell(result: FormattedRows, words: _Words) -> str:
+def _summarize(result: FormattedRows, words: _Words) -> str:
     if not result.rows:
         return words.say("no rows match", "没有符合条件的数据")
     if result.is_whole and all(cell is None for row in result.rows for cell in row):
         return words.say("there is no value", "没有值")
     if len(result.rows) == 1 and result.is_whole:
-        return words.comma.join(_value(result, words, at) for at in range(min(len(result.columns), _STATED)))
+        return words.comma.join(_write_value(result, words, at) for at in range(min(len(result.columns), _STATED)))
     if _is_list(result):
         return words.pause.join(result.strong(row, [0]) for row in range(len(result.rows)))
-    return words.count(result) + words.colon + _named(result, words) if len(result.columns) > 1 else words.count(result)
+    return (
+        words.count(result) + words.colon + _name_rows(result, words)
+        if len(result.columns) > 1
+        else words.count(result)
+    )
 
 
-def _value(result: FormattedRows, words: _Words, column: int) -> str:
+def _write_value(result: FormattedRows, words: _Words, column: int) -> str:
     """Return a cell of the only row with its column's name, where that is one."""
     name, value = result.columns[column], result.strong(0, [column])
     return f"{_in_words(name)}{words.colon}{value}" if _NAME.fullmatch(name) else value
@@ -124,18 +127,18 @@ def _is_stated(result: FormattedRows) -> bool:
 
 
 def _is_list(result: FormattedRows) -> bool:
-    """Whether all rows are short texts of one column, which a line names."""
+    """Return whether all rows are short texts of one column, which a line names."""
     cells = [row[0] for row in result.rows] if len(result.columns) == 1 and result.is_whole else []
     return 1 < len(cells) <= _SHOWN and all(cell is not None and len(str(cell)) <= 40 for cell in cells)
 
 
-def _named(result: FormattedRows, words: _Words) -> str:
+def _name_rows(result: FormattedRows, words: _Words) -> str:
     """Return the first rows by name, with a number of each, that by which they are sorted; or from the least to the
     most of their last number, where they are sorted by none."""
-    name, measures = _columns_of(result)
+    name, measures = _find_columns(result)
     is_whole = result.is_whole and len(result.rows) > _NAMED
     ranked = next((at for at in measures if _is_sorted(result, at)), None)
-    if is_whole and measures and ranked is None and (span := _span(result, words, name, measures[-1])):
+    if is_whole and measures and ranked is None and (span := _write_span(result, words, name, measures[-1])):
         return span
     rows = range(min(len(result.rows), _NAMED))
     names = [result.strong(row, [name]) for row in rows]
@@ -150,7 +153,7 @@ def _is_sorted(result: FormattedRows, column: int) -> bool:
     return numbers in (sorted(numbers), sorted(numbers, reverse=True))
 
 
-def _span(result: FormattedRows, words: _Words, name: int, column: int) -> str:
+def _write_span(result: FormattedRows, words: _Words, name: int, column: int) -> str:
     """Return from the least to the most of a column, and whose the most is; empty where a row lacks its number."""
     numbers = [number for row in result.rows if (number := number_in(row[column])) is not None]
     if len(numbers) < len(result.rows):
@@ -164,7 +167,7 @@ def _span(result: FormattedRows, words: _Words, name: int, column: int) -> str:
     return f"{text}{words.comma}{words.say('the most: ', '最多：')}{result.strong(most, [name])}"
 
 
-def _columns_of(result: FormattedRows) -> tuple[int, list[int]]:
+def _find_columns(result: FormattedRows) -> tuple[int, list[int]]:
     """Return the column that names a row, a text before ids and years, and the others that measure it."""
     kinds = [format_.kind for format_ in result.formats]
     measures = [at for at, kind in enumerate(kinds) if kind in NUMERIC and kind != "plain"]

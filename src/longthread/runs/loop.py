@@ -28,7 +28,7 @@ from longthread.runs.protocol import ChatRequest
 from longthread.runs.run_context import RunContext
 from longthread.runs.run_messages import malformed_in_a_row, noted, open_calls, pairs
 from longthread.runs.tool_calls import call_tools
-from longthread.runs.views import instructing
+from longthread.runs.views import find_instructions
 from longthread.store import runs
 from longthread.store.event_view import events_of_step
 from longthread.view.condense import cut_middle
@@ -85,7 +85,7 @@ def tells_rows(context: RunContext) -> bool:
     if context.protocol != "sql" or not context.states_rows or not is_answering(context.window.messages):
         return False
     before = context.window.spots[: context.window.question]
-    return not (asks_words(context.run.question) or context.memories or instructing(before))
+    return not (asks_words(context.run.question) or context.memories or find_instructions(before))
 
 
 async def answer_by_rows(context: RunContext) -> None:

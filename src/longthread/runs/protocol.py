@@ -56,9 +56,9 @@ from longthread.runs.run_context import RunContext
 from longthread.runs.run_messages import NO_QUERY, is_malformed, is_reminder, malformed_in_a_row, noted, pairs
 from longthread.tools.tool import Observation, Tool
 
-_OTHER_TEMPERATURES = (0.5, 1.0)
-"""Those of a call after two failures of one kind, where the same reply would fail again, and of one after a statement
-that came again all the same."""
+_OTHER_TEMPERATURE, _LAST_TEMPERATURE = 0.5, 1.0
+"""That of a call after two failures of one kind, where the same reply would fail again, and that of a call after a
+statement that came again twice all the same."""
 MARK = "No query was run for this answer: its numbers are the model's own."
 _LABEL = re.compile(r"\[q(\d+)\]")
 _DIGITS = re.compile(r"\d+")
@@ -184,7 +184,7 @@ async def _in_sql(context: RunContext, request: ChatRequest) -> Message:
     options = replace(request.options, stops_loops=not context.answering)  # an answer may repeat equal rows
     if is_stuck(context.window.own):
         repeated = sum(failure_of(each) == SqlRepeated.code for each in context.window.own)
-        options = replace(options, temperature=_OTHER_TEMPERATURES[min(repeated, 2) // 2])
+        options = replace(options, temperature=_OTHER_TEMPERATURE if repeated < 2 else _LAST_TEMPERATURE)
     message = _clean(await replace(request, messages=messages, tools=(), options=options).reply(context))
     if message.response_metadata.get("finish_reason") == LOOP and (loop := find_loop(str(message.text))) is not None:
         return await _leave_loop(context, message, loop)

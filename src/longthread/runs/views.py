@@ -88,7 +88,7 @@ def view_of(context: RunContext) -> FittedView:
     if context.answering:
         own = context.window.own_spots[place_of_answered(context.window.own) :]
         before = context.window.spots[: context.window.question]
-        spots = [*instructing(before), context.window.spots[context.window.question], *own]
+        spots = [*find_instructions(before), context.window.spots[context.window.question], *own]
         wanted = replace(wanted, past=None, summary="", digest={}, topics=(), facts=None, terms=())
         fitted = fit(spots, wanted)
     else:
@@ -103,7 +103,7 @@ def view_of(context: RunContext) -> FittedView:
     return fitted
 
 
-def instructing(spots: Sequence[WindowMessage]) -> list[WindowMessage]:
+def find_instructions(spots: Sequence[WindowMessage]) -> list[WindowMessage]:
     """Return the newest messages of the user that no query answered: "amounts in thousands of euros" holds for the
     answers that follow."""
     found: list[WindowMessage] = []

@@ -57,3 +57,9 @@ class FormattedRows:
 def escape_cell(text: str) -> str:
     """Return a text as a cell of a table of Markdown."""
     return text.replace("|", "\\|").replace("\n", " ").replace("\r", " ")
+
+
+def write_cut_note(rows: int, *, is_chinese: bool) -> str:
+    """Return what stands below a table that shows the first rows alone. The page leaves it out with the table. Its
+    number is set as code: it comes from no row."""
+    return f"这里只列出前 ```{rows} 行```。" if is_chinese else f"Only the first ```{rows}``` are printed here."
