@@ -71,7 +71,7 @@ def text_of(each: Term | Example) -> str:
 
 
 def _of_question(taught: Sequence[Term | Example], bags: Mapping[str, Bag], question: str) -> Iterator[int]:
-    said = _folded(question)
+    said = _fold_text(question)
     named = [(n, each) for n, each in enumerate(taught) if isinstance(each, Term)]
     yield from (n for n, each in named if any(_is_in(name, said) for name in _names(each)))
     wanted = dict.fromkeys((term for term in terms(question) if term not in COMMON_TERMS), 1.0)
@@ -83,13 +83,13 @@ def _names(term: Term) -> list[str]:
     return [term.name, *term.synonyms]
 
 
-def _folded(text: str) -> str:
+def _fold_text(text: str) -> str:
     return " ".join(unicodedata.normalize("NFKC", text).casefold().split())
 
 
 def _is_in(name: str, question: str) -> bool:
     """Whether a question contains a name, at word boundaries and not within another word."""
-    name = _folded(name)
+    name = _fold_text(name)
     before = r"(?<![a-z0-9_])" if name[:1].isascii() else ""
     after = r"(?![a-z0-9_])" if name[-1:].isascii() else ""
     return bool(name) and re.search(f"{before}{re.escape(name)}{after}", question) is not None

@@ -55,14 +55,14 @@ Flag = Annotated[bool, Field(strict=True)]
 _WITHOUT_NUL = r"^[^\x00]*$"
 
 
-def _decoded(segment: str) -> str:
+def _decode_segment(segment: str) -> str:
     text = unquote(segment)
     if "\0" in text:
         raise ValueError("an id holds no NUL")
     return text
 
 
-PathSegment = Annotated[str, Path(pattern=_WITHOUT_NUL), AfterValidator(_decoded)]
+PathSegment = Annotated[str, Path(pattern=_WITHOUT_NUL), AfterValidator(_decode_segment)]
 """One decoded segment of a path."""
 
 

@@ -31,11 +31,11 @@ def like_pattern(text: str) -> str:
     return f"%{escaped}%"
 
 
-def _told(value: Any) -> Any:
+def _encode_other(value: Any) -> Any:
     return dict(value) if isinstance(value, Mapping) else str(value)
 
 
-_ENCODER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), default=_told)
+_ENCODER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), default=_encode_other)
 
 T = TypeVar("T")
 

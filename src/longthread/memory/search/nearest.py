@@ -261,8 +261,8 @@ def fuse(
     its question.
     """
     near = [(place, value) for place, value in near if value > 0]
-    said = _standardised(words, len(near))
-    meant = _standardised(near, 0)
+    said = _standardise_scores(words, len(near))
+    meant = _standardise_scores(near, 0)
     sums = {}
     for place in said.keys() | meant.keys():
         # A neighbour that shares no term with the question says nothing about it.
@@ -271,7 +271,7 @@ def fuse(
     return sorted(sums.items(), key=lambda item: (-item[1], item[0]))
 
 
-def _standardised(ranking: Sequence[tuple[EntryPlace, float]], least: int) -> dict[EntryPlace, float]:
+def _standardise_scores(ranking: Sequence[tuple[EntryPlace, float]], least: int) -> dict[EntryPlace, float]:
     """Return scores in standard deviations above the lowest; with fewer than `least` places, others count as 0."""
     values = np.array([value for _, value in ranking] + [0.0] * (least - len(ranking)))
     deviation = float(values.std()) if len(values) else 0.0

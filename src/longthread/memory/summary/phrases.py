@@ -326,7 +326,7 @@ class _Counted:
         keys = self._codes[together].astype(np.uint32) << 16 | self._codes[together + 1]
         groups: list[tuple[str, _Numbers]] = []
         for size in range(2, LONGEST + 1):
-            ids, count, largest = _grouped(keys, least)
+            ids, count, largest = _group_keys(keys, least)
             groups += [(self._text(int(together[members[0]]), size), together[members]) for members in largest]
             # A gram of one more character begins where two of this size overlap.
             often = np.flatnonzero(ids >= 0)
@@ -371,7 +371,7 @@ class _Counted:
         return self._codes[place : place + size].tobytes().decode("utf-16-le")
 
 
-def _grouped(keys: _Numbers, least: int) -> tuple[_Numbers, int, list[_Numbers]]:
+def _group_keys(keys: _Numbers, least: int) -> tuple[_Numbers, int, list[_Numbers]]:
     """Return each key's group number or -1, the number of groups, and the largest groups' places."""
     order = np.argsort(keys)
     there = keys[order]

@@ -295,10 +295,10 @@ async def ranges_of(tx: Transaction, scope: Scope, topic: str) -> dict[str, list
         if name == topic or normal(name) == meant:
             for thread_id, spans in (await summaries.find_topic_spans(tx, scope, name)).items():
                 found.setdefault(thread_id, []).extend((span.first, span.last) for span in spans)
-    return {thread_id: _joined(ranges) for thread_id, ranges in found.items()}
+    return {thread_id: _join_ranges(ranges) for thread_id, ranges in found.items()}
 
 
-def _joined(ranges: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
+def _join_ranges(ranges: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
     joined: list[tuple[int, int]] = []
     for first, last in sorted(ranges):
         if joined and first <= joined[-1][1] + 1:
@@ -328,11 +328,11 @@ class Mentions:
 
     def add(self, entries: Sequence[Entry]) -> None:
         for part in stretches(entries):
-            self._keep(part, self.extract(_said(part), self._names))
+            self._keep(part, self.extract(_read_texts(part), self._names))
 
     async def ask(self, entries: Sequence[Entry], summarizer: Summarizer) -> None:
         """Count a page with topics from a model; by statistics if it fails."""
-        said = _said([entry for entry in entries if entry.role != "tool"]) or _said(entries)
+        said = _read_texts([entry for entry in entries if entry.role != "tool"]) or _read_texts(entries)
         prompt = write_topic_request("\n".join(said)[-_READ:], self._names)
         names = parse_topics(await ask(summarizer, _INSTRUCTIONS, prompt), self._names)
         if names:
@@ -348,7 +348,7 @@ class Mentions:
         """Count the names in each stretch of a page; a name in none of them counts for all."""
         said: set[str] = set()
         for part in stretches(entries):
-            found = [topic for topic in mentions(names, _said(part), least=0) if topic.mentions]
+            found = [topic for topic in mentions(names, _read_texts(part), least=0) if topic.mentions]
             said |= {topic.name for topic in found}
             self._keep(part, found)
         self._keep(entries, [Topic(name, 1) for name in names if name not in said])
@@ -358,7 +358,7 @@ class Mentions:
         self.spans += [Span(topic.name, part[0].seq, part[-1].seq, topic.mentions, seen_at) for topic in found]
 
 
-def _said(entries: Iterable[Entry]) -> list[str]:
+def _read_texts(entries: Iterable[Entry]) -> list[str]:
     """Return the messages' texts and the texts in call arguments, without JSON escapes and SQL."""
     said = []
     for entry in entries:

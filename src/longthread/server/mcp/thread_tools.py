@@ -292,7 +292,7 @@ class ViewTool:
             "calls": len(calls),
             "tokens": seen.tokens,
             "why_planned": seen.why_planned,
-            "messages": [_seen(one) for one in seen.entries[left_off:]],
+            "messages": [_describe_entry(one) for one in seen.entries[left_off:]],
         }
         data |= {"left_off": left_off} if left_off else {}
         head = f"Call {number} of {len(calls)}: {seen.tokens} tokens of messages, by estimate"
@@ -300,7 +300,7 @@ class ViewTool:
         return ToolAnswer(data, "\n".join([head, *lines]))
 
 
-def _seen(one: ViewEntry) -> dict[str, Any]:
+def _describe_entry(one: ViewEntry) -> dict[str, Any]:
     text = one.text if one.how == "summary" else cut_middle(one.text, _CHARS)
     data: dict[str, Any] = {"seq": one.seq, "role": one.role, "how": one.how, "tokens": one.tokens, "text": text}
     data |= {"why": one.why} if one.why else {}

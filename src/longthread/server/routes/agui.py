@@ -148,17 +148,17 @@ class AgUiStream:
                 for event in events:
                     if self._is_anothers(event):
                         return
-                    if text := "".join([frame(data) async for data in self._told(encoder, event)]):
+                    if text := "".join([frame(data) async for data in self._render_event(encoder, event)]):
                         yield text
                 ended = watch.halts
         if not ended and not self._closing.is_set():
             yield frame(interrupted())
 
-    async def _told(self, encoder: Encoder, event: Event) -> AsyncIterator[str]:
+    async def _render_event(self, encoder: Encoder, event: Event) -> AsyncIterator[str]:
         """The events of an event, as JSON."""
         piece = encoder.more_text(event)
         if piece is None:
-            async for each in self._shown(event, encoder.encode(event)):
+            async for each in self._show_event(event, encoder.encode(event)):
                 yield _json(each)
         elif self._again or event.seq >= self._client_run.start:
             yield piece
@@ -184,7 +184,7 @@ class AgUiStream:
         before = messages_of([entry for entry in branch if entry.seq <= asked])
         thought = [
             agui.ReasoningMessage(id=each.message_id, content=each.delta)
-            for each in _encoded(events)
+            for each in _encode_events(events)
             if isinstance(each, agui.ReasoningMessageContentEvent)
         ]
         return [self._run_started(), agui.MessagesSnapshotEvent(messages=[*before, *thought])]
@@ -196,7 +196,7 @@ class AgUiStream:
             protocol_version=agui.PROTOCOL_VERSION,
         )
 
-    async def _shown(self, event: Event, made: Iterable[agui.BaseEvent]) -> AsyncIterator[agui.BaseEvent]:
+    async def _show_event(self, event: Event, made: Iterable[agui.BaseEvent]) -> AsyncIterator[agui.BaseEvent]:
         """Yield what the client gets of an event."""
         start = self._client_run.start
         if event.seq < start and not self._again:
@@ -232,7 +232,7 @@ def _json(event: agui.BaseEvent) -> str:
     return event.model_dump_json(by_alias=True)
 
 
-def _encoded(events: Iterable[Event]) -> list[agui.BaseEvent]:
+def _encode_events(events: Iterable[Event]) -> list[agui.BaseEvent]:
     encoder = Encoder()
     return [each for event in events for each in encoder.encode(event)]
 

@@ -38,10 +38,10 @@ async def call_list(tx: Transaction, thread_id: str, *, limit: int, before: str 
     if run_id is not None:
         run = await runs.find_run(tx, thread_id, run_id)
         found = _calls(await runs.steps_of(tx, run)) if run is not None else []
-        return {"thread_id": thread_id, "calls": await _listed(tx, found), "before": None}
+        return {"thread_id": thread_id, "calls": await _list_calls(tx, found), "before": None}
     found = await calls_before(tx, thread_id, stop, limit=limit + 1)
     more = encode_cursor(found[-limit].index) if len(found) > limit else None
-    return {"thread_id": thread_id, "calls": await _listed(tx, found[-limit:]), "before": more}
+    return {"thread_id": thread_id, "calls": await _list_calls(tx, found[-limit:]), "before": more}
 
 
 async def call_view(tx: Transaction, thread_id: str, index: int, against: int | None) -> CallView:
@@ -56,7 +56,7 @@ async def call_view(tx: Transaction, thread_id: str, index: int, against: int | 
         compared = difference(seen, await look(tx, [other], 1))
     seqs = {entry.seq for entry in seen.entries} | (_seqs(compared) if compared else set())
     entries = await log.entries_at(tx, thread_id, seqs)
-    [call] = await _listed(tx, [step])
+    [call] = await _list_calls(tx, [step])
     return {
         **call,
         "thread_id": thread_id,
@@ -73,7 +73,7 @@ def _calls(steps: Iterable[Step]) -> list[Step]:
     return [step for step in steps if segments_of(step.manifest)]
 
 
-async def _listed(tx: Transaction, calls: Sequence[Step]) -> list[CallInfo]:
+async def _list_calls(tx: Transaction, calls: Sequence[Step]) -> list[CallInfo]:
     found: list[CallInfo] = []
     of_run: dict[str, tuple[Run | None, list[int]]] = {}
     for step in calls:

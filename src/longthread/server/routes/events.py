@@ -120,7 +120,7 @@ class UserStream:
                 if self._frames.empty() and not await self._upcoming(reading):
                     yield ": beat\n\n"
                 while not self._frames.empty():
-                    yield self._shown(self._frames.get_nowait())
+                    yield self._write_frame(self._frames.get_nowait())
             reading.result()
         finally:
             reading.cancel()
@@ -142,7 +142,7 @@ class UserStream:
         await self._frames.put(_Frame(run, position, name, data))
         self._came.set()
 
-    def _shown(self, frame: _Frame) -> str:
+    def _write_frame(self, frame: _Frame) -> str:
         if frame.run is None:
             self._positions = self._positions._replace(listed=str(frame.position))
         elif isinstance(frame.position, Position):
