@@ -162,13 +162,15 @@ async def ask(tmp_path: Path, store_address: str, shop: str) -> AsyncIterator[Ca
     """Ask a server's model a question, and return the warnings."""
     async with AsyncExitStack() as stack:
 
-        async def asked(server: FakeServer, question: str, protocol: Any = "native", **settings: Any) -> list[str]:
+        async def asked(
+            server: FakeServer, question: str, protocol: Any = "native", expected: str = "Read.", **settings: Any
+        ) -> list[str]:
             given = {"data_dir": tmp_path, "database": store_address, "memory_enable_summary": False, "source": shop}
             loaded = Settings.load(env_file=None, **given, base_url=f"{server.url}/v1", model=NAME, **settings)
             analyst = await stack.enter_async_context(Analyst.open(loaded))
             handle = await analyst.ask(question, user_id="u", protocol=protocol)
             events = await events_of(handle)
-            assert (events[-1].type, events[-1].data.get("answer")) == ("finished", "Read."), events[-1].data
+            assert (events[-1].type, events[-1].data.get("answer")) == ("finished", expected), events[-1].data
             return [event.data["message"] for event in events if event.type == "warning"]
 
         yield asked
@@ -230,29 +232,26 @@ async def test_a_template_that_finds_no_question_teaches_the_window(ask: Callabl
         assert not [each for each in again if "read only" in each], "another process knows it"
 
 
-@pytest.mark.parametrize("question", ["How many customers are there?", "有多少位客户？"])
+@pytest.mark.parametrize(
+    ("question", "answer"), [("How many customers are there?", "**3** [q1]."), ("有多少位客户？", "**3** [q1]。")]
+)
 async def test_a_model_of_ones_own_server_is_probed_at_its_first_question(
-    ask: Callable[..., Any], question: str
+    ask: Callable[..., Any], question: str, answer: str
 ) -> None:
     seen: list[str] = []
 
-    def answer(request: Any) -> Any:
-        system, last = (str(request["messages"][place]["content"]) for place in (0, -1))
-        seen.append("tools" if request.get("tools") else "sql" if system.startswith("You write one") else "answer")
-        texts = {
-            "tools": "I would count them.",
-            "sql": "```sql\nSELECT count(*) FROM customers\n```",
-            "answer": "Read.",
-        }
-        return completion(texts[seen[-1]], 60 + len(last) // 4)
+    def reply(request: Any) -> Any:
+        seen.append("tools" if request.get("tools") else "sql")
+        text = "I would count them." if seen[-1] == "tools" else "```sql\nSELECT count(*) FROM customers\n```"
+        return completion(text, 60 + len(str(request["messages"][-1]["content"])) // 4)
 
     facts = {"GET /props": {"default_generation_settings": {"n_ctx": 12_288}}}
-    with serving(facts | {"POST /v1/chat/completions": answer}) as server:
-        [warning] = await ask(server, question, "auto")
+    with serving(facts | {"POST /v1/chat/completions": reply}) as server:
+        [warning] = await ask(server, question, "auto", answer)
         assert "was asked four tiny questions, once: it speaks 'sql' best" in warning
-        assert seen == ["tools", "sql", "sql", "sql", "answer"]
-        assert not await ask(server, question, "auto"), "another process knows it"
-        assert seen[5:] == ["sql", "answer"]
+        assert seen == ["tools", "sql", "sql", "sql"]
+        assert not await ask(server, question, "auto", answer), "another process knows it"
+        assert seen[4:] == ["sql"]
 
 
 async def test_a_server_that_is_not_known_is_not_probed(ask: Callable[..., Any]) -> None:
