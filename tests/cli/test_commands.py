@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.contract.base import registered
 from tests.llm.servers import completion, serving
 
 from longthread.errors import LongthreadError, StoreReadOnly
@@ -23,7 +24,6 @@ from longthread.store import log, runs
 from longthread.store.driver import Transaction
 from longthread.store.open import open_store
 from longthread.store.runs import NewRun
-from longthread.testing.contract.base import registered
 
 pytestmark = pytest.mark.one_backend
 

@@ -9,6 +9,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
+from tests.contract.memories import kept
 from tests.memory.canary import CANARY, in_files, marks, places
 from tests.memory.talking import say
 
@@ -19,7 +20,6 @@ from longthread.model.memory import ANALYST, MemorySource, Origin, Statement
 from longthread.store.memories import Owner
 from longthread.store.open import open_store
 from longthread.store.queries import Sql
-from longthread.testing.contract.memories import kept
 
 pytestmark = pytest.mark.one_backend
 

@@ -11,6 +11,8 @@ from typing import Any
 
 import httpx
 import pytest
+from tests.contract.runs import USER as RUNNER
+from tests.contract.runs import begun
 from tests.gateway.conftest import USER, Start, gateway_of
 from tests.store.samples import everything
 
@@ -27,8 +29,6 @@ from longthread.store import listing, log
 from longthread.store.driver import Driver
 from longthread.store.maintenance.expiry import expire
 from longthread.testing import Dropped, ProviderEmulator, ProviderRules, Slow
-from longthread.testing.contract.runs import USER as RUNNER
-from longthread.testing.contract.runs import begun
 from longthread.testing.emulator.faults import StreamError
 
 pytestmark = pytest.mark.one_backend

@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from tests.contract.gateway import CALL
 from tests.examples import examples
 from tests.gateway.conftest import USER
 
@@ -27,7 +28,6 @@ from longthread.gateway.service import ANTHROPIC, COMPLETIONS, RESPONSES, Gatewa
 from longthread.gateway.upstream import Connections, Routes, Upstream, UpstreamResponse
 from longthread.store.driver import Driver
 from longthread.store.open import open_store
-from longthread.testing.contract.gateway import CALL
 
 pytestmark = pytest.mark.one_backend
 

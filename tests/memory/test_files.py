@@ -13,6 +13,7 @@ import psycopg
 import pytest
 from langgraph.checkpoint.base import empty_checkpoint
 from tests.conftest import new_server
+from tests.contract.deletion import fill as fill_run
 from tests.memory.canary import CANARY, in_files, in_folder, marks, places
 from tests.memory.talking import say
 from tests.memory.test_forget import KEPT, pass_over, plant, plant_everywhere, vectors
@@ -25,7 +26,6 @@ from longthread.memory.memories import Memories
 from longthread.store.driver import Driver
 from longthread.store.open import open_store
 from longthread.store.queries import Sql
-from longthread.testing.contract.deletion import fill as fill_run
 
 pytestmark = pytest.mark.one_backend
 

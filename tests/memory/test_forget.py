@@ -13,6 +13,8 @@ from typing import Any
 import pytest
 from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
 from langgraph.checkpoint.base import empty_checkpoint
+from tests.contract.deletion import fill as fill_run
+from tests.contract.runs import begun
 from tests.memory.canary import CANARY, in_files, marks, places
 from tests.memory.talking import say
 from tests.memory.test_memories import OWNER
@@ -48,8 +50,6 @@ from longthread.store.queries import Sql
 from longthread.store.runs import NewRun
 from longthread.store.tables import read_tables
 from longthread.store.transfer.rows import read_rows
-from longthread.testing.contract.deletion import fill as fill_run
-from longthread.testing.contract.runs import begun
 from longthread.testing.embedding import HashEmbedder
 
 pytestmark = pytest.mark.one_backend

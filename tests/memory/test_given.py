@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 
 import numpy as np
 import pytest
+from tests.contract.base import thread_with
 
 from longthread.memory.embedder import Asker, Vectors
 from longthread.memory.memories import Memories
@@ -18,7 +19,6 @@ from longthread.store import log, memories
 from longthread.store.driver import Driver
 from longthread.store.memories import Owner
 from longthread.store.queries import Sql
-from longthread.testing.contract.base import thread_with
 from longthread.view.tokens import estimate
 
 pytestmark = pytest.mark.one_backend

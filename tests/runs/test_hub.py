@@ -10,6 +10,7 @@ from typing import Any
 from unittest.mock import AsyncMock
 
 import pytest
+from tests.contract.base import registered
 
 from longthread.model.run import Event
 from longthread.runs.streams import hub as hubs
@@ -18,7 +19,6 @@ from longthread.runs.streams.hub import Hub, RunWatch
 from longthread.runs.workers.liveness import new_worker
 from longthread.store import leases, log, runs
 from longthread.store.driver import Driver, Transaction
-from longthread.testing.contract.base import registered
 
 pytestmark = pytest.mark.one_backend
 

@@ -8,6 +8,7 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 import pytest
+from tests.contract.base import registered
 
 from longthread.errors import CommitUnknown, StoreError, StoreFull
 from longthread.model.run import Event
@@ -17,7 +18,6 @@ from longthread.runs.streams.hub import Hub, RunWatch
 from longthread.runs.workers.liveness import new_worker
 from longthread.store import log, runs
 from longthread.store.driver import Driver, Transaction
-from longthread.testing.contract.base import registered
 
 pytestmark = pytest.mark.one_backend
 

@@ -7,6 +7,7 @@ import base64
 from typing import Any
 
 import pytest
+from tests.contract.base import registered
 from tests.server.apps import talked
 
 from longthread.server.cursor import decode_cursor, encode_cursor
@@ -15,7 +16,6 @@ from longthread.store import leases, log, runs
 from longthread.store.open import described, open_store
 from longthread.store.queries import Sql
 from longthread.store.runs import NewRun
-from longthread.testing.contract.base import registered
 
 pytestmark = pytest.mark.one_backend
 

@@ -12,9 +12,9 @@ from typing import Any
 
 import psycopg
 import pytest
+from tests.contract.base import USER
 
 from longthread.store.driver import Driver
-from longthread.testing.contract.base import USER
 
 Plain = Callable[..., list[tuple[Any, ...]]]
 """`plain(sql, values)`: the rows of a statement, committed. Values are marked by `?`."""

@@ -8,6 +8,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
+from tests.contract.base import registered
 from tests.store.maintenance.test_retention import KEEP_CHECKPOINTS, dead, pruned
 from tests.store.transfer.test_transfer import YOURS, exported, imported, silent
 
@@ -23,7 +24,6 @@ from longthread.store.queries import Sql
 from longthread.store.runs import NewRun
 from longthread.store.transfer.copy import copy_store
 from longthread.store.transfer.import_archive import ImportTarget
-from longthread.testing.contract.base import registered
 
 
 async def family(store: Driver, *, user_id: str = "u", name: str = "") -> None:

@@ -7,12 +7,12 @@ from collections import defaultdict
 from pathlib import Path
 
 import pytest
+from tests.contract.base import USER, branch_ids
 from tests.store.writers import write
 
 from longthread.store import listing, log
 from longthread.store.driver import Driver
 from longthread.store.open import open_store
-from longthread.testing.contract.base import USER, branch_ids
 
 Acknowledged = dict[str, list[str]]
 THREADS = {"sqlite": 64, "postgres": 200}

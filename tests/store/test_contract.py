@@ -8,6 +8,10 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
+from tests.contract import OpenStore, StoreContract
+from tests.contract.concurrency import ConcurrencyContract
+from tests.contract.text import TextContract
+from tests.contract.transactions import TransactionContract
 from tests.store.samples import fill
 
 from longthread.store import log
@@ -15,10 +19,6 @@ from longthread.store.driver import Driver
 from longthread.store.open import open_store as open_at
 from longthread.store.tables import read_tables
 from longthread.store.transfer.rows import read_rows
-from longthread.testing.contract import OpenStore, StoreContract
-from longthread.testing.contract.concurrency import ConcurrencyContract
-from longthread.testing.contract.text import TextContract
-from longthread.testing.contract.transactions import TransactionContract
 
 CANARY = "canary-4711"
 

@@ -17,6 +17,8 @@ from typing import Any
 import psycopg
 import pytest
 from tests.conftest import new_server
+from tests.contract.base import USER, branch_ids, draft, extend, position, thread_with
+from tests.contract.deletion import fill
 from tests.examples import examples
 from tests.store.conftest import AsNobody
 from tests.store.hindered import no_page_more, permitted
@@ -41,8 +43,6 @@ from longthread.store.backends.sqlite import SqliteDriver
 from longthread.store.driver import Driver
 from longthread.store.maintenance.status import status_of
 from longthread.store.open import open_store
-from longthread.testing.contract.base import USER, branch_ids, draft, extend, position, thread_with
-from longthread.testing.contract.deletion import fill
 
 PAGE = 8192
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from tests.contract.base import registered
+
 from longthread.model.run import RunStatus
 from longthread.store import listing, log, runs
 from longthread.store.driver import Driver
 from longthread.store.runs import Lease, NewRun
-from longthread.testing.contract.base import registered
 
 
 async def begin(store: Driver, thread_id: str, run_id: str, *, user_id: str = "u") -> Lease:

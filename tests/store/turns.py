@@ -6,12 +6,13 @@ import json
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+from tests.contract.base import registered
+
 from longthread.model.entry import Draft, Entry, ToolCall
 from longthread.model.run import Event
 from longthread.store import log, runs
 from longthread.store.driver import Driver, Transaction
 from longthread.store.runs import Lease, NewRun
-from longthread.testing.contract.base import registered
 
 OLD = datetime(2026, 1, 1, tzinfo=UTC)
 """When the first turn of a thread was; each further one is a day later."""

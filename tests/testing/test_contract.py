@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.contract import StoreContract
 
 from longthread.errors import LongthreadError
 from longthread.store.driver import Driver, QueryCall, Row, Transaction
 from longthread.store.open import open_store
-from longthread.testing.contract import StoreContract
 
 
 class Sound:

@@ -12,14 +12,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.contract import StoreContract
+from tests.contract.concurrency import ConcurrencyContract
+from tests.contract.text import TextContract
+from tests.contract.transactions import TransactionContract
 
 from longthread.store.driver import Driver, QueryCall, Row, Transaction
 from longthread.store.open import open_store
 from longthread.store.queries import Sql, queries
-from longthread.testing.contract import StoreContract
-from longthread.testing.contract.concurrency import ConcurrencyContract
-from longthread.testing.contract.text import TextContract
-from longthread.testing.contract.transactions import TransactionContract
 from longthread.testing.wrapper import DriverWrapper
 
 Lend = Callable[[], AbstractContextManager[str]]

@@ -1,4 +1,4 @@
-"""The contract of a backend. `longthread.testing.contract.StoreContract` is the same contract as tests."""
+"""The contract of a backend. `tests.contract.StoreContract` is the same contract as tests."""
 
 from __future__ import annotations
 

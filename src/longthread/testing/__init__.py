@@ -1,7 +1,4 @@
-"""For tests of agents: a model that follows a script, a provider that speaks it over a socket, a store that fails.
-
-`StoreContract`, the suite for a store's backend, needs pytest.
-"""
+"""For tests of agents: a model that follows a script, a provider that speaks it over a socket, a store that fails."""
 
 from __future__ import annotations
 
@@ -14,7 +11,6 @@ from longthread.testing.failpoints import Failpoints, KillAt
 from longthread.testing.scripted import ModelCall, ScriptedModel, ScriptExhausted
 
 if TYPE_CHECKING:
-    from longthread.testing.contract import StoreContract
     from longthread.testing.emulator import (
         Dropped,
         ProviderEmulator,
@@ -40,7 +36,6 @@ __all__ = [
     "ScriptedChatModel",
     "ScriptedModel",
     "Slow",
-    "StoreContract",
     "StreamError",
     "broken_call",
 ]
@@ -57,11 +52,10 @@ _EMULATOR = (
     "broken_call",
 )
 _LAZY = {
-    "StoreContract": "longthread.testing.contract",
     "ScriptedChatModel": "longthread.testing.langchain",
     **dict.fromkeys(_EMULATOR, "longthread.testing.emulator"),
 }
-"""Names that need pytest, LangChain, and the extra `app`."""
+"""Names that need LangChain, and the extra `app`."""
 
 
 def __getattr__(name: str) -> Any:

@@ -15,6 +15,7 @@ from langgraph.func import task
 from langgraph.graph import START, MessagesState, StateGraph
 from langgraph.graph.message import _messages_delta_reducer, add_messages
 from langgraph.types import Command, Send, interrupt
+from tests.contract.deletion import fill as fill_run
 from tests.memory.canary import CANARY, in_files, marks, places
 from tests.memory.test_memories import OWNER
 from typing_extensions import TypedDict
@@ -35,7 +36,6 @@ from longthread.store.tables import read_tables
 from longthread.store.transfer.copy import copy_store
 from longthread.store.transfer.rows import read_rows
 from longthread.testing import ScriptedChatModel
-from longthread.testing.contract.deletion import fill as fill_run
 from longthread.testing.embedding import HashEmbedder
 from longthread.testing.view_watch import orphans
 

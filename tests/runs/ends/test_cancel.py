@@ -6,6 +6,7 @@ import json
 
 import pytest
 from tests.analysts import OpenAnalyst
+from tests.contract.base import registered
 from tests.runs.approvals import Sent, define, sent
 from tests.runs.test_approval import APPROVE, MAIL, kept, last_run, results, scripted, waiting
 from tests.script import call, finish
@@ -13,7 +14,6 @@ from tests.script import call, finish
 from longthread.errors import NothingToStop, NotPending, ThreadNotFound
 from longthread.runs.workers.liveness import may_be_alive
 from longthread.store import leases, log, runs
-from longthread.testing.contract.base import registered
 
 pytestmark = pytest.mark.one_backend
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.contract.base import branch_ids, draft, extend, thread_with
 
 from longthread.errors import StoreError
 from longthread.store import listing, log
@@ -19,7 +20,6 @@ from longthread.store.backends.sqlite_off_loop import OffLoopTransaction
 from longthread.store.driver import Transaction, one
 from longthread.store.open import open_store
 from longthread.store.queries import Sql
-from longthread.testing.contract.base import branch_ids, draft, extend, thread_with
 
 
 async def test_nothing_runs_here_while_the_thread_may_be_at_work(tmp_path: Path) -> None:

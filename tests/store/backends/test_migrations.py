@@ -14,6 +14,7 @@ from typing import Any
 
 import psycopg
 import pytest
+from tests.contract.history import seen, turns
 from tests.store.next_version import NEXT, become_next, set_version
 
 from longthread.errors import StoreError, StoreTooNew, StoreUnavailable
@@ -22,7 +23,6 @@ from longthread.store.backends.sqlite import SqliteDriver
 from longthread.store.backends.sqlite_connection import StoreConnection
 from longthread.store.maintenance.status import status_of
 from longthread.store.open import open_store
-from longthread.testing.contract.history import seen, turns
 
 Schema = dict[str, list[tuple[Any, ...]]]
 

@@ -18,6 +18,13 @@ from typing import Any
 import psycopg
 import pytest
 from psycopg.conninfo import conninfo_to_dict
+from tests.contract.base import USER, OpenStore, branch_ids, draft, extend, thread_with
+from tests.contract.branches import BranchContract
+from tests.contract.concurrency import ConcurrencyContract
+from tests.contract.deletion import DeletionContract
+from tests.contract.runs import RunContract
+from tests.contract.threads import ThreadContract
+from tests.contract.transactions import TransactionContract
 from tests.memory.canary import CANARY, in_files
 
 from longthread.errors import StoreError
@@ -26,13 +33,6 @@ from longthread.store import log
 from longthread.store.backends import postgres_signals
 from longthread.store.open import open_store as open_at
 from longthread.store.queries import Sql
-from longthread.testing.contract.base import USER, OpenStore, branch_ids, draft, extend, thread_with
-from longthread.testing.contract.branches import BranchContract
-from longthread.testing.contract.concurrency import ConcurrencyContract
-from longthread.testing.contract.deletion import DeletionContract
-from longthread.testing.contract.runs import RunContract
-from longthread.testing.contract.threads import ThreadContract
-from longthread.testing.contract.transactions import TransactionContract
 
 pytestmark = [pytest.mark.postgres, pytest.mark.new_database]
 

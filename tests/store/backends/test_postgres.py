@@ -11,6 +11,7 @@ from typing import Any
 
 import psycopg
 import pytest
+from tests.contract.base import registered
 from tests.store.samples import fill
 
 from longthread.errors import (
@@ -32,7 +33,6 @@ from longthread.store.driver import Driver
 from longthread.store.open import described, open_store
 from longthread.store.queries import Sql, queries
 from longthread.store.transfer.copy import copy_store
-from longthread.testing.contract.base import registered
 
 pytestmark = pytest.mark.postgres
 

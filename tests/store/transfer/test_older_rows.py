@@ -14,13 +14,14 @@ import lzma
 from pathlib import Path
 from typing import Any
 
+from tests.contract.history import KINDS, run_id, turn
+
 from longthread.gateway.rebuild import rebuild_missing
 from longthread.langgraph import LongthreadSaver
 from longthread.store import gateway, runs
 from longthread.store.driver import Driver
 from longthread.store.transfer.import_archive import ImportTarget, import_threads
 from longthread.store.transfer.threads import TransferOutcome
-from longthread.testing.contract.history import KINDS, run_id, turn
 
 THREADS = 9
 

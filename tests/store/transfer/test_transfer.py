@@ -13,6 +13,9 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from tests.contract.history import run_id, seen, turns
+from tests.contract.queue import order, queued
+from tests.contract.runs import alive, begun, taken_over
 from tests.examples import examples
 from tests.store.samples import TEXTS, all_of, drafts, fill
 
@@ -29,9 +32,6 @@ from longthread.store.transfer.archive import export_lines
 from longthread.store.transfer.copy import compare_stores, copy_store
 from longthread.store.transfer.import_archive import ImportTarget, import_threads
 from longthread.store.transfer.threads import TransferOutcome, thread_ids
-from longthread.testing.contract.history import run_id, seen, turns
-from longthread.testing.contract.queue import order, queued
-from longthread.testing.contract.runs import alive, begun, taken_over
 
 YOURS = ImportTarget(user_id="u")
 

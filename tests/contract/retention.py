@@ -11,6 +11,16 @@ from typing import Any
 import pytest
 from langchain_core.runnables import RunnableConfig
 from langgraph.types import Command
+from tests.contract.approvals import call
+from tests.contract.base import USER, Contract, OpenStore, branch_ids, registered, thread_with
+from tests.contract.graphs import at, graph_on, history, turn
+from tests.contract.graphs import logged as said
+from tests.contract.graphs import turns as graph_turns
+from tests.contract.history import KINDS, run_id, seen, turns
+from tests.contract.memories import OWNER, SOON, contents, kept
+from tests.contract.recall import found, silent
+from tests.contract.runs import alive, begun, dead
+from tests.contract.summaries import pass_over, talk
 
 from longthread.langgraph.saver.retention import CheckpointKeeper
 from longthread.langgraph.saver.saver import LongthreadSaver
@@ -31,16 +41,6 @@ from longthread.store.maintenance.status import status_of
 from longthread.store.run_end import RunContent, bare_steps, ended_runs
 from longthread.store.run_rows import step_values
 from longthread.store.runs import NewRun
-from longthread.testing.contract.approvals import call
-from longthread.testing.contract.base import USER, Contract, OpenStore, branch_ids, registered, thread_with
-from longthread.testing.contract.graphs import at, graph_on, history, turn
-from longthread.testing.contract.graphs import logged as said
-from longthread.testing.contract.graphs import turns as graph_turns
-from longthread.testing.contract.history import KINDS, run_id, seen, turns
-from longthread.testing.contract.memories import OWNER, SOON, contents, kept
-from longthread.testing.contract.recall import found, silent
-from longthread.testing.contract.runs import alive, begun, dead
-from longthread.testing.contract.summaries import pass_over, talk
 from longthread.testing.embedding import HashEmbedder
 
 ALL = RetentionPolicy(checkpoints=None)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import pytest
+from tests.contract.base import USER, Contract, draft, extend, thread_with
+from tests.contract.runs import alive
 
 from longthread.errors import ThreadNotFound
 from longthread.memory.forget import delete_thread, look_at_thread
@@ -11,8 +13,6 @@ from longthread.model.thread import Thread
 from longthread.store import listing, log, runs
 from longthread.store.driver import Driver
 from longthread.store.runs import NewRun
-from longthread.testing.contract.base import USER, Contract, draft, extend, thread_with
-from longthread.testing.contract.runs import alive
 
 
 class ThreadContract(Contract):

@@ -13,12 +13,12 @@ from langchain_core.runnables import RunnableConfig
 from langgraph.channels.delta import DeltaChannel
 from langgraph.graph import START, MessagesState, StateGraph, add_messages
 from langgraph.types import Command, interrupt
+from tests.contract.base import Contract, OpenStore, rows_of
 
 from longthread.langgraph.imports.checkpoints import import_langgraph
 from longthread.langgraph.saver.saver import LongthreadSaver
 from longthread.store import log
 from longthread.store.driver import Driver
-from longthread.testing.contract.base import Contract, OpenStore, rows_of
 
 LARGE = "大" + "".join(hashlib.sha256(str(number).encode()).hexdigest() for number in range(400))
 """A value that is stored apart from its checkpoint, and from its task's other writes."""

@@ -9,6 +9,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
+from tests.contract.base import USER, Contract, OpenStore, extend, rows_of
 
 from longthread.errors import ThreadNotFound
 from longthread.memory.index.indexer import drop_index, index_all, index_thread
@@ -26,7 +27,6 @@ from longthread.store.index import recall, shards, vectors
 from longthread.store.maintenance import deletions
 from longthread.store.transfer.archive import export_lines
 from longthread.store.transfer.import_archive import ImportTarget, import_threads
-from longthread.testing.contract.base import USER, Contract, OpenStore, extend, rows_of
 from longthread.testing.embedding import HashEmbedder
 
 FILLER = ["Good morning.", "How are you?", "Fine, thanks.", "The weather is mild.", "Let us go on."] * 4

@@ -8,6 +8,8 @@ from uuid import uuid4
 
 import numpy as np
 import pytest
+from tests.contract.base import USER, Contract, thread_with
+from tests.contract.runs import begun
 
 from longthread.errors import InvalidInput, MemoryNotFound, StoreConflict
 from longthread.memory.memories import edit, remember, replace_memory
@@ -17,8 +19,6 @@ from longthread.store import log, memories
 from longthread.store.driver import Driver
 from longthread.store.memories import Owner
 from longthread.store.queries import Sql
-from longthread.testing.contract.base import USER, Contract, thread_with
-from longthread.testing.contract.runs import begun
 
 OWNER = Owner(USER, ANALYST)
 LATER = datetime(2040, 5, 8, 12, tzinfo=UTC)

@@ -9,12 +9,12 @@ from dataclasses import replace
 from itertools import chain
 
 import pytest
+from tests.contract.base import USER, Contract, draft, extend, position, thread_with
 
 from longthread.errors import LongthreadError
 from longthread.model.entry import Draft, ToolCall
 from longthread.store import log
 from longthread.store.driver import Driver, Transaction
-from longthread.testing.contract.base import USER, Contract, draft, extend, position, thread_with
 
 PLANE = 0x10000
 SURROGATES = range(0xD800, 0xE000)

@@ -8,6 +8,8 @@ from collections.abc import Sequence
 from typing import Any
 
 import pytest
+from tests.contract.base import USER, Contract, branch_ids, registered, rows_of, thread_with
+from tests.contract.runs import alive
 
 from longthread.errors import RunInProgress, ThreadTaken
 from longthread.store import log, runs
@@ -16,8 +18,6 @@ from longthread.store.maintenance.expiry import expire, expire_states
 from longthread.store.queries import Sql
 from longthread.store.runs import NewRun
 from longthread.store.states import states
-from longthread.testing.contract.base import USER, Contract, branch_ids, registered, rows_of, thread_with
-from longthread.testing.contract.runs import alive
 
 A, B, C = ({"role": "user", "content": text} for text in "abc")
 TEXT = {"type": "text", "text": "go on"}

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import pytest
+from tests.contract.base import USER, Contract, position, rows_of, thread_with
+from tests.contract.memories import contents, kept
+from tests.contract.runs import begun
 
 from longthread.errors import LeaseLost, ThreadNotFound
 from longthread.memory.forget import end_deletion, forget_user
@@ -18,9 +21,6 @@ from longthread.store.maintenance import deletions, jobs
 from longthread.store.maintenance.deletions import RestoredThread
 from longthread.store.maintenance.jobs import Job
 from longthread.store.queries import Sql
-from longthread.testing.contract.base import USER, Contract, position, rows_of, thread_with
-from longthread.testing.contract.memories import contents, kept
-from longthread.testing.contract.runs import begun
 
 CANARY = "canary-4711"
 

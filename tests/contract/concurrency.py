@@ -5,11 +5,11 @@ from __future__ import annotations
 import asyncio
 
 import pytest
+from tests.contract.base import Contract, OpenStore, branch_ids, draft, extend, position, thread_with
 
 from longthread.errors import ThreadConflict
 from longthread.store import log
 from longthread.store.driver import Driver
-from longthread.testing.contract.base import Contract, OpenStore, branch_ids, draft, extend, position, thread_with
 
 
 class ConcurrencyContract(Contract):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from tests.contract.base import USER, Contract, branch_ids, draft, extend, position, thread_with
 
 from longthread.errors import EntryNotFound, RowDamaged
 from longthread.store import branches, checkpoints, log
@@ -10,7 +11,6 @@ from longthread.store.branches import places_of_versions
 from longthread.store.driver import Driver
 from longthread.store.queries import Sql
 from longthread.store.rows import entry_row
-from longthread.testing.contract.base import USER, Contract, branch_ids, draft, extend, position, thread_with
 
 
 async def versions(store: Driver, *made: tuple[str, int, int]) -> None:

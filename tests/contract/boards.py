@@ -9,6 +9,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
+from tests.contract.base import USER, Contract, thread_with
 
 from longthread.errors import BoardFull, BoardNotFound, CardNotFound, InvalidInput, ShareNotFound, ThreadNotFound
 from longthread.memory.forget import forget_user, look_at_thread
@@ -19,7 +20,6 @@ from longthread.store.driver import Driver
 from longthread.store.maintenance import deletions, jobs
 from longthread.store.maintenance.jobs import Job
 from longthread.store.queries import Sql
-from longthread.testing.contract.base import USER, Contract, thread_with
 
 _READ = datetime(2026, 1, 2, 3, 4, 5, 678000, tzinfo=UTC)
 _SINCE = CardParameter("since", "date", "2026-01-31")

@@ -8,6 +8,9 @@ from datetime import UTC, datetime, timedelta, timezone
 from typing import Any
 
 import pytest
+from tests.contract.base import USER, Contract, extend, rows_of, thread_with
+from tests.contract.recall import silent
+from tests.contract.runs import dead
 
 from longthread.errors import EntryNotFound, InvalidInput, ThreadNotFound
 from longthread.langgraph.saver.retention import CheckpointKeeper
@@ -18,9 +21,6 @@ from longthread.store import attributes, listing, log
 from longthread.store.driver import Driver, Transaction
 from longthread.store.maintenance.prune import prune
 from longthread.store.maintenance.retention import Retention, RetentionPolicy
-from longthread.testing.contract.base import USER, Contract, extend, rows_of, thread_with
-from longthread.testing.contract.recall import silent
-from longthread.testing.contract.runs import dead
 
 LATER = datetime(2040, 5, 8, 12, tzinfo=UTC)
 

@@ -11,6 +11,13 @@ from typing import Any
 
 import pytest
 from langgraph.types import Command
+from tests.contract.base import USER, Contract, OpenStore, branch_ids, extend
+from tests.contract.base import draft as message
+from tests.contract.catalog import definitions
+from tests.contract.graphs import at, graph_on, told, turn
+from tests.contract.history import seen, turns
+from tests.contract.memories import contents, kept
+from tests.contract.recall import come_again, silent
 
 from longthread.errors import InvalidInput
 from longthread.memory.forget import forget_thread, forget_user
@@ -22,13 +29,6 @@ from longthread.store.maintenance.status import size_of, status_of
 from longthread.store.open import open_store as open_at
 from longthread.store.transfer import threads as transfer
 from longthread.store.transfer.copy import compare_stores, copy_store
-from longthread.testing.contract.base import USER, Contract, OpenStore, branch_ids, extend
-from longthread.testing.contract.base import draft as message
-from longthread.testing.contract.catalog import definitions
-from longthread.testing.contract.graphs import at, graph_on, told, turn
-from longthread.testing.contract.history import seen, turns
-from longthread.testing.contract.memories import contents, kept
-from longthread.testing.contract.recall import come_again, silent
 from longthread.tools.catalog.definitions import Catalog
 
 

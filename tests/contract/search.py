@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
+from tests.contract.base import USER, Contract, draft, extend, thread_with
 
 from longthread.model.entry import Draft
 from longthread.store import listing, log
 from longthread.store.driver import Driver
-from longthread.testing.contract.base import USER, Contract, draft, extend, thread_with
 
 
 class SearchContract(Contract):

@@ -6,14 +6,14 @@ from datetime import UTC, datetime
 from typing import Any
 
 import pytest
+from tests.contract.base import USER, Contract
+from tests.contract.runs import alive, begun
 
 from longthread.errors import LeaseLost
 from longthread.model.approval import Approval
 from longthread.store import approvals, listing, log, runs
 from longthread.store.driver import Driver
 from longthread.store.listing import latest_runs
-from longthread.testing.contract.base import USER, Contract
-from longthread.testing.contract.runs import alive, begun
 
 
 def call(number: int, **more: Any) -> Approval:

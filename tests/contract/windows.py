@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 
+from tests.contract.base import Contract
+
 from longthread.store import windows
 from longthread.store.driver import Driver
 from longthread.store.windows import AssumedWindow
-from longthread.testing.contract.base import Contract
 
 HERE = AssumedWindow("model", "http://here/v1", 32_000)
 OTHERS = (

@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 
 import pytest
+from tests.contract.base import USER, Contract, position, rows_of, thread_with
 
 from longthread.errors import ShareNotFound, ThreadNotFound
 from longthread.memory.forget import forget_user
@@ -12,7 +13,6 @@ from longthread.store import listing, log
 from longthread.store.access import provider_keys, share_links
 from longthread.store.access.share_links import ShareLink
 from longthread.store.driver import Driver
-from longthread.testing.contract.base import USER, Contract, position, rows_of, thread_with
 
 
 class KeyContract(Contract):

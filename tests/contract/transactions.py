@@ -7,12 +7,12 @@ from contextlib import nullcontext
 from uuid import uuid4
 
 import pytest
+from tests.contract.base import USER, Contract, OpenStore, branch_ids, draft, extend, position, thread_with
 
 from longthread.errors import LongthreadError, NotAsExpected, NotStorable, StoreError
 from longthread.store import listing, log
 from longthread.store.driver import Driver, QueryCall
 from longthread.store.queries import Sql
-from longthread.testing.contract.base import USER, Contract, OpenStore, branch_ids, draft, extend, position, thread_with
 
 NO_SUCH_TABLE = Sql("SELECT x FROM there_is_no_such_table")
 

@@ -7,6 +7,9 @@ from collections.abc import Sequence
 from typing import Any
 
 import pytest
+from tests.contract.base import USER, Contract, extend
+from tests.contract.recall import say
+from tests.contract.runs import alive
 
 from longthread.errors import EntryNotFound, InvalidInput
 from longthread.memory.index.shards import bind_user
@@ -24,9 +27,6 @@ from longthread.store.incarnation import is_cut
 from longthread.store.index import recall
 from longthread.store.queries import Sql
 from longthread.store.runs import NewRun
-from longthread.testing.contract.base import USER, Contract, extend
-from longthread.testing.contract.recall import say
-from longthread.testing.contract.runs import alive
 from longthread.testing.embedding import HashEmbedder
 
 POLICY = PruningPolicy(max_messages=40, threshold=10)

@@ -8,6 +8,7 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import pytest
+from tests.contract.base import USER, Contract, OpenStore, registered
 
 from longthread.errors import KeyReused, LeaseLost, RunInProgress, RunRepeated, StoreError
 from longthread.model.entry import Draft
@@ -18,7 +19,6 @@ from longthread.store.listing import RunState, latest_runs, run_states
 from longthread.store.questions import keys
 from longthread.store.questions.keys import QuestionKey
 from longthread.store.runs import Lease, NewRun
-from longthread.testing.contract.base import USER, Contract, OpenStore, registered
 
 _Alive = Callable[[str], bool]
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
+from tests.contract.base import USER, Contract, rows_of, thread_with
+from tests.contract.runs import begun
 
 from longthread.errors import RowDamaged
 from longthread.store import gateway as calls
@@ -12,8 +14,6 @@ from longthread.store import log, runs
 from longthread.store.driver import Driver
 from longthread.store.gateway import GatewayCall, GatewayPosition, KnownNode
 from longthread.store.queries import Sql
-from longthread.testing.contract.base import USER, Contract, rows_of, thread_with
-from longthread.testing.contract.runs import begun
 
 _LAST, _FIRST = 2**63 - 1, -(2**63)
 CALL = GatewayCall(

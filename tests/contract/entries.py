@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import pytest
+from tests.contract.base import Contract, branch_ids, draft, extend, position, thread_with
 
 from longthread.errors import EntryNotFound, ThreadConflict
 from longthread.model.entry import Draft, ToolCall
 from longthread.store import log
 from longthread.store.driver import Driver
-from longthread.testing.contract.base import Contract, branch_ids, draft, extend, position, thread_with
 
 FULL = Draft(
     id="full",

@@ -6,6 +6,8 @@ import asyncio
 from dataclasses import replace
 
 import pytest
+from tests.contract.base import USER, Contract, OpenStore, draft, registered
+from tests.contract.runs import alive, begun
 
 from longthread.errors import QueueFull
 from longthread.model.run import AgentRun, Answers
@@ -17,8 +19,6 @@ from longthread.store.queries import Sql
 from longthread.store.questions import queue
 from longthread.store.questions.queue import QuestionPlan, UserLoad
 from longthread.store.runs import NewRun
-from longthread.testing.contract.base import USER, Contract, OpenStore, draft, registered
-from longthread.testing.contract.runs import alive, begun
 
 PLAN = QuestionPlan("How many?", "demo", "f", "m", "auto", 5, AgentRun("clerk", 3, {"skill": {"s": 1}}), "r0")
 

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import asyncio
 
+from tests.contract.base import USER, Contract, OpenStore, registered, rows_of, thread_with
+from tests.contract.runs import begun
+
 from longthread.store import leases, log, runs, summaries
 from longthread.store.driver import Driver
 from longthread.store.maintenance import jobs
 from longthread.store.maintenance.jobs import Job
 from longthread.store.queries import Sql
 from longthread.store.summaries import UNWRITTEN, ThreadSummary
-from longthread.testing.contract.base import USER, Contract, OpenStore, registered, rows_of, thread_with
-from longthread.testing.contract.runs import begun
 
 JOB = Job("summary", "t")
 

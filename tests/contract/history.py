@@ -6,6 +6,10 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any, get_args
 
+from tests.contract.base import USER
+from tests.contract.memories import kept
+from tests.contract.runs import alive
+
 from longthread.model.entry import Draft
 from longthread.model.memory import Used
 from longthread.model.run import AgentRun, Answers, Event, EventType, Mark, RunStatus, Step
@@ -13,9 +17,6 @@ from longthread.store import log, memories, runs
 from longthread.store.driver import Driver, Transaction
 from longthread.store.runs import NewRun
 from longthread.store.transfer.archive import export_lines
-from longthread.testing.contract.base import USER
-from longthread.testing.contract.memories import kept
-from longthread.testing.contract.runs import alive
 
 KINDS = ("plain", "failed", "paused", "silent", "long", "recalling", "answering", "agent")
 """Kinds of runs: with entries and steps; failed; paused; with nothing; with much to tell; with memories; that answer

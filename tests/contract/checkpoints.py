@@ -6,6 +6,7 @@ import asyncio
 from dataclasses import replace
 
 import pytest
+from tests.contract.base import USER, Contract, OpenStore, thread_with
 
 from longthread.errors import StoreConflict, StoreError, ThreadTaken
 from longthread.store import checkpoints, log
@@ -19,7 +20,6 @@ from longthread.store.checkpoints import (
 from longthread.store.driver import Driver
 from longthread.store.transfer import checkpoint_counts
 from longthread.store.transfer.checkpoint_counts import ThreadCount
-from longthread.testing.contract.base import USER, Contract, OpenStore, thread_with
 
 
 def row(n: int, *, thread_id: str = "t", ns: str = "", body: bytes = b"\x00body\xff") -> CheckpointRow:

@@ -5,14 +5,15 @@ from __future__ import annotations
 import asyncio
 from datetime import UTC, datetime
 
+from tests.contract.base import USER, Contract, OpenStore, registered
+from tests.contract.runs import alive, begun, run_of
+
 from longthread.errors import LeaseLost
 from longthread.model.run import Answers, Step
 from longthread.store import leases, log, runs
 from longthread.store.driver import Driver, Transaction
 from longthread.store.leases import ClaimedRun
 from longthread.store.runs import Lease, NewRun
-from longthread.testing.contract.base import USER, Contract, OpenStore, registered
-from longthread.testing.contract.runs import alive, begun, run_of
 
 
 async def claimed(store: Driver, worker: str, *, limit: int = 9) -> list[ClaimedRun]:

@@ -7,6 +7,9 @@ from collections.abc import Sequence
 from typing import Any
 
 import pytest
+from tests.contract.base import USER, Contract, OpenStore
+from tests.contract.memories import contents
+from tests.contract.memories import kept as remembered
 
 from longthread.errors import DefinitionInUse, DefinitionNotFound
 from longthread.memory.forget import forget_user
@@ -15,9 +18,6 @@ from longthread.store import catalog as catalog_store
 from longthread.store import listing, log
 from longthread.store.driver import Driver
 from longthread.store.memories import Owner
-from longthread.testing.contract.base import USER, Contract, OpenStore
-from longthread.testing.contract.memories import contents
-from longthread.testing.contract.memories import kept as remembered
 from longthread.tools.catalog.definitions import Catalog
 
 PARAMETERS = {"type": "object", "properties": {"q": {"type": "string", "default": "空"}}}
