@@ -29,7 +29,7 @@ from typing import Any
 from gateway_load import FROM_ELSEWHERE, MESSAGES, Answer, Client, Conversation
 from processes import Server, started, started_at
 
-EMULATOR = (sys.executable, "-m", "longthread.testing.emulator")
+EMULATOR = (sys.executable, "-m", "longthread_testing.emulator")
 COMMAND = "from longthread.cli.start import main; main()"
 
 

@@ -35,7 +35,7 @@ from longthread.model.entry import Draft, ToolCall
 from longthread.model.ids import new_id
 from longthread.store.open import open_store
 
-EMULATOR = (sys.executable, "-m", "longthread.testing.emulator", "--lean")
+EMULATOR = (sys.executable, "-m", "longthread_testing.emulator", "--lean")
 COMMAND = "from longthread.cli.start import main; main()"
 SQL = "SELECT name, n, share FROM t"
 CHROMIUM = shutil.which("chromium") or "/usr/bin/chromium-headless-shell"

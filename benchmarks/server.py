@@ -31,7 +31,7 @@ from databases import Database, Databases, databases
 from processes import Server, started
 from server_load import Load, idle, in_pairs, live, peer, takeover, turns
 
-EMULATOR = (sys.executable, "-m", "longthread.testing.emulator", "--lean")
+EMULATOR = (sys.executable, "-m", "longthread_testing.emulator", "--lean")
 COMMAND = "from longthread.cli.start import main; main()"
 KEYS = (
     *("runs", "lost", "first_event_p95_ms", "kb_per_conversation", "turns_per_s", "cpu_ms_per_turn"),

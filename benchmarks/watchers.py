@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import urlsplit
 
-from longthread.testing.emulator.lean_turns import words
+from longthread_testing.emulator.lean_turns import words
 
 _RETRY_SECONDS = 0.5
 _ENDS = ("RUN_FINISHED", "RUN_ERROR")

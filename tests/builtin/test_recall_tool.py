@@ -24,8 +24,8 @@ from longthread.settings import Settings
 from longthread.store import log
 from longthread.store.driver import Driver
 from longthread.store.queries import Sql
-from longthread.testing.embedding import HashEmbedder
 from longthread.view.tokens import estimate
+from longthread_testing.embedding import HashEmbedder
 
 pytestmark = pytest.mark.one_backend
 

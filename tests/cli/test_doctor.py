@@ -13,7 +13,7 @@ from tests.llm.servers import serving
 
 from longthread.memory import embedder as embedder_module
 from longthread.testing import ProviderEmulator, Slow
-from longthread.testing.embedding import HashEmbedder
+from longthread_testing.embedding import HashEmbedder
 
 pytestmark = pytest.mark.one_backend
 

@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 
 from longthread.cli.app import app
 from longthread.errors import EvalInvalid, InvalidInput
-from longthread.testing.embedding import HashEmbedder
+from longthread_testing.embedding import HashEmbedder
 
 pytestmark = pytest.mark.one_backend
 

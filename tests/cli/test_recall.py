@@ -19,7 +19,7 @@ from longthread.model.memory import ANALYST
 from longthread.store import log
 from longthread.store.open import open_store
 from longthread.store.queries import Sql
-from longthread.testing.embedding import HashEmbedder
+from longthread_testing.embedding import HashEmbedder
 
 pytestmark = pytest.mark.one_backend
 

@@ -19,7 +19,7 @@ from longthread.settings import Settings
 from longthread.store import listing, log
 from longthread.store.open import open_store
 from longthread.testing import ProviderEmulator
-from longthread.testing.emulator import ProviderRules
+from longthread_testing.emulator import ProviderRules
 
 RULES = ProviderRules(signatures=True, binding=True, reasoning_content="deepseek")
 _MOST = 10_000

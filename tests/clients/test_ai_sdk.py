@@ -13,7 +13,7 @@ from tests.clients.client import SECONDS
 from tests.clients.obedient import DONE, answer, call
 from tests.clients.rig import RULES, gateway, provider
 
-from longthread.testing.emulator import ProviderRules
+from longthread_testing.emulator import ProviderRules
 
 pytestmark = pytest.mark.clients
 

@@ -12,7 +12,7 @@ from tests.contract.base import Contract, OpenStore
 from longthread.langgraph.items.item_store import LongthreadStore
 from longthread.store import items as stored
 from longthread.store.driver import Driver
-from longthread.testing.embedding import HashEmbedder
+from longthread_testing.embedding import HashEmbedder
 
 DIMS = 32
 

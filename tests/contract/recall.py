@@ -27,7 +27,7 @@ from longthread.store.index import recall, shards, vectors
 from longthread.store.maintenance import deletions
 from longthread.store.transfer.archive import export_lines
 from longthread.store.transfer.import_archive import ImportTarget, import_threads
-from longthread.testing.embedding import HashEmbedder
+from longthread_testing.embedding import HashEmbedder
 
 FILLER = ["Good morning.", "How are you?", "Fine, thanks.", "The weather is mild.", "Let us go on."] * 4
 HERE = Scope(USER, "t")

@@ -41,7 +41,7 @@ from longthread.store.maintenance.status import status_of
 from longthread.store.run_end import RunContent, bare_steps, ended_runs
 from longthread.store.run_rows import step_values
 from longthread.store.runs import NewRun
-from longthread.testing.embedding import HashEmbedder
+from longthread_testing.embedding import HashEmbedder
 
 ALL = RetentionPolicy(checkpoints=None)
 """Nothing is deleted."""

@@ -27,7 +27,7 @@ from longthread.store.incarnation import is_cut
 from longthread.store.index import recall
 from longthread.store.queries import Sql
 from longthread.store.runs import NewRun
-from longthread.testing.embedding import HashEmbedder
+from longthread_testing.embedding import HashEmbedder
 
 POLICY = PruningPolicy(max_messages=40, threshold=10)
 

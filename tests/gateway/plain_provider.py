@@ -12,7 +12,7 @@ from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route
 
-from longthread.testing.emulator.listener import Listener
+from longthread_testing.emulator.listener import Listener
 
 
 class Answer(NamedTuple):

@@ -29,7 +29,7 @@ from longthread.store import listing, log
 from longthread.store.driver import Driver
 from longthread.store.maintenance.expiry import expire
 from longthread.testing import Dropped, ProviderEmulator, ProviderRules, Slow
-from longthread.testing.emulator.faults import StreamError
+from longthread_testing.emulator.faults import StreamError
 
 pytestmark = pytest.mark.one_backend
 

@@ -34,8 +34,8 @@ from longthread.store.items import ItemScope, page
 from longthread.store.open import open_store
 from longthread.store.transfer.copy import copy_store
 from longthread.testing import ScriptedChatModel
-from longthread.testing.embedding import HashEmbedder
 from longthread.testing.wrapper import DriverWrapper
+from longthread_testing.embedding import HashEmbedder
 
 pytestmark = pytest.mark.one_backend
 

@@ -15,7 +15,7 @@ from tests.langgraph.test_middleware import Spy, agent_of, asked, on
 from longthread.langgraph import LongthreadSaver, MemoryMiddleware
 from longthread.langgraph.memory.last_view import LastView, last_view
 from longthread.testing import ProviderEmulator, ScriptedChatModel
-from longthread.testing.emulator.faults import broken_call
+from longthread_testing.emulator.faults import broken_call
 
 pytestmark = pytest.mark.one_backend
 

@@ -21,8 +21,8 @@ from longthread.memory.search.recall import Question, Recalled, Recaller
 from longthread.model.thread import Scope
 from longthread.settings import Settings
 from longthread.store.driver import Driver
-from longthread.testing.embedding import HashEmbedder
-from longthread.testing.emulator import ProviderEmulator, Refused, Slow
+from longthread_testing.embedding import HashEmbedder
+from longthread_testing.emulator import ProviderEmulator, Refused, Slow
 
 
 @pytest.fixture(autouse=True)

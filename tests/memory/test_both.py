@@ -15,7 +15,7 @@ from longthread.model.thread import Scope
 from longthread.store import log
 from longthread.store.driver import Driver
 from longthread.store.open import open_store
-from longthread.testing.embedding import HashEmbedder
+from longthread_testing.embedding import HashEmbedder
 
 WORDS = ["trip", "trips", "Lyon", "上海", "上午", "海边", "v1.2", "runQuery", "query", "the", "a", "…"]
 TEXT = st.lists(st.sampled_from(WORDS), max_size=6).map(" ".join)

@@ -21,7 +21,7 @@ from longthread.store import log
 from longthread.store.driver import Driver
 from longthread.store.memories import Owner
 from longthread.store.open import open_store
-from longthread.testing.embedding import HashEmbedder
+from longthread_testing.embedding import HashEmbedder
 
 MINE = Scope("u", "t")
 

@@ -50,7 +50,7 @@ from longthread.store.queries import Sql
 from longthread.store.runs import NewRun
 from longthread.store.tables import read_tables
 from longthread.store.transfer.rows import read_rows
-from longthread.testing.embedding import HashEmbedder
+from longthread_testing.embedding import HashEmbedder
 
 pytestmark = pytest.mark.one_backend
 

@@ -22,7 +22,7 @@ from longthread.memory.relevant_memories import fitting
 from longthread.model.memory import ANALYST, MemorySource, Statement
 from longthread.store.driver import Driver
 from longthread.store.memories import Owner
-from longthread.testing.embedding import HashEmbedder
+from longthread_testing.embedding import HashEmbedder
 
 pytestmark = pytest.mark.one_backend
 

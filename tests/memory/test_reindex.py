@@ -21,7 +21,7 @@ from longthread.runs.workers.worker import RunWorker
 from longthread.store.driver import Driver
 from longthread.store.maintenance.jobs import Job, JobClaims
 from longthread.store.open import open_store
-from longthread.testing.embedding import HashEmbedder
+from longthread_testing.embedding import HashEmbedder
 
 
 async def test_every_thread_is_indexed_and_embedded(store: Driver) -> None:

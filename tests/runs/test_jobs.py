@@ -27,7 +27,7 @@ from longthread.store.memories import Owner
 from longthread.store.queries import Sql
 from longthread.store.summaries import ThreadSummary
 from longthread.testing import ScriptedChatModel
-from longthread.testing.embedding import HashEmbedder
+from longthread_testing.embedding import HashEmbedder
 
 pytestmark = pytest.mark.one_backend
 

@@ -16,7 +16,7 @@ from typing import Any
 import httpx
 from starlette.types import Receive, Scope, Send
 
-from longthread.testing.emulator.lean import LeanProvider
+from longthread_testing.emulator.lean import LeanProvider
 
 QUESTION = re.compile(rb"Question (\S+): ")
 _ROLE = re.compile(rb'"role"\s*:\s*"(\w+)"')

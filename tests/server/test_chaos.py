@@ -24,8 +24,8 @@ from tests.store.test_faults import pg_ctl
 from longthread.settings import DEFAULT_USER
 from longthread.store import log, runs
 from longthread.store.open import open_store
-from longthread.testing.emulator.lean_turns import words
-from longthread.testing.emulator.listener import Listener
+from longthread_testing.emulator.lean_turns import words
+from longthread_testing.emulator.listener import Listener
 
 pytestmark = [pytest.mark.slow]
 

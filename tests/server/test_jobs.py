@@ -17,8 +17,8 @@ from tests.server.chaos import Cluster
 from longthread.store import summaries
 from longthread.store.driver import Driver
 from longthread.store.queries import Sql
-from longthread.testing.emulator.lean import TEXT, LeanProvider
-from longthread.testing.emulator.listener import Listener
+from longthread_testing.emulator.lean import TEXT, LeanProvider
+from longthread_testing.emulator.listener import Listener
 
 WINDOW = 4
 

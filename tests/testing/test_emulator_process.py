@@ -12,10 +12,10 @@ import pytest
 
 from longthread.messages.chat_completions import CompletionReply
 from longthread.messages.message import Message
-from longthread.testing.emulator.__main__ import _app, _parser
-from longthread.testing.emulator.lean import TEXT, LeanProvider
-from longthread.testing.emulator.lean_turns import SQL, words
-from longthread.testing.emulator.provider import ProviderEmulator
+from longthread_testing.emulator.__main__ import _app, _parser
+from longthread_testing.emulator.lean import TEXT, LeanProvider
+from longthread_testing.emulator.lean_turns import SQL, words
+from longthread_testing.emulator.provider import ProviderEmulator
 
 ASKS: dict[str, dict[str, Any]] = {
     "/v1/messages": {"messages": [{"role": "user", "content": "q"}]},
@@ -86,7 +86,7 @@ async def test_rules_are_options() -> None:
 
 
 def test_a_process_prints_its_url_and_ends_by_a_signal() -> None:
-    command = [sys.executable, "-m", "longthread.testing.emulator", "--lean", "--port", "0"]
+    command = [sys.executable, "-m", "longthread_testing.emulator", "--lean", "--port", "0"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None and process.stderr is not None
         url = process.stdout.readline().strip()

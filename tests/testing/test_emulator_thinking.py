@@ -13,7 +13,7 @@ import pytest
 
 from longthread.messages.message import Message, tool_call
 from longthread.testing import ProviderEmulator, ProviderRules, Refused, Slow
-from longthread.testing.emulator.rules import model_family
+from longthread_testing.emulator.rules import model_family
 
 BOUND = ProviderRules(signatures=True, binding=True)
 SIGNED = ProviderRules(signatures=True)

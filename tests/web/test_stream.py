@@ -22,9 +22,9 @@ from tests.web.looking import answered, answers, ask, ask_held, opened
 
 from longthread.langgraph import LongthreadSaver
 from longthread.testing import ScriptedChatModel
-from longthread.testing.emulator.lean import LeanProvider
-from longthread.testing.emulator.lean_turns import words
-from longthread.testing.emulator.listener import Listener
+from longthread_testing.emulator.lean import LeanProvider
+from longthread_testing.emulator.lean_turns import words
+from longthread_testing.emulator.listener import Listener
 
 pytestmark = pytest.mark.browser
 

@@ -11,7 +11,8 @@ from longthread.testing.failpoints import Failpoints, KillAt
 from longthread.testing.scripted import ModelCall, ScriptedModel, ScriptExhausted
 
 if TYPE_CHECKING:
-    from longthread.testing.emulator import (
+    from longthread.testing.langchain import ScriptedChatModel
+    from longthread_testing.emulator import (
         Dropped,
         ProviderEmulator,
         ProviderRules,
@@ -21,7 +22,6 @@ if TYPE_CHECKING:
         StreamError,
         broken_call,
     )
-    from longthread.testing.langchain import ScriptedChatModel
 
 __all__ = [
     "Dropped",
@@ -53,7 +53,7 @@ _EMULATOR = (
 )
 _LAZY = {
     "ScriptedChatModel": "longthread.testing.langchain",
-    **dict.fromkeys(_EMULATOR, "longthread.testing.emulator"),
+    **dict.fromkeys(_EMULATOR, "longthread_testing.emulator"),
 }
 """Names that need LangChain, and the extra `app`."""
 

@@ -18,7 +18,7 @@ from longthread.memory.search import recall
 from longthread.memory.search.recall import Question, Recaller
 from longthread.model.thread import Scope
 from longthread.store.driver import Driver
-from longthread.testing.embedding import HashEmbedder
+from longthread_testing.embedding import HashEmbedder
 
 pytestmark = pytest.mark.one_backend
 

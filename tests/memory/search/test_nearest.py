@@ -26,7 +26,7 @@ from longthread.store.driver import Driver
 from longthread.store.index import recall, vectors
 from longthread.store.index.signatures import Signatures
 from longthread.store.index.vectors import Vector
-from longthread.testing.embedding import HashEmbedder
+from longthread_testing.embedding import HashEmbedder
 
 pytestmark = pytest.mark.one_backend
 

@@ -31,7 +31,7 @@ from longthread.store.driver import Driver
 from longthread.store.index import recall
 from longthread.store.maintenance.retention import _OF_ENTRIES
 from longthread.store.open import open_store
-from longthread.testing.embedding import HashEmbedder
+from longthread_testing.embedding import HashEmbedder
 
 pytestmark = pytest.mark.one_backend
 

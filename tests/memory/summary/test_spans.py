@@ -16,7 +16,7 @@ from longthread.store import log, summaries
 from longthread.store.driver import Driver
 from longthread.store.maintenance.retention import _OF_ENTRIES
 from longthread.store.summaries import Span
-from longthread.testing.embedding import HashEmbedder
+from longthread_testing.embedding import HashEmbedder
 
 MINE = Scope("u", "t")
 EARLY, LATE = "2026-05-01T10:00:00.000000+00:00", "2026-05-02T10:00:00.000000+00:00"

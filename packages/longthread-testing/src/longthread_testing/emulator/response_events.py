@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from longthread.testing.emulator.responses import summaries
-from longthread.testing.emulator.wire import json_bytes
 from longthread.testing.scripted import pieces
+from longthread_testing.emulator.responses import summaries
+from longthread_testing.emulator.wire import json_bytes
 
 _Event = tuple[str, dict[str, Any]]
 _PARTIAL = 8

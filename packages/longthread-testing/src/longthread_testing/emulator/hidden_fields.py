@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from longthread.testing.emulator.faults import Refused, RuleBroken
-from longthread.testing.emulator.rules import ProviderRules
-from longthread.testing.emulator.seals import seal, unseal
+from longthread_testing.emulator.faults import Refused, RuleBroken
+from longthread_testing.emulator.rules import ProviderRules
+from longthread_testing.emulator.seals import seal, unseal
 
 # The texts of the vendors' errors. Clients recognize them.
 _MISSING = {

@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from longthread.testing.emulator.faults import Refused, RuleBroken
-from longthread.testing.emulator.responses import items_of
+from longthread_testing.emulator.faults import Refused, RuleBroken
+from longthread_testing.emulator.responses import items_of
 
 # The texts of the vendor's errors. Clients recognize them.
 _NO_PREVIOUS = "Previous response with id '{id}' not found."

@@ -15,21 +15,21 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from longthread.testing.emulator import completions_api, messages_api, responses_api
-from longthread.testing.emulator.completions_api import CompletionsApi
-from longthread.testing.emulator.delivery import Delivery
-from longthread.testing.emulator.echo import echo
-from longthread.testing.emulator.embeddings import embeddings
-from longthread.testing.emulator.faults import Dropped, Refused, RuleBroken, Slow, StreamError
-from longthread.testing.emulator.listener import Listener
-from longthread.testing.emulator.messages_api import MessagesApi
-from longthread.testing.emulator.models_api import model, model_list
-from longthread.testing.emulator.recorded import RecordedRequest, decoded
-from longthread.testing.emulator.response_routes import Answer, response_routes
-from longthread.testing.emulator.responses_api import ResponsesApi
-from longthread.testing.emulator.rules import ProviderRules
-from longthread.testing.emulator.wire import ModelRequest, Wire, json_bytes, read_request
 from longthread.testing.scripted import Script, ScriptExhausted, to_message
+from longthread_testing.emulator import completions_api, messages_api, responses_api
+from longthread_testing.emulator.completions_api import CompletionsApi
+from longthread_testing.emulator.delivery import Delivery
+from longthread_testing.emulator.echo import echo
+from longthread_testing.emulator.embeddings import embeddings
+from longthread_testing.emulator.faults import Dropped, Refused, RuleBroken, Slow, StreamError
+from longthread_testing.emulator.listener import Listener
+from longthread_testing.emulator.messages_api import MessagesApi
+from longthread_testing.emulator.models_api import model, model_list
+from longthread_testing.emulator.recorded import RecordedRequest, decoded
+from longthread_testing.emulator.response_routes import Answer, response_routes
+from longthread_testing.emulator.responses_api import ResponsesApi
+from longthread_testing.emulator.rules import ProviderRules
+from longthread_testing.emulator.wire import ModelRequest, Wire, json_bytes, read_request
 
 
 class ProviderEmulator:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from longthread.testing.emulator.faults import Refused, RuleBroken
-from longthread.testing.emulator.recorded import RecordedRequest
-from longthread.testing.emulator.responses_api import PATH, ResponsesApi
-from longthread.testing.emulator.wire import ModelRequest, read_request
+from longthread_testing.emulator.faults import Refused, RuleBroken
+from longthread_testing.emulator.recorded import RecordedRequest
+from longthread_testing.emulator.responses_api import PATH, ResponsesApi
+from longthread_testing.emulator.wire import ModelRequest, read_request
 
 Answer = Callable[[RecordedRequest, Mapping[str, str]], dict[str, Any] | list[bytes]]
 """Answers a request, with the parameters of its path and query, by a body or by the events of a stream."""

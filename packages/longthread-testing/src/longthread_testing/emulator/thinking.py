@@ -11,9 +11,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from longthread.testing.emulator.faults import Refused, RuleBroken
-from longthread.testing.emulator.rules import ProviderRules
-from longthread.testing.emulator.seals import canonical, digest, seal, unseal
+from longthread_testing.emulator.faults import Refused, RuleBroken
+from longthread_testing.emulator.rules import ProviderRules
+from longthread_testing.emulator.seals import canonical, digest, seal, unseal
 
 HIDDEN = {"thinking": "signature", "redacted_thinking": "data"}
 """The kinds of blocks that are signed, and the field that proves each."""

@@ -8,8 +8,8 @@ from typing import Any
 
 from longthread.messages.message import Message, invalid_tool_call, tool_call
 from longthread.model.entry import Role
-from longthread.testing.emulator.wire import json_bytes
 from longthread.testing.scripted import pieces, raw_calls
+from longthread_testing.emulator.wire import json_bytes
 
 CREATED = 1_700_000_000
 """The time of every completion, in Unix seconds, so that replies repeat exactly."""

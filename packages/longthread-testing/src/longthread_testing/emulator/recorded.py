@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from longthread.messages.message import Message
-from longthread.testing.emulator import anthropic, completions, responses
-from longthread.testing.emulator.messages_api import PATH as ANTHROPIC
-from longthread.testing.emulator.responses_api import PATH as RESPONSES
-from longthread.testing.emulator.wire import names_of_tools
+from longthread_testing.emulator import anthropic, completions, responses
+from longthread_testing.emulator.messages_api import PATH as ANTHROPIC
+from longthread_testing.emulator.responses_api import PATH as RESPONSES
+from longthread_testing.emulator.wire import names_of_tools
 
 
 @dataclass(frozen=True)

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from longthread.testing.emulator.faults import Refused, RuleBroken
-from longthread.testing.emulator.response_store import ResponseStore
-from longthread.testing.emulator.seals import seal, unseal
+from longthread_testing.emulator.faults import Refused, RuleBroken
+from longthread_testing.emulator.response_store import ResponseStore
+from longthread_testing.emulator.seals import seal, unseal
 
 # The texts of the vendor's errors. Clients recognize them.
 _UNREADABLE = (

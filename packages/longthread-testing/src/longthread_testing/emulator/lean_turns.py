@@ -13,7 +13,7 @@ from functools import lru_cache
 from typing import Any
 
 from longthread.messages.message import Message, tool_call
-from longthread.testing.emulator import completions
+from longthread_testing.emulator import completions
 
 SQL = "SELECT name, share FROM t ORDER BY share DESC LIMIT 10"
 """The query of every turn; `make_source` of the benchmarks makes the table."""

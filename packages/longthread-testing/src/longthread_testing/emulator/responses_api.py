@@ -6,15 +6,15 @@ from collections.abc import Mapping
 from typing import Any
 
 from longthread.messages.message import Message
-from longthread.testing.emulator import responses
-from longthread.testing.emulator.completions import CREATED
-from longthread.testing.emulator.faults import Refused, RuleBroken
-from longthread.testing.emulator.reasoning import check_items, encrypted
-from longthread.testing.emulator.response_events import encoded, events_of
-from longthread.testing.emulator.response_store import HeldResponse, ResponseStore
-from longthread.testing.emulator.rules import ProviderRules
-from longthread.testing.emulator.seals import seal
-from longthread.testing.emulator.wire import ModelReply, ModelRequest
+from longthread_testing.emulator import responses
+from longthread_testing.emulator.completions import CREATED
+from longthread_testing.emulator.faults import Refused, RuleBroken
+from longthread_testing.emulator.reasoning import check_items, encrypted
+from longthread_testing.emulator.response_events import encoded, events_of
+from longthread_testing.emulator.response_store import HeldResponse, ResponseStore
+from longthread_testing.emulator.rules import ProviderRules
+from longthread_testing.emulator.seals import seal
+from longthread_testing.emulator.wire import ModelReply, ModelRequest
 
 PATH = "/v1/responses"
 

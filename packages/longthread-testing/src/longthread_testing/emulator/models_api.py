@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from longthread.testing.emulator.completions import CREATED
+from longthread_testing.emulator.completions import CREATED
 
 _CREATED_AT = "2023-11-14T22:13:20Z"  # CREATED, as Anthropic writes times
 

@@ -6,11 +6,11 @@ from collections.abc import Mapping
 from typing import Any
 
 from longthread.messages.message import Message
-from longthread.testing.emulator import completions
-from longthread.testing.emulator.faults import Refused, RuleBroken, unpaired
-from longthread.testing.emulator.hidden_fields import HiddenFields
-from longthread.testing.emulator.rules import ProviderRules
-from longthread.testing.emulator.wire import ModelReply, ModelRequest, json_bytes
+from longthread_testing.emulator import completions
+from longthread_testing.emulator.faults import Refused, RuleBroken, unpaired
+from longthread_testing.emulator.hidden_fields import HiddenFields
+from longthread_testing.emulator.rules import ProviderRules
+from longthread_testing.emulator.wire import ModelReply, ModelRequest, json_bytes
 
 PATH = "/v1/chat/completions"
 

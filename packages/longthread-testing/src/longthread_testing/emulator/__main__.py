@@ -1,4 +1,4 @@
-"""The emulator as a process: `python -m longthread.testing.emulator --port 8080`. It ends by SIGTERM."""
+"""The emulator as a process: `python -m longthread_testing.emulator --port 8080`. It ends by SIGTERM."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from typing import Any
 import uvicorn
 from starlette.types import ASGIApp
 
-from longthread.testing.emulator.lean import LeanProvider
-from longthread.testing.emulator.listener import config, listening
-from longthread.testing.emulator.provider import ProviderEmulator
-from longthread.testing.emulator.rules import ProviderRules
+from longthread_testing.emulator.lean import LeanProvider
+from longthread_testing.emulator.listener import config, listening
+from longthread_testing.emulator.provider import ProviderEmulator
+from longthread_testing.emulator.rules import ProviderRules
 
 
 def main(given: Sequence[str] | None = None) -> None:
@@ -37,7 +37,7 @@ def _switches() -> list[dataclasses.Field[Any]]:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser("python -m longthread.testing.emulator", description=__doc__)
+    parser = argparse.ArgumentParser("python -m longthread_testing.emulator", description=__doc__)
     parser.add_argument("--port", type=int, default=0, help="0 takes a free one; the URL is printed")
     parser.add_argument("--lean", action="store_true", help="fixed replies with little CPU, for benchmarks")
     parser.add_argument("--model", action="append", help="a model that /v1/models lists; may be repeated")

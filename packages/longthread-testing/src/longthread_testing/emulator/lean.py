@@ -16,15 +16,15 @@ from typing import Any
 from starlette.types import Receive, Scope, Send
 
 from longthread.messages.message import Message
-from longthread.testing.emulator.completions_api import PATH as COMPLETIONS
-from longthread.testing.emulator.completions_api import CompletionsApi
-from longthread.testing.emulator.lean_turns import LeanTurn, turn_of
-from longthread.testing.emulator.messages_api import PATH as MESSAGES
-from longthread.testing.emulator.messages_api import MessagesApi
-from longthread.testing.emulator.responses_api import PATH as RESPONSES
-from longthread.testing.emulator.responses_api import ResponsesApi
-from longthread.testing.emulator.rules import ProviderRules
-from longthread.testing.emulator.wire import Wire, json_bytes
+from longthread_testing.emulator.completions_api import PATH as COMPLETIONS
+from longthread_testing.emulator.completions_api import CompletionsApi
+from longthread_testing.emulator.lean_turns import LeanTurn, turn_of
+from longthread_testing.emulator.messages_api import PATH as MESSAGES
+from longthread_testing.emulator.messages_api import MessagesApi
+from longthread_testing.emulator.responses_api import PATH as RESPONSES
+from longthread_testing.emulator.responses_api import ResponsesApi
+from longthread_testing.emulator.rules import ProviderRules
+from longthread_testing.emulator.wire import Wire, json_bytes
 
 TEXT = "The answer is 42, as before. 答案是四十二。"
 _ID = "0123456789abcdef"

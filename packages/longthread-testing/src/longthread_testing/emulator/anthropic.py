@@ -7,10 +7,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from longthread.messages.message import Content, Message, tool_call
-from longthread.testing.emulator.faults import Refused
-from longthread.testing.emulator.thinking import HIDDEN, blocks_of
-from longthread.testing.emulator.wire import json_bytes
 from longthread.testing.scripted import pieces, raw_calls
+from longthread_testing.emulator.faults import Refused
+from longthread_testing.emulator.thinking import HIDDEN, blocks_of
+from longthread_testing.emulator.wire import json_bytes
 
 _ID = re.compile(r"[a-zA-Z0-9_-]+")
 _STREAMED = {"text": ("text_delta", "text"), "thinking": ("thinking_delta", "thinking")}

@@ -9,9 +9,9 @@ from typing import Any
 
 from longthread.messages.message import Message, invalid_tool_call, tool_call
 from longthread.model.entry import Role
-from longthread.testing.emulator.completions import CREATED
-from longthread.testing.emulator.faults import Refused
 from longthread.testing.scripted import raw_calls
+from longthread_testing.emulator.completions import CREATED
+from longthread_testing.emulator.faults import Refused
 
 _CALLS = {"function_call": "arguments", "custom_tool_call": "input"}
 _RESULTS = {"function_call_output": "function_call", "custom_tool_call_output": "custom_tool_call"}

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from longthread.testing.emulator.faults import Refused, RuleBroken
-from longthread.testing.emulator.thinking import asked, blocks_of
+from longthread_testing.emulator.faults import Refused, RuleBroken
+from longthread_testing.emulator.thinking import asked, blocks_of
 
 THREADS_BETA = "message-threads-2026-08-12"
 _CREATE_ONLY = ("system", "tools")

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from longthread.messages.message import Message
-from longthread.testing.emulator.faults import Refused, RuleBroken
+from longthread_testing.emulator.faults import Refused, RuleBroken
 
 
 def names_of_tools(body: Mapping[str, Any]) -> list[str]:

@@ -6,12 +6,12 @@ from collections.abc import Mapping
 from typing import Any
 
 from longthread.messages.message import Message
-from longthread.testing.emulator import anthropic
-from longthread.testing.emulator.faults import Refused, RuleBroken, unpaired
-from longthread.testing.emulator.rules import ProviderRules
-from longthread.testing.emulator.thinking import BINDING_BETA, HIDDEN, asked, check, mode, signed
-from longthread.testing.emulator.threads import MessageThreads
-from longthread.testing.emulator.wire import ModelReply, ModelRequest
+from longthread_testing.emulator import anthropic
+from longthread_testing.emulator.faults import Refused, RuleBroken, unpaired
+from longthread_testing.emulator.rules import ProviderRules
+from longthread_testing.emulator.thinking import BINDING_BETA, HIDDEN, asked, check, mode, signed
+from longthread_testing.emulator.threads import MessageThreads
+from longthread_testing.emulator.wire import ModelReply, ModelRequest
 
 PATH = "/v1/messages"
 
