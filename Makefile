@@ -50,8 +50,9 @@ $(VENV)/.run: pyproject.toml $(VENV)/.packages | page
 	@touch $@
 
 # What the checks, tests and benchmarks need besides.
-$(VENV)/.dev: $(VENV)/.run requirements/dev.txt
+$(VENV)/.dev: $(VENV)/.run requirements/dev.txt packages/longthread-testing/pyproject.toml
 	$(call install,requirements/dev.txt,what the tests need)
+	@$(PIP) install --quiet --no-deps --no-build-isolation --editable packages/longthread-testing
 	@touch $@
 
 demo: setup

@@ -102,6 +102,12 @@ def test_what_needs_the_app_says_how_to_install_it(code: str, tmp_path: Path) ->
     assert "'fastapi<" in told
 
 
+def test_what_needs_another_package_of_the_repository_says_how_to_install_it(tmp_path: Path) -> None:
+    missing = "import sys\nsys.modules['longthread_testing.emulator'] = sys.modules['longthread_testing'] = None\n"
+    told = python(missing + TELL.format("from longthread.testing import ProviderEmulator"), tmp_path)
+    assert "needs the Python package longthread-testing, which is not installed: pip install -e packages/" in told
+
+
 @pytest.mark.parametrize("command", ["ask", "demo", "gateway"])
 def test_a_command_that_needs_the_app_says_how_to_install_it(command: str, tmp_path: Path) -> None:
     arguments = [command, "How many?"] if command == "ask" else [command]

@@ -19,6 +19,8 @@ APP_MODULES = frozenset(
     )
 )
 """What the extra `app` brings: the analyst, the agent server and the gateway need it."""
+PACKAGES = {"longthread-testing": "packages/longthread-testing"}
+"""The other packages of Longthread's repository, with their folders."""
 
 
 def is_of_app(error: ModuleNotFoundError) -> bool:
@@ -27,7 +29,10 @@ def is_of_app(error: ModuleNotFoundError) -> bool:
 
 
 def install_command(extra: str) -> str:
-    """The command that installs what an extra needs, whether Longthread comes from a clone or from a wheel."""
+    """Return the command that installs what an extra needs, whether Longthread comes from a clone or from a wheel; or
+    that installs one of `PACKAGES` in a clone."""
+    if folder := PACKAGES.get(extra):
+        return f"pip install -e {folder}"
     from importlib.metadata import requires  # for this error alone
 
     needs = (each.split(";") for each in requires("longthread") or ())

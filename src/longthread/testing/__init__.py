@@ -6,7 +6,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 from longthread.errors import ExtraMissing
-from longthread.extras import is_of_app
+from longthread.extras import PACKAGES, is_of_app
 from longthread.testing.failpoints import Failpoints, KillAt
 from longthread.testing.scripted import ModelCall, ScriptedModel, ScriptExhausted
 
@@ -55,7 +55,7 @@ _LAZY = {
     "ScriptedChatModel": "longthread.testing.langchain",
     **dict.fromkeys(_EMULATOR, "longthread_testing.emulator"),
 }
-"""Names that need LangChain, and the extra `app`."""
+"""Names that need LangChain, and the package longthread-testing."""
 
 
 def __getattr__(name: str) -> Any:
@@ -64,7 +64,9 @@ def __getattr__(name: str) -> Any:
     try:
         module = importlib.import_module(_LAZY[name])
     except ModuleNotFoundError as error:
-        if not is_of_app(error):
+        package = str(error.name).partition(".")[0].replace("_", "-")
+        if package not in PACKAGES and not is_of_app(error):
             raise
-        raise ExtraMissing(what=f"longthread.testing.{name}", package=str(error.name), extra="app") from error
+        extra = package if package in PACKAGES else "app"
+        raise ExtraMissing(what=f"longthread.testing.{name}", package=package, extra=extra) from error
     return getattr(module, name)
