@@ -26,6 +26,7 @@ from longthread.model.entry import NOTE
 from longthread.model.fold import PARSE_ERROR, observation_of
 from longthread.model.statements import CORRECT, statement_form
 from longthread.model.thinking import split_thinking
+from longthread.tools.analysis.dialects.dialect import find_dialect
 from longthread.tools.tool import Tool
 from longthread.view.compose import digest_of
 from longthread.view.tokens import ANY
@@ -37,7 +38,6 @@ OR_WORDS = "If the message asks for no data, answer it in words instead."
 ANSWERING = """\
 Answer the question in one or two sentences, in its language, from the rows of the query alone. \
 Behind each number write the query's label in brackets. If the rows do not answer the question, say so."""
-_ENGINES = {"sqlite": "SQLite", "postgresql": "PostgreSQL", "mysql": "MySQL", "duckdb": "DuckDB"}
 RETRY = "That failed: {reason}"
 IN_WORDS = "Answer in words, from the rows."
 """Said to a model that repeats its statement instead of an answer."""
@@ -101,7 +101,7 @@ def sql_prompt(
     `today` is None where no question needs it. `talks` says that the newest message may ask for no data. `instructions`
     are an agent's own; `most` is the tokens of the whole, which is cut in its middle. None: no limit.
     """
-    rules = ANSWERING if answering else WRITING.format(dialect=_ENGINES.get(dialect, dialect))
+    rules = ANSWERING if answering else WRITING.format(dialect=find_dialect(dialect).title)
     parts = [*([instructions] if instructions else []), rules]
     if not answering:
         parts += [f"Schema:\n{schema}", *([f"Today is {today:%Y-%m-%d}."] if today is not None else [])]

@@ -19,21 +19,16 @@ from sqlglot.errors import SqlglotError
 from sqlglot.tokenizer_core import Token, TokenType
 
 from longthread.errors import ArgumentsInvalid, LongthreadError, SqlRefused, ToolInvalid
-from longthread.tools.analysis.engine import place
+from longthread.tools.analysis.dialects.dialect import SqlDialect, find_dialect, list_sources
 from longthread.tools.analysis.guard import Guard
 from longthread.tools.analysis.quoting import literal
 from longthread.tools.analysis.source import Source
-from longthread.tools.analysis.sql_text import sqlglot_name
 from longthread.tools.arguments import Arguments, named
 from longthread.tools.placeholder import Placeholder, TemplateParts, is_scalar, parts_of, types_of
 from longthread.tools.tool import DefinedTool, ImplementationFields, Observation, Tool, failed, succeeded
 
 _LARGEST = 2**63
 _ESCAPE = "\\"
-_ESCAPING = ("postgresql", "mysql")
-"""Dialects with this escape by default."""
-_NO_ILIKE = ("sqlite", "mysql")
-_QUOTES = {"mysql": "'\""}
 _LIKES = (exp.Like, exp.ILike)
 _PATTERNS = (exp.RegexpLike, exp.RegexpILike, exp.SimilarTo)
 _NAMES = (exp.Column, exp.Dot, exp.Identifier, exp.Parameter, exp.Interval, exp.Table, exp.TableAlias, exp.DataType)
@@ -85,7 +80,7 @@ class Template:
 
     texts: tuple[str, ...]
     bound: tuple[BoundParameter, ...]
-    dialect: str
+    dialect: SqlDialect
     functions: frozenset[str]
 
     def statement(self, arguments: Mapping[str, Any]) -> BoundStatement:
@@ -98,14 +93,14 @@ class Template:
                 raise ArgumentsInvalid(tool="the query", problem="A whole number has more than 64 bits.")
             first = len(values) + 1
             values += given
-            run += ", ".join(place(first + number, self.dialect) for number in range(len(given))) + text
-            shown += ", ".join(_written(value, self.dialect) for value in given) + text
+            run += ", ".join(self.dialect.place(first + number) for number in range(len(given))) + text
+            shown += ", ".join(_written(value, self.dialect.name) for value in given) + text
         return BoundStatement(run, values, shown)
 
     @property
     def example(self) -> str:
         """The statement with one parameter at each place, for the guard."""
-        marks = [place(number, self.dialect) for number in range(1, len(self.texts))]
+        marks = [self.dialect.place(number) for number in range(1, len(self.texts))]
         return self.texts[0] + "".join(mark + text for mark, text in zip(marks, self.texts[1:], strict=True))
 
 
@@ -117,7 +112,7 @@ def compiled(sql: str, properties: Mapping[str, Any], dialect: str) -> Template:
 class _Compiler:
     def __init__(self, sql: str, properties: Mapping[str, Any], dialect: str) -> None:
         self._properties = properties
-        self._dialect = dialect
+        self._dialect = find_dialect(dialect)
         self._parts = parts_of(sql, properties)
         self._mark = f"lt{sha256(sql.encode('utf-8', 'replace')).hexdigest()[:12]}x"
         self._names: dict[str, Placeholder] = {}
@@ -128,10 +123,11 @@ class _Compiler:
         bound: list[tuple[TemplateParts, bool]] = []
         end = 0
         for token in self._tokens(marked):
-            if token.token_type is TokenType.DPIPE and self._dialect == "mysql":
-                raise _refused("|| is OR in MySQL. Write a text with places in it as one text: '%{{name}}%'.")
+            if token.token_type is TokenType.DPIPE and self._dialect.pipes_are_or:
+                one_text = "Write a text with places in it as one text: '%{{name}}%'."
+                raise _refused(f"|| is OR in {self._dialect.title}. {one_text}")
             found = self._bound(token, marked)
-            if found is None and not (self._dialect in _NO_ILIKE and token.token_type is TokenType.ILIKE):
+            if found is None and (self._dialect.has_ilike or token.token_type is not TokenType.ILIKE):
                 continue
             texts[-1] += marked[end : token.start]
             end = token.end + 1
@@ -155,9 +151,9 @@ class _Compiler:
 
     def _tokens(self, marked: str) -> list[Token]:
         try:
-            return sqlglot.tokenize(marked, read=sqlglot_name(self._dialect))
+            return sqlglot.tokenize(marked, read=self._dialect.sqlglot)
         except SqlglotError as error:
-            raise _refused(f"the SQL cannot be read as {self._dialect}.") from error
+            raise _refused(f"the SQL cannot be read as {self._dialect.name}.") from error
 
     def _bound(self, token: Token, marked: str) -> tuple[TemplateParts, bool] | None:
         """The parameter in a token, and whether it is in a text; None if there is none."""
@@ -167,7 +163,7 @@ class _Compiler:
             return None
         if token.token_type is TokenType.VAR and token.text in self._names:
             return (self._names[token.text],), False
-        if token.token_type is TokenType.STRING and marked[token.start] in _QUOTES.get(self._dialect, "'"):
+        if token.token_type is TokenType.STRING and marked[token.start] in self._dialect.text_quotes:
             return tuple(self._taken_apart(token.text)), True
         if token.token_type is TokenType.IDENTIFIER:
             raise _refused(_IN_A_NAME)
@@ -193,12 +189,12 @@ class _Compiler:
 
     def _nodes(self, texts: list[str], count: int) -> tuple[exp.Expr, list[exp.Expr]]:
         """The tree, and the node of each parameter."""
-        marks = [*(place(number, self._dialect) for number in range(1, count + 1)), ""]
+        marks = [*(self._dialect.place(number) for number in range(1, count + 1)), ""]
         sql = "".join(text + mark for text, mark in zip(texts, marks, strict=True))
         try:
-            statements = sqlglot.parse(sql, read=sqlglot_name(self._dialect))
+            statements = sqlglot.parse(sql, read=self._dialect.sqlglot)
         except (SqlglotError, RecursionError) as error:
-            reason = f"with values in its places, the SQL is no statement of {self._dialect}. {_TYPED}"
+            reason = f"with values in its places, the SQL is no statement of {self._dialect.name}. {_TYPED}"
             raise _refused(reason) from error
         tree = next((one for one in statements if one is not None), None)
         if tree is None or len(statements) != 1:
@@ -220,7 +216,7 @@ class _Compiler:
         parent = node.parent
         if isinstance(parent, _LIKES) and node.arg_key == "expression":
             given = parent.parent.expression.name if isinstance(parent.parent, exp.Escape) else ""
-            adds = not given and self._dialect not in _ESCAPING
+            adds = not given and not self._dialect.escapes_patterns
             if adds and not texts[number].rstrip().upper().endswith("LIKE"):
                 raise _refused("a place stands in a pattern behind an operator. Write LIKE or ILIKE.")
             if adds:
@@ -304,8 +300,6 @@ def _refused(problem: str) -> ToolInvalid:
     return ToolInvalid(problem=f"in `sql_template`, {problem}")
 
 
-DIALECTS = ("postgresql", "mysql", "sqlite", "duckdb")
-"""The dialects of sources, the most likely one first."""
 _MOST_ROWS = 10_000
 _LONGEST = 10_000
 """Characters of a template without its values."""
@@ -367,7 +361,7 @@ class _Query:
     def compiled(self, arguments: Arguments, dialect: str | None) -> Template:
         """The template for a dialect, or for the first that parses it."""
         first: ToolInvalid | None = None
-        for one in (dialect,) if dialect else DIALECTS:
+        for one in (dialect,) if dialect else list_sources():
             try:
                 template = compiled(self.sql, arguments.properties, one)
                 # Unknown functions are checked once there is a source.

@@ -26,6 +26,8 @@ from longthread.model.ids import new_id
 from longthread.settings import Settings
 from longthread.store.completion import to_the_end
 from longthread.tools.analysis.address import is_url, parsed
+from longthread.tools.analysis.dialects.dialect import find_dialect
+from longthread.tools.analysis.dialects.sqlite import DIALECT as SQLITE
 from longthread.tools.analysis.files.encoding import called, recoded
 from longthread.tools.analysis.files.listing import reader_of
 from longthread.tools.analysis.open import database_kind
@@ -398,10 +400,11 @@ def _expect_kind(path: Path) -> None:
     """Refuse a database that is not of the kind that its name says: who sees CSV does not expect its views to run.
     Raises UploadRefused."""
     kind = database_kind(path)
-    if kind == "duckdb":
-        reason = "it is a DuckDB database. Put it where the server runs, and add it by its path."
+    if kind not in (None, SQLITE.name):
+        title = find_dialect(kind or "").title
+        reason = f"it is a {title} database. Put it where the server runs, and add it by its path."
         raise UploadRefused(name=path.name, reason=reason)
-    if kind == "sqlite" and reader_of(path):
+    if kind is not None and reader_of(path):
         raise UploadRefused(name=path.name, reason=f"it is a SQLite database. Name it {path.stem}.sqlite.")
 
 

@@ -6,13 +6,14 @@ from typing import Any
 
 from longthread.demo.schema import DemoTable
 from longthread.tools.analysis import quoting
+from longthread.tools.analysis.dialects.dialect import find_dialect
 from longthread.tools.analysis.quoting import quoted
 
 
 def quote_table(table: DemoTable, dialect: str) -> str:
     """A table's name, quoted. In PostgreSQL and DuckDB a dot parts schema and table, unless its description says how
     the name is written."""
-    if table.sql_name or dialect in ("sqlite", "mysql"):
+    if table.sql_name or not find_dialect(dialect).has_schemas:
         return table.sql_name or quoted(table.name, dialect)
     return ".".join(quoted(part) for part in table.name.split("."))
 

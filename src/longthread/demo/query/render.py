@@ -21,6 +21,7 @@ from longthread.demo.query.plan import (
 )
 from longthread.demo.query.sums import unwanted_label
 from longthread.demo.schema import DemoColumn, DemoSchema, DemoTable, Ref, key_of, yes_no
+from longthread.tools.analysis.dialects.dialect import find_dialect
 from longthread.tools.analysis.quoting import quoted
 
 _SPELLED = {"!=": "<>", "not >": "<="}
@@ -177,7 +178,7 @@ class PlanSql:
 
     def _date_part(self, text: str, grain: str, column: DemoColumn) -> str:
         if column.has_months:
-            text = f"CONCAT({text}, '-01')" if self.dialect == "mysql" else f"({text} || '-01')"
+            text = f"CONCAT({text}, '-01')" if find_dialect(self.dialect).pipes_are_or else f"({text} || '-01')"
         return date_part(text, grain, self.dialect, is_text=self.dialect != "sqlite" and _is_text(column))
 
     def _condition(self, condition: Condition) -> str:

@@ -10,10 +10,12 @@ from typing import Any
 from urllib.parse import parse_qsl, quote, quote_plus, unquote
 
 from longthread.errors import InvalidInput
+from longthread.tools.analysis.dialects.dialect import is_file, load_schemes
 
 _LOGIN = r"(?:(?P<username>[^:/]*)(?::(?P<password>[^@]*))?@)?"
 _HOST = r"(?:\[(?P<address>[^/?]+)\]|(?P<name>[^/:?]+))?(?::(?P<port>[^/?]*))?"
 _URL = re.compile(rf"(?P<driver>[\w+]+)://{_LOGIN}{_HOST}(?:/(?P<database>[^?]*))?(?:\?(?P<query>.*))?")
+_DRIVER = re.compile(r"(?P<scheme>\w+)(?:\+\w+)?://")
 _UNQUOTED = " +"
 """Characters of a name or password that are not percent-encoded."""
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+_.-]*(?=://)")
@@ -26,7 +28,6 @@ _ASSIGNED = re.compile(
 _CREDENTIALS = re.compile(r":\S*@", re.S)
 """From the first colon to the last @: a password may hold both."""
 _SHOWN_OPTIONS = frozenset({"host", "port", "dbname", "sslmode"})
-_FILES = ("sqlite", "duckdb")
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +119,7 @@ def remembered(spec: str) -> str:
     if url is None:
         return shown(spec)
     text = absolute(replace(url, password=None, query=_harmless(url.query))).text()
-    return text if url.kind in _FILES else _ASSIGNED.sub(r"\1***", text)
+    return text if is_file(url.kind) else _ASSIGNED.sub(r"\1***", text)
 
 
 def same_source(a: str, b: str) -> bool:
@@ -128,7 +129,7 @@ def same_source(a: str, b: str) -> bool:
 
 def absolute(url: SourceUrl) -> SourceUrl:
     """Makes the path in the URL of a database file absolute."""
-    if url.kind not in _FILES or not url.database or url.database == ":memory:":
+    if not is_file(url.kind) or not url.database or url.database == ":memory:":
         return url
     return replace(url, database=str(Path(url.database).expanduser().absolute()))
 
@@ -157,7 +158,7 @@ def _parsed(spec: str) -> SourceUrl | None:
         url = SourceUrl.parse(spec)
     except ValueError:
         return None
-    server = url.kind not in _FILES
+    server = not is_file(url.kind)
     misread = "@" in (url.host or "") or (server and "@" in (url.database or "")) or ":" in (url.username or "")
     return None if misread else url
 
@@ -172,5 +173,8 @@ def _harmless(query: Mapping[str, tuple[str, ...]]) -> dict[str, tuple[str, ...]
 
 def _comparable(spec: str) -> str:
     text = remembered(spec.strip())
-    text = re.sub(r"^postgres(?:ql)?(?:\+\w+)?://", "postgresql://", text)
-    return re.sub(r"^(?:mysql|mariadb)(?:\+\w+)?://", "mysql://", text)
+    driver = _DRIVER.match(text)
+    dialect = load_schemes().get(driver["scheme"]) if driver is not None else None
+    if driver is None or dialect is None or dialect.is_file:
+        return text
+    return f"{dialect.name}://{text[driver.end() :]}"

@@ -20,11 +20,6 @@ FormatsInFiles = Mapping[str, Mapping[str, Mapping[str, Any]]]
 """How files write their numbers: formats as JSON, by the table's label and the column."""
 
 
-def place(number: int, dialect: str) -> str:
-    """How a statement writes the place of parameter `number`, from 1."""
-    return f":p{number}" if dialect in ("sqlite", "mysql") else f"${number}"
-
-
 class SourceConnection(ABC):
     """One read-only connection. One thread at a time uses it; any thread may call `interrupt`."""
 
@@ -35,7 +30,7 @@ class SourceConnection(ABC):
 
     @abstractmethod
     def query(self, sql: str, parameters: Sequence[Any] = ()) -> Rows:
-        """Runs a statement that the guard has passed. `parameters` are the values of the places that `place` writes.
+        """Runs a statement that the guard has passed. `parameters` are the values of its places.
 
         Raises SqlFailed, SqlRefused, SourceLocked, Interrupted.
         """

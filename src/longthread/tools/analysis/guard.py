@@ -20,15 +20,10 @@ from sqlglot import exp
 from sqlglot.dialects.dialect import Dialect
 from sqlglot.errors import SqlglotError
 from sqlglot.parser import Parser
-from sqlglot.parsers.mysql import MySQLParser
-from sqlglot.parsers.postgres import PostgresParser
-from sqlglot.parsers.sqlite import SQLiteParser
 from sqlglot.tokenizer_core import Token, TokenType
 
 from longthread.errors import SqlRefused
-from longthread.tools.analysis.functions import ALLOWED, NEVER, PREFIXES
-from longthread.tools.analysis.quoting import has_odd_comment
-from longthread.tools.analysis.sql_text import sqlglot_name
+from longthread.tools.analysis.dialects.dialect import find_dialect
 from longthread.tools.analysis.value_size import LARGEST, built_size, name_of
 
 _LONGEST = 20_000
@@ -76,26 +71,24 @@ _REFUSED_NODES: dict[type[exp.Expr], str] = {
     exp.PropertyEQ: "",  # an assignment in MySQL, a named argument elsewhere: judged by dialect
 }
 _REFUSED_FUNCTIONS = (exp.ReadCSV, exp.ReadParquet, exp.NextValueFor, exp.NetFunc, exp.Secret, exp.Predict, exp.ToFile)
-_POSTGRES_TABLES = """
-    pg_class pg_namespace pg_attribute pg_type pg_tables pg_views pg_matviews pg_indexes pg_index pg_constraint
-    pg_description pg_enum pg_attrdef pg_inherits pg_sequences pg_timezone_names pg_am pg_collation pg_range
-    pg_partitioned_table
-"""
 _STANDARD_TABLES = """
     tables columns views schemata table_constraints key_column_usage referential_constraints constraint_column_usage
     constraint_table_usage check_constraints statistics sequences domains element_types
 """
-_POSTGRES_CATALOG = frozenset(_POSTGRES_TABLES.split())
 _INFORMATION_SCHEMA = frozenset(_STANDARD_TABLES.split())
-_SQLITE_CATALOG = frozenset({"sqlite_master", "sqlite_schema", "sqlite_sequence", "sqlite_stat1", "sqlite_stat4"})
-_SYSTEM_SCHEMAS = frozenset({"mysql", "performance_schema", "sys", "master", "msdb", "tempdb", "pg_toast"})
-_TSQL_WORDS = """
-    SHUTDOWN RECONFIGURE CHECKPOINT WAITFOR KILL DBCC BACKUP RESTORE REVERT DENY EXEC EXECUTE PRINT RAISERROR THROW
-"""
-_TSQL_STATEMENTS = frozenset(_TSQL_WORDS.split())
 _FILE = re.compile(
     r"://|[*?]|[/\\]|\.(?:[ct]sv|parquet|jsonl?|ndjson|txt|db|duckdb|sqlite|xlsx|arrow)(?:\.gz|\.zst)?$", re.I
 )
+_DANGEROUS = """
+    st_read st_read_meta st_readosm st_readshp st_drivers st_createoverview st_fromgdalraster
+    load_extension readfile writefile edit fts3_tokenizer getenv query query_table read_text read_blob glob
+    json_execute_serialized_sql dblink dblink_exec dblink_connect set_config lo_import lo_export pg_sleep pg_read_file
+    load_file benchmark sleep get_lock release_lock release_all_locks is_free_lock is_used_lock master_pos_wait
+    source_pos_wait wait_for_executed_gtid_set last_insert_id nextval setval name_const
+    openrowset openquery opendatasource xp_cmdshell
+"""
+_NEVER = frozenset(_DANGEROUS.split())
+"""Names of functions that stay refused even where a database defines a function so called."""
 _QUOTED = frozenset(
     {TokenType.STRING, TokenType.IDENTIFIER, TokenType.NATIONAL_STRING, TokenType.BYTE_STRING, TokenType.HEREDOC_STRING,
      TokenType.UNICODE_STRING, TokenType.RAW_STRING, TokenType.HEX_STRING, TokenType.BIT_STRING}
@@ -112,15 +105,8 @@ _EXPLAIN_OPTIONS = frozenset(_OPTIONS.split())
 logging.getLogger("sqlglot").setLevel(logging.ERROR)
 
 
-class _SqliteParser(SQLiteParser):
-    """Reads `LIMIT 2 - n % 2`, where sqlglot takes the % for a percentage, which SQLite does not have."""
-
-    def _parse_term(self, parse_mod: bool = True) -> exp.Expr | None:
-        return super()._parse_term(parse_mod=True)
-
-
-class _PostgresParser(PostgresParser):
-    """The same for PostgreSQL."""
+class _ModuloParser(Parser):
+    """Reads `LIMIT 2 - n % 2`, where sqlglot takes the % for a percentage, which not every database has."""
 
     def _parse_term(self, parse_mod: bool = True) -> exp.Expr | None:
         return super()._parse_term(parse_mod=True)
@@ -138,21 +124,23 @@ class _Stepping(Parser):
         super()._advance(times)
 
 
-_NATIVE = """
-    and case collate columns compress current_role decode encode exists like match or session_user st_makepoint st_point
-    values xor
-"""
-"""Words that MySQL or MariaDB have themselves, in addition to the functions that are allowed."""
-_TYPED = {name.casefold() for name in (*MySQLParser.FUNCTIONS, *MySQLParser.FUNCTION_PARSERS)}
-_FOREIGN = frozenset(_TYPED - ALLOWED["mysql"] - set(_NATIVE.split()))
-_PARSERS: dict[str, type[Parser]] = {"sqlite": _SqliteParser, "postgres": _PostgresParser}
+@cache
+def _stepping(dialect: str, modulo: bool) -> type[_Stepping]:
+    kind = Dialect.get_or_raise(dialect).parser_class
+    bases = (_Stepping, _ModuloParser, kind) if modulo else (_Stepping, kind)
+    made: type[_Stepping] = new_class(f"Stepping{kind.__name__}", bases)
+    return made
 
 
 @cache
-def _stepping(dialect: str) -> type[_Stepping]:
-    kind = _PARSERS.get(dialect, Dialect.get_or_raise(dialect).parser_class)
-    made: type[_Stepping] = new_class(f"Stepping{kind.__name__}", (_Stepping, kind))
-    return made
+def _find_foreign(name: str) -> frozenset[str]:
+    """Return the functions that sqlglot knows and a database lacks: somebody may have defined them in it."""
+    dialect = find_dialect(name)
+    if not dialect.own_words:
+        return frozenset()
+    parser = Dialect.get_or_raise(dialect.sqlglot).parser_class
+    typed = {each.casefold() for each in (*parser.FUNCTIONS, *parser.FUNCTION_PARSERS)}
+    return frozenset(typed - dialect.functions - dialect.own_words)
 
 
 @dataclass(frozen=True)
@@ -168,9 +156,8 @@ class Guard:
     """The guard of one dialect: `sqlite`, `postgresql`, `mysql`, `duckdb`; `tsql` is judged too."""
 
     def __init__(self, dialect: str) -> None:
-        self._dialect = sqlglot_name(dialect)
-        self._allowed = ALLOWED.get(self._dialect, frozenset())
-        self._prefixes = PREFIXES.get(self._dialect, ())
+        self._dialect = find_dialect(dialect)
+        self._foreign = _find_foreign(dialect)
 
     def check(self, sql: str, *, functions: Collection[str] = (), tables: Collection[str] = ()) -> str:
         """The statement to run, as `judge` says. Raises SqlRefused, with the reason."""
@@ -217,26 +204,26 @@ class Guard:
             raise _refused("it contains a NUL character")
         if len(text) > _LONGEST:
             raise _refused(f"it has {len(text)} characters, and the limit is {_LONGEST}. Write a shorter one")
-        if self._dialect == "mysql" and has_odd_comment(text):
+        if self._dialect.has_odd_comment(text):
             raise _refused("it has an executable comment, a hint, or a comment that others read otherwise")
         return text
 
     def _parsed(self, text: str, own: Collection[str]) -> tuple[exp.Expr, bool]:
         """The tree, and whether it is what an EXPLAIN explains."""
         try:
-            query = _behind_explain(text, self._dialect)
-            tokens = sqlglot.tokenize(query, read=self._dialect)
+            query = _behind_explain(text, self._dialect.sqlglot)
+            tokens = sqlglot.tokenize(query, read=self._dialect.sqlglot)
             _check_characters(tokens, query)
             parsed = self._parser(len(tokens)).parse(tokens, query)
         except (SqlglotError, *BROKEN) as error:
-            raise _refused(f"it cannot be parsed as {self._dialect} ({_first_line(error)})") from error
+            raise _refused(f"it cannot be parsed as {self._dialect.sqlglot} ({_first_line(error)})") from error
         except RecursionError as error:
             raise _refused("it is nested too deeply") from error
         _check_called(tokens, own, "is one of a database's own")
-        if self._dialect == "mysql":
-            _check_called(tokens, _FOREIGN, "is not one that MySQL has")
-            if any(token.token_type is TokenType.DPIPE for token in tokens):
-                raise _refused("|| is OR in MySQL, and joins no texts. Write CONCAT(…), or OR")
+        if self._foreign:
+            _check_called(tokens, self._foreign, f"is not one that {self._dialect.title} has")
+        if self._dialect.pipes_are_or and any(token.token_type is TokenType.DPIPE for token in tokens):
+            raise _refused(f"|| is OR in {self._dialect.title}, and joins no texts. Write CONCAT(…), or OR")
         statements = [one for one in parsed if one is not None and not isinstance(one, exp.Semicolon)]
         if len(statements) != 1:
             raise _refused("it is more than one statement" if statements else "it is empty")
@@ -244,14 +231,13 @@ class Guard:
         if type(root) in _REFUSED_NODES:
             raise _refused(_REFUSED_NODES[type(root)])
         listing = isinstance(root, exp.Show) and root.name.upper() == "TABLES" and not root.args.get("db")
-        listing = listing and self._dialect in ("duckdb", "mysql")
-        if not isinstance(root, _ROOTS) and not listing:
+        if not isinstance(root, _ROOTS) and not (listing and self._dialect.shows_tables):
             raise _refused(f"it is a {root.key.upper()}, not a query")
         return root, query is not text
 
     def _parser(self, tokens: int) -> Parser:
-        dialect = Dialect.get_or_raise(self._dialect)
-        parser = _stepping(self._dialect)(dialect=dialect)
+        name = self._dialect.sqlglot
+        parser = _stepping(name, self._dialect.modulo_in_limit)(dialect=Dialect.get_or_raise(name))
         parser.left = _STEPS * tokens + 1_000
         return parser
 
@@ -259,15 +245,17 @@ class Guard:
         reason = _REFUSED_NODES.get(type(node))
         if reason:
             raise _refused(reason)
-        if isinstance(node, exp.PropertyEQ | exp.Parameter) and self._dialect in ("mysql", "tsql"):
+        if isinstance(node, exp.PropertyEQ | exp.Parameter) and self._dialect.has_variables:
             raise _refused("it uses a variable")
         if isinstance(node, exp.Describe | exp.Summarize) and isinstance(node.this, exp.Literal):
             raise _refused("it would read a file")
-        if self._dialect == "mysql" and isinstance(node, exp.Dot) and isinstance(node.expression, exp.Func):
+        are_own = self._dialect.qualified_calls_are_own
+        if are_own and isinstance(node, exp.Dot) and isinstance(node.expression, exp.Func):
             raise _refused(f"the function {node.expression.name[:60]} is one of a database's own")
         if isinstance(node, exp.Dot) and node.expression.name.casefold() in own:  # (row).f is f(row) in PostgreSQL
             raise _refused(f"{node.expression.name[:60]} is a function of a database's own")
-        if self._dialect == "tsql" and isinstance(node, exp.Alias | exp.TableAlias) and _is_statement(node):
+        begins = self._dialect.statement_words
+        if begins and isinstance(node, exp.Alias | exp.TableAlias) and _is_statement(node, begins):
             raise _refused("it is more than one statement")
 
     def _check_function(self, node: exp.Func, known: Collection[str]) -> None:
@@ -278,9 +266,10 @@ class Guard:
             raise _refused(f"the function {name[:60]} is not one that is known to only read")
 
     def _may_call(self, name: str, known: Collection[str]) -> bool:
-        if name in NEVER:
+        if name in _NEVER:
             return False
-        return name in self._allowed or name in known or name.startswith(self._prefixes)
+        dialect = self._dialect
+        return name in dialect.functions or name in known or name.startswith(dialect.function_families)
 
     def _check_table(self, table: exp.Table, known: Collection[str]) -> None:
         if isinstance(table.this, exp.Func):
@@ -289,11 +278,16 @@ class Guard:
         if len([part for part in table.parts if part.name]) > 3:
             raise _refused("it reads from another server")
         if isinstance(table.this, exp.Literal) or (
-            self._dialect == "duckdb" and _FILE.search(name) and name not in known
+            self._dialect.reads_named_files and _FILE.search(name) and name not in known
         ):
             raise _refused(f"it would read the file {table.name[:60]}")
-        if _is_system(name, schema, table.catalog.casefold(), self._dialect):
+        if self._is_system(name, schema, table.catalog.casefold()):
             raise _refused(f"it reads {table.name[:60]}, which belongs to the database system")
+
+    def _is_system(self, name: str, schema: str, catalog: str) -> bool:
+        if schema == "information_schema":
+            return name not in _INFORMATION_SCHEMA
+        return self._dialect.is_system(name, schema, catalog)
 
 
 def _check_called(tokens: Sequence[Token], names: Collection[str], reason: str) -> None:
@@ -319,24 +313,10 @@ def _check_characters(tokens: Sequence[Token], text: str) -> None:
         raise _refused("{# is no SQL")
 
 
-def _is_system(name: str, schema: str, catalog: str, dialect: str) -> bool:
-    if schema == "information_schema":
-        return name not in _INFORMATION_SCHEMA
-    if dialect == "sqlite":
-        return name.startswith(("sqlite_", "pragma_", "dbstat")) and name not in _SQLITE_CATALOG
-    if dialect in ("postgres", "duckdb") and (schema == "pg_catalog" or name.startswith("pg_")):
-        return name not in _POSTGRES_CATALOG
-    if dialect == "duckdb":
-        return name.startswith("duckdb_") and schema in ("", "main")
-    if dialect in ("mysql", "tsql"):
-        return bool({schema, catalog} & _SYSTEM_SCHEMAS) or name.startswith(("sys.", "sysprocesses", "syslogins"))
-    return schema in _SYSTEM_SCHEMAS
-
-
-def _is_statement(alias: exp.Expr) -> bool:
-    """Whether an alias is a T-SQL statement: that language needs nothing between two of them."""
+def _is_statement(alias: exp.Expr, words: Collection[str]) -> bool:
+    """Whether an alias is a statement, which one of these words begins: T-SQL needs nothing between two of them."""
     name = alias.args.get("alias") or alias.this
-    return isinstance(name, exp.Identifier) and not name.quoted and name.name.upper() in _TSQL_STATEMENTS
+    return isinstance(name, exp.Identifier) and not name.quoted and name.name.upper() in words
 
 
 def _behind_explain(text: str, dialect: str) -> str:

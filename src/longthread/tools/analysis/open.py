@@ -10,7 +10,6 @@ from dataclasses import replace
 from pathlib import Path
 
 from longthread.errors import (
-    ExtraMissing,
     SourceEmpty,
     SourceIsStore,
     SourceNotFound,
@@ -18,12 +17,15 @@ from longthread.errors import (
     SourceUnsupported,
 )
 from longthread.tools.analysis.address import SourceUrl, absolute, is_url, parsed, remembered, shown
+from longthread.tools.analysis.dialects.dialect import list_sources, load_dialects, load_schemes
+from longthread.tools.analysis.dialects.duckdb import DIALECT as DUCKDB
+from longthread.tools.analysis.dialects.sqlite import DIALECT as SQLITE
 from longthread.tools.analysis.engine import Engine
 from longthread.tools.analysis.engines.sqlite import is_sqlite
 from longthread.tools.analysis.files.encoding import known
 from longthread.tools.analysis.files.listing import KINDS, data_files, left_out, reader_of, unread_sheet
 from longthread.tools.analysis.isolation.remote import IdleWorkers, WorkerEngine
-from longthread.tools.analysis.isolation.worker import engine_class
+from longthread.tools.analysis.isolation.worker import DATA_FILES, engine_class
 from longthread.tools.analysis.limits import Limits
 from longthread.tools.analysis.policy.user_policy import UserPolicy
 from longthread.tools.analysis.source import Source
@@ -31,10 +33,8 @@ from longthread.tools.analysis.spaceflight import spaceflight_database
 from longthread.tools.own_files import OwnFiles
 
 DEMO = "demo"
-_SQLITE_NAMES = frozenset({".sqlite", ".sqlite3", ".db", ".db3", ".s3db", ".gpkg"})
-_DUCKDB_NAMES = frozenset({".duckdb", ".ddb"})
-_SQLITE_MAGIC = b"SQLite format 3\0"
-_DUCKDB_MAGIC = b"DUCK"
+_HEAD = 16
+"""Bytes at the beginning of a file, which hold the mark of any database."""
 _LISTED = 3
 """Files of a folder without tables that an error lists."""
 _ENCODED = re.compile(r"(.+)\?encoding=([\w.-]*)")
@@ -78,7 +78,7 @@ async def open_source(
 
 def _engine(spec: str, limits: Limits, demo_folder: Path | None, own: OwnFiles | None) -> tuple[Engine, str]:
     if spec == DEMO:
-        engine = _embedded("sqlite", spaceflight_database(demo_folder), DEMO, limits)
+        engine = _embedded(SQLITE.name, spaceflight_database(demo_folder), DEMO, limits)
         engine.name = "spaceflight"
         return engine, DEMO
     if is_url(spec):
@@ -118,16 +118,14 @@ def _refuse_own(path: Path, spec: str, own: OwnFiles | None) -> None:
 
 
 def _engine_of_url(url: SourceUrl, spec: str, limits: Limits, own: OwnFiles | None) -> Engine:
-    kind = url.kind.lower()
-    if kind in ("postgresql", "postgres"):
-        from longthread.tools.analysis.engines.postgresql import PostgresqlEngine
-
-        return PostgresqlEngine(url, spec, limits)
-    if kind in ("mysql", "mariadb"):
-        return _mysql(url, spec, limits)
-    if kind not in ("sqlite", "duckdb"):
-        reason = f"Longthread has no driver for {kind}:// URLs; it speaks postgresql, mysql, sqlite and duckdb."
+    kind, schemes = url.kind.lower(), load_schemes()
+    if kind not in schemes:
+        *others, last = list_sources()
+        reason = f"Longthread has no driver for {kind}:// URLs; it speaks {', '.join(others)} and {last}."
         raise SourceUnsupported(source=spec, reason=reason)
+    dialect = schemes[kind]
+    if not dialect.is_file:
+        return dialect.open_server(url, spec, limits)
     if not url.database or url.database == ":memory:":
         raise SourceEmpty(source=spec)
     path = Path(url.database).expanduser()
@@ -135,17 +133,7 @@ def _engine_of_url(url: SourceUrl, spec: str, limits: Limits, own: OwnFiles | No
         raise SourceNotFound(source=spec)
     _refuse_own(path, spec, own)
     # DuckDB would read a SQLite file too, without asking whether it is a store.
-    return _embedded("sqlite" if is_sqlite(path) else kind, path, spec, limits)
-
-
-def _mysql(url: SourceUrl, spec: str, limits: Limits) -> Engine:
-    try:
-        from longthread.tools.analysis.engines.mysql import MysqlEngine
-    except ModuleNotFoundError as error:
-        if (error.name or "").partition(".")[0] != "pymysql":
-            raise
-        raise ExtraMissing(what="A MySQL source", package="pymysql", extra="mysql") from error
-    return MysqlEngine(url, spec, limits)
+    return _embedded(SQLITE.name if is_sqlite(path) else dialect.name, path, spec, limits)
 
 
 def _engine_of_path(path: Path, spec: str, limits: Limits) -> Engine:
@@ -153,7 +141,7 @@ def _engine_of_path(path: Path, spec: str, limits: Limits) -> Engine:
         if not data_files(path):
             reason = f"the folder has no data files ({KINDS}). Give one that has, or a database file itself."
             raise SourceUnreadable(source=spec, reason=" ".join([reason, *left_out(path)[:_LISTED]]))
-        return _embedded("files", path, spec, limits)
+        return _embedded(DATA_FILES, path, spec, limits)
     if not path.is_file():
         raise SourceUnreadable(source=spec, reason="it is neither a file nor a folder.")
     if (kind := database_kind(path)) is not None:
@@ -161,38 +149,40 @@ def _engine_of_path(path: Path, spec: str, limits: Limits) -> Engine:
     if (unread := unread_sheet(path)) is not None:
         raise SourceUnsupported(source=spec, reason=unread)
     if reader_of(path):
-        return _embedded("files", path, spec, limits)
+        return _embedded(DATA_FILES, path, spec, limits)
     reason = f"its kind is not known. Longthread reads SQLite and DuckDB databases, {KINDS} files."
     raise SourceUnsupported(source=spec, reason=reason)
 
 
 def database_kind(path: Path) -> str | None:
     """The kind of database that a file is, by content or else by name; None for any other file."""
-    suffix = path.suffix.lower()
     # SQLite first: only other files may be opened by other means.
     if is_sqlite(path):
-        return "sqlite"
-    if suffix in _DUCKDB_NAMES:
-        return "duckdb"
+        return SQLITE.name
+    suffix, files = path.suffix.lower(), [each for each in load_dialects() if each.is_file]
+    for each in files:
+        if suffix in each.suffixes and each is not SQLITE:
+            return each.name
     with path.open("rb") as file:
-        head = file.read(16)
-    if head[8:12] == _DUCKDB_MAGIC:
-        return "duckdb"
-    return "sqlite" if suffix in _SQLITE_NAMES or head.startswith(_SQLITE_MAGIC) else None
+        head = file.read(_HEAD)
+    for each in files:
+        if head.startswith(each.magic, each.magic_offset):
+            return each.name
+    return SQLITE.name if suffix in SQLITE.suffixes else None
 
 
 def dialect_of(spec: str) -> str:
     """The dialect of a source, as far as its address implies it."""
     kind = spec.split(":", 1)[0].split("+", 1)[0].lower() if is_url(spec) else ""
     if kind:
-        return {"postgres": "postgresql", "mariadb": "mysql"}.get(kind, kind)
+        return load_schemes()[kind].name if kind in load_schemes() else kind
     path = Path(spec).expanduser()
     if spec == DEMO:
-        return "sqlite"
+        return SQLITE.name
     try:
         found = database_kind(path) if path.is_file() else None
     except OSError:
         found = None
     if found is None and not path.exists():
-        found = "sqlite" if path.suffix.lower() in _SQLITE_NAMES else None
-    return found or "duckdb"
+        found = SQLITE.name if path.suffix.lower() in SQLITE.suffixes else None
+    return found or DUCKDB.name

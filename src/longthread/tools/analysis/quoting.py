@@ -1,10 +1,12 @@
-"""Names and literals in SQL: quoted, unique, and their quotes, comments and parameters in MySQL statements."""
+"""Names and literals in SQL: quoted, and unique."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import cache
+
+from longthread.tools.analysis.dialects.dialect import find_dialect
 
 _PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _FOLDED = re.compile(r"[a-z_][a-z0-9_]*")
@@ -22,65 +24,43 @@ _WORDS = """
     when where window with
 """
 """The words that PostgreSQL, SQLite or DuckDB reserve."""
-_MYSQL_LEXEMES = re.compile(
-    r"""
-    (?P<quoted>'(?:[^'\\]|\\.|'')*' | "(?:[^"\\]|\\.|"")*" | `(?:[^`]|``)*`)
-  | (?P<comment>/\*(?!M?!|\+)(?:(?!/\*).)*?\*/ | (?:--(?=[ \t\n]|\r\n|\Z)|\#)[^\r\n]*(?=\r?\n|\Z))
-  | (?P<odd>/\*|--|\#)
-  | (?P<place>:p\d+\b)
-    """,
-    re.VERBOSE | re.DOTALL,
-)
 
 
 @cache
 def _read_reserved(dialect: str) -> frozenset[str]:
     words = frozenset(_WORDS.split())
-    if dialect != "mysql":
+    known = find_dialect(dialect)
+    if not known.has_more_words:
         return words
     # Imported here: sqlglot is slow to load.
-    from sqlglot.generators.mysql import MySQLGenerator
+    from sqlglot.dialects.dialect import Dialect
 
-    return words | {word.casefold() for word in MySQLGenerator.RESERVED_KEYWORDS}
+    generator = Dialect.get_or_raise(known.sqlglot).generator_class
+    return words | {word.casefold() for word in generator.RESERVED_KEYWORDS}
 
 
 def quoted_if_needed(name: str, dialect: str) -> str:
     """A name as SQL: an identifier that is quoted where its characters, its case or a reserved word ask for it."""
-    plain = _FOLDED if dialect == "postgresql" else _PLAIN
+    plain = _FOLDED if find_dialect(dialect).folds_names else _PLAIN
     return name if plain.fullmatch(name) and name.casefold() not in _read_reserved(dialect) else quoted(name, dialect)
 
 
 def quoted_label(label: str, sql: str, dialect: str) -> str:
     """A table's label as SQL: of schema and table, unless the dot is in its name, as `sql`, its quoted name, tells."""
-    is_one = dialect in ("sqlite", "mysql") or sql == quoted(label, dialect)
+    is_one = not find_dialect(dialect).has_schemas or sql == quoted(label, dialect)
     return ".".join(quoted_if_needed(part, dialect) for part in ([label] if is_one else label.split(".")))
 
 
 def quoted(name: str, dialect: str = "") -> str:
-    """A quoted identifier: with backticks in MySQL, else double quotes."""
-    mark = "`" if dialect == "mysql" else '"'
+    """A quoted identifier."""
+    mark = find_dialect(dialect).quote
     return f"{mark}{name.replace(mark, mark * 2)}{mark}"
 
 
 def literal(text: str, dialect: str = "") -> str:
     """A text as an SQL literal."""
-    escaped = text.replace("\\", "\\\\") if dialect == "mysql" else text
+    escaped = text.replace("\\", "\\\\") if find_dialect(dialect).escapes_backslashes else text
     return "'" + escaped.replace("'", "''") + "'"
-
-
-def has_odd_comment(sql: str) -> bool:
-    """Whether a text has a comment that a server executes (`/*! … */`), obeys (`/*+ … */`), or reads otherwise than
-    sqlglot: nested ones, or two dashes without a space."""
-    return any(found["odd"] for found in _MYSQL_LEXEMES.finditer(sql))
-
-
-def with_values(sql: str, values: Sequence[str]) -> str:
-    """Puts literals in the places `:p1`, `:p2`, …"""
-
-    def replaced(found: re.Match[str]) -> str:
-        return values[int(found["place"][2:]) - 1] if found["place"] else found[0]
-
-    return _MYSQL_LEXEMES.sub(replaced, sql)
 
 
 class UniqueNames:

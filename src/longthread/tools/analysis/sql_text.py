@@ -9,13 +9,15 @@ from sqlglot import exp
 from sqlglot.errors import SqlglotError
 from sqlglot.generators.mysql import MySQLGenerator
 
+from longthread.tools.analysis.dialects.dialect import find_dialect
+
 
 def sqlglot_name(dialect: str) -> str:
     """What sqlglot calls a dialect."""
-    return {"postgresql": "postgres", "mariadb": "mysql", "mssql": "tsql"}.get(dialect, dialect)
+    return find_dialect(dialect).sqlglot
 
 
-class _MysqlGenerator(MySQLGenerator):
+class _RegexpGenerator(MySQLGenerator):
     """Writes REGEXP, which MySQL and MariaDB both have, in place of REGEXP_LIKE."""
 
     def regexplike_sql(self, expression: exp.RegexpLike) -> str:
@@ -31,9 +33,10 @@ class _MysqlGenerator(MySQLGenerator):
 
 def written(tree: exp.Expr, dialect: str, *, comments: bool = True) -> str:
     """A tree as SQL."""
-    if dialect == "mysql":
-        return _MysqlGenerator(dialect="mysql", comments=comments).generate(tree)
-    return tree.sql(sqlglot_name(dialect), comments=comments)
+    known = find_dialect(dialect)
+    if not known.has_regexp_like:
+        return _RegexpGenerator(dialect=known.sqlglot, comments=comments).generate(tree)
+    return tree.sql(known.sqlglot, comments=comments)
 
 
 def read_check_labels(statement: str, dialect: str) -> dict[str, tuple[str, ...]]:

@@ -16,6 +16,7 @@ from typing import Any
 
 from longthread.errors import ColumnNotFound, SqlFailed, SqlRefused
 from longthread.tools.analysis.cell import as_numbers, cut, json_cell, shown
+from longthread.tools.analysis.dialects.dialect import find_dialect
 from longthread.tools.analysis.engine import SourceConnection
 from longthread.tools.analysis.limits import Interrupted, Limits, Watch
 from longthread.tools.analysis.quoting import quoted
@@ -129,7 +130,7 @@ def _column_statistics(
         )
         statistics["values"] = as_numbers([shown(row[0], limits.sample_cell_characters)[0] for row in rows])
     if distinct and column.shape == "text":
-        statistics |= _numbers(connection, relation, name, "CHAR" if dialect == "mysql" else "TEXT")
+        statistics |= _numbers(connection, relation, name, find_dialect(dialect).text_type)
     return statistics
 
 
@@ -194,12 +195,18 @@ def _about(table: Table, rows: Mapping[str, tuple[int | None, bool]], limits: Li
 
 
 def description(
-    schema: Schema, table: Table, columns: Sequence[Column], found: Profile, limits: Limits, begin: int = 0
+    schema: Schema,
+    table: Table,
+    columns: Sequence[Column],
+    found: Profile,
+    limits: Limits,
+    begin: int = 0,
+    dialect: str = "",
 ) -> dict[str, Any]:
     """Describes a table's `columns` from place `begin` on: shorter if they do not fit, and then fewer."""
     named = "table_name" if begin == 0 else "table"
     head: dict[str, Any] = {named: table.label, "kind": table.kind, "rows": found.rows}
-    if "." in table.label and table.sql in (quoted(table.label), quoted(table.label, "mysql")):
+    if "." in table.label and table.sql == quoted(table.label, dialect):
         head["sql_name"] = table.sql  # a dot that parts no schema and table
     keys = _keys(schema, table, limits) if begin == 0 else {}
     comment = _comment(table.comment, 0, limits) if begin == 0 else {}

@@ -14,6 +14,7 @@ from sqlglot import exp
 
 from longthread.errors import ColumnNotFound, InvalidInput, SqlFailed, SqlRefused, SqlRepeated, TableNotFound
 from longthread.model.statements import CORRECT, statement_form
+from longthread.tools.analysis.dialects.dialect import find_dialect
 from longthread.tools.analysis.engine import SourceConnection
 from longthread.tools.analysis.formats.column_format import format_of_json
 from longthread.tools.analysis.formats.lineage import formats_of_query
@@ -54,14 +55,6 @@ _COLUMN = "Only this one."
 _COLUMNS_FROM = "What `next` said."
 _COMMENT_FROM = "What `comment_next` said."
 _LIMIT = "5 by default."
-_UNKNOWN = re.compile(
-    r"""no such (?P<kind>table|column): (?P<name>.+?)\.?$|relation "(?P<relation>[^"]+)" does not exist|"""
-    r"""Unknown (?P<field>column) '(?P<other>[^']+)'|Table '(?P<missing>[^']+)' doesn't exist"""
-)
-_AMBIGUOUS = re.compile(
-    r"""ambiguous column name: (?:\w+\.)?(\w+)|column reference "([^"]+)" is ambiguous|"""
-    r"""Column '([^']+)' in .* is ambiguous"""
-)
 _SHOWN_TABLES = 6
 _FENCED = re.compile(r"\s*```\w*\s*\n(?P<sql>.*?)\n?\s*```\s*", re.S)
 _CORRECTABLE = frozenset({ColumnNotFound.code, TableNotFound.code, SqlFailed.code, SqlRepeated.code})
@@ -75,7 +68,7 @@ def analysis_tools(source: Source, question: str = "") -> list[Tool]:
     run_sql = _RUN_SQL.format(
         dialect=source.dialect,
         rows=source.limits.rows,
-        quotes="backticks" if source.dialect == "mysql" else "double quotes",
+        quotes=find_dialect(source.dialect).quote_title,
     )
     works: Mapping[str, tuple[str, Work]] = {
         "list_tables": (_LIST_TABLES, box.list_tables),
@@ -224,7 +217,7 @@ class _Toolbox:
         found = await self._source.work(lambda connection: profile(connection, table, columns, limits, dialect))
         if name:
             return column_of(schema, table, columns[0], found, limits, comment_from or 0)
-        data = {"dialect": dialect, **description(schema, table, columns, found, limits, begin)}
+        data = {"dialect": dialect, **description(schema, table, columns, found, limits, begin, dialect)}
         notes = self._source.notes_on(table.label)
         notes = notes[: count_in(notes, limits.bytes - BESIDE - size_of(data))]
         return data | ({"notes": [*data.get("notes", ()), *notes]} if notes else {})
@@ -253,8 +246,7 @@ class _Toolbox:
         sql = _text(arguments, "sql")
         fenced = _FENCED.fullmatch(sql)
         sql = fenced["sql"] if fenced else sql
-        # MySQL's names of tables keep their case, also without quotes.
-        form = statement_form(sql, folds=self._source.dialect != "mysql")
+        form = statement_form(sql, folds=not find_dialect(self._source.dialect).keeps_table_case)
         if form in self._failed:
             schema = await self._source.schema()
             raise SqlRepeated(reason=self._failed[form], tables=_columns_of(schema, sql))
@@ -332,19 +324,19 @@ def _losses(source: Source, schema: Schema, sql: str) -> list[str]:
 
 def _hinted(error: SqlFailed, source: Source, schema: Schema, sql: str) -> SqlFailed:
     """Adds the nearest names to an error of the database."""
-    reason = error.reason
+    reason, dialect = error.reason, find_dialect(source.dialect)
     # Of the tables in the query, if there are any.
     asked = [table for table in schema.tables.values() if table.label.casefold() in sql.casefold()]
-    if ambiguous := _AMBIGUOUS.search(reason):
-        name = next(filter(None, ambiguous.groups()))
+    if dialect.ambiguous_name and (ambiguous := re.search(dialect.ambiguous_name, reason)):
+        name = ambiguous["column"]
         ways = " or ".join(ways_to_write(name, source.judge(sql, schema).tree, schema))
         return SqlFailed(reason=f"{reason} Write {ways or 'the name of its table or its alias before it'}.")
-    unknown = _UNKNOWN.search(reason)
+    unknown = re.search(dialect.unknown_name, reason) if dialect.unknown_name else None
     if unknown is None:
         return error
-    named = unknown["name"] or unknown["relation"] or unknown["other"] or unknown["missing"]
-    name = named.rsplit(".", 1)[-1]
-    if "column" not in (unknown["kind"], unknown["field"]):
+    names = unknown.groupdict()
+    name = (names.get("column") or names["table"]).rsplit(".", 1)[-1]
+    if not names.get("column"):
         return SqlFailed(reason=f"{reason} {schema.nearest(name)}")
     columns = [(column.name, table.label) for table in asked or schema.tables.values() for column in table.columns]
     close = close_names(name, [column for column, _ in columns])

@@ -12,6 +12,8 @@ from collections.abc import Iterator, Sequence
 
 from sqlglot import exp
 
+from longthread.tools.analysis.dialects.dialect import SqlDialect
+
 LARGEST = 100_000
 """Characters and list elements that the calls of one statement may build."""
 
@@ -44,17 +46,17 @@ _JUDGING = (exp.EQ, exp.NEQ, exp.GT, exp.GTE, exp.LT, exp.LTE, exp.Between, exp.
 _FINE = frozenset({"SECOND", "SECONDS", "S", "MILLISECOND", "MILLISECONDS", "MS", "MICROSECOND", "MICROSECONDS", "US"})
 
 
-def built_size(statement: exp.Expr, dialect: str) -> tuple[float, str]:
+def built_size(statement: exp.Expr, dialect: SqlDialect) -> tuple[float, str]:
     """How many characters and list elements the calls of a statement build for one row, as far as it is written, and
-    the name of the call that builds the most. `dialect` is sqlglot's name."""
+    the name of the call that builds the most."""
     return _Sizes(statement, dialect).total()
 
 
 class _Sizes:
-    def __init__(self, statement: exp.Expr, dialect: str) -> None:
+    def __init__(self, statement: exp.Expr, dialect: SqlDialect) -> None:
         self._statement = statement
-        self._dialect = dialect
-        self._lists = _LIST_BUILDERS if dialect == "duckdb" else frozenset()
+        self._format_specs = dialect.format_specs
+        self._lists = _LIST_BUILDERS if dialect.builds_lists else frozenset()
         self._known_largest: float | None = None
 
     def total(self) -> tuple[float, str]:
@@ -92,7 +94,7 @@ class _Sizes:
         if name in _REPLACING:
             return _growth(arguments)
         if name in _FORMATS:
-            return _width(arguments[0] if arguments else None, self._dialect)
+            return _width(arguments[0] if arguments else None, self._format_specs)
         if name in self._lists:
             fine = any(_is_fine(interval) for interval in call.find_all(exp.Interval))
             return math.inf if fine else max((self._number(argument) for argument in arguments), default=1.0)
@@ -164,14 +166,14 @@ def _growth(arguments: Sequence[exp.Expr]) -> float:
     return max(1.0, len(arguments[2].name) / max(1, old))
 
 
-def _width(text: exp.Expr | None, dialect: str) -> float:
+def _width(text: exp.Expr | None, patterns: Sequence[str]) -> float:
     """The widths in a format such as %900000000d or {:>900}; one that is not written may be anything."""
-    if dialect in ("mysql", "tsql"):  # there, it formats one number or date
+    if not patterns:  # it formats one number or date
         return 1.0
     if not isinstance(text, exp.Literal):
         return math.inf
     plain = text.name.replace("{{", "")
-    specs = re.findall(r"%[^A-Za-z%]*", plain) + (re.findall(r"\{[^}]*\}?", plain) if dialect == "duckdb" else [])
+    specs = [spec for pattern in patterns for spec in re.findall(pattern, plain)]
     if any("*" in spec or "{" in spec[1:] for spec in specs):
         return math.inf
     return max(1.0, sum(float(digits) for spec in specs for digits in re.findall(r"\d+", spec)))

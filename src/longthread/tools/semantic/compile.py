@@ -15,6 +15,7 @@ from sqlglot import exp
 
 from longthread.errors import InvalidInput
 from longthread.model.semantics import GRAINS, DimensionDefinition, Grain, MetricDefinition, SemanticLayer
+from longthread.tools.analysis.dialects.dialect import find_dialect
 from longthread.tools.analysis.schema import Schema, Table
 from longthread.tools.analysis.sql_text import written
 from longthread.tools.semantic.expressions import (
@@ -278,8 +279,8 @@ class _Compiler:
             name = self._shown_name(plain)
             if name not in shown:
                 raise InvalidInput(reason=f"{plain} is not among what is asked. Order by: {', '.join(shown)}.")
-            # MySQL has no NULLS LAST, and no expression over an aggregate's name: there its own order stays.
-            first = self._dialect == "mysql" and not down
+            # Without NULLS LAST, MySQL has no expression over an aggregate's name either: its own order stays.
+            first = not find_dialect(self._dialect).has_nulls_last and not down
             key = exp.Ordered(this=exp.to_identifier(name, quoted=True), desc=down, nulls_first=first)
             select = select.order_by(key, copy=False)
         return select if self._request.limit is None else select.limit(self._request.limit, copy=False)

@@ -15,9 +15,9 @@ from sqlglot import exp
 
 from longthread.errors import InvalidInput
 from longthread.model.semantics import Grain, JoinDefinition
+from longthread.tools.analysis.dialects.dialect import find_dialect
 from longthread.tools.analysis.guard import Guard
 from longthread.tools.analysis.schema import Schema, Table, close_names
-from longthread.tools.analysis.sql_text import sqlglot_name
 
 NAME = re.compile(r"[^\W\d]\w{0,99}")
 """The names of metrics and dimensions: words of any script, which need no quotes in a condition."""
@@ -25,23 +25,6 @@ _AGGREGATES = (exp.AggFunc, exp.Filter, exp.WithinGroup, exp.AnonymousAggFunc, e
 _MULTIPLIERS = (exp.UDTF, exp.Explode, exp.Unnest, exp.GenerateSeries, exp.Posexplode)
 _SETS = re.compile(r"unnest|generate_\w+|\w+_to_table|\w+_array_elements(_text)?|\w+_each(_text)?", re.I)
 """Functions that give several rows for one."""
-_SQLITE = {
-    "hour": "strftime('%Y-%m-%d %H:00', x)",
-    "day": "date(x)",
-    "week": "date(x, 'weekday 0', '-6 days')",
-    "month": "strftime('%Y-%m-01', x)",
-    "quarter": "strftime('%Y', x) || substr('-01-04-07-10', (CAST(strftime('%m', x) AS INTEGER) - 1) / 3 * 3 + 1, 3) "
-    "|| '-01'",
-    "year": "strftime('%Y-01-01', x)",
-}
-_MYSQL = {
-    "hour": "DATE_FORMAT(x, '%Y-%m-%d %H:00')",
-    "day": "DATE_FORMAT(x, '%Y-%m-%d')",
-    "week": "DATE_FORMAT(DATE_SUB(x, INTERVAL WEEKDAY(x) DAY), '%Y-%m-%d')",
-    "month": "DATE_FORMAT(x, '%Y-%m-01')",
-    "quarter": "CONCAT(YEAR(x), SUBSTR('-01-04-07-10', (QUARTER(x) - 1) * 3 + 1, 3), '-01')",
-    "year": "DATE_FORMAT(x, '%Y-01-01')",
-}
 
 
 def parse(sql: str, dialect: str) -> exp.Expr:
@@ -125,12 +108,8 @@ def divided_safely(tree: exp.Expr) -> exp.Expr:
 
 def truncated(moment: exp.Expr, grain: Grain, dialect: str) -> exp.Expr:
     """Return the beginning of the hour, day, week (Monday), month, quarter or year of a moment: a date or its text."""
-    if dialect in ("sqlite", "mysql"):
-        template = (_SQLITE if dialect == "sqlite" else _MYSQL)[grain]
-    else:
-        cut = f"date_trunc('{grain}', CAST(x AS TIMESTAMP))"
-        template = cut if grain == "hour" else f"CAST({cut} AS DATE)"
-    tree: exp.Expr = exp.maybe_parse(template, dialect=sqlglot_name(dialect))
+    known = find_dialect(dialect)
+    tree: exp.Expr = exp.maybe_parse(known.truncate(grain), dialect=known.sqlglot)
     return substituted(tree, lambda _: moment.copy())
 
 

@@ -25,9 +25,9 @@ from pymysql.protocol import MysqlPacket
 from longthread.errors import SourceFailed, SourceLocked, SourceUnreachable, SqlFailed, SqlRefused
 from longthread.tools.analysis.address import scrubbed
 from longthread.tools.analysis.cell import iso
+from longthread.tools.analysis.dialects.mysql import with_values
 from longthread.tools.analysis.engine import SourceConnection
 from longthread.tools.analysis.limits import Interrupted, Limits
-from longthread.tools.analysis.quoting import with_values
 from longthread.tools.analysis.result import Rows
 
 _LARGEST = 64 * 2**20

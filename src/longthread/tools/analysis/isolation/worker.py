@@ -14,6 +14,7 @@ from typing import Any
 
 from longthread.errors import SqlTooLarge
 from longthread.tools.analysis.cell import plain
+from longthread.tools.analysis.dialects.dialect import find_dialect, load_dialects
 from longthread.tools.analysis.engine import Engine, SourceConnection
 from longthread.tools.analysis.files.notes import pack
 from longthread.tools.analysis.isolation import memory
@@ -30,8 +31,8 @@ from longthread.tools.analysis.isolation.wire import (
 from longthread.tools.analysis.limits import Limits
 from longthread.tools.analysis.result import Rows
 
-KINDS = ("sqlite", "duckdb", "files")
-"""The engines that run in a worker; the number of an engine's driver is its place."""
+DATA_FILES = "files"
+"""The kind of the engine that reads data files; the other kinds are names of dialects."""
 _BATCH_ROWS = 500
 _BATCH_CHARACTERS = 1_000_000
 """A batch ends with the row that reaches either limit."""
@@ -41,22 +42,21 @@ _CATALOG_ROWS = 1_000_000
 
 def engine_class(kind: str) -> Callable[[Path, str, Limits], Engine]:
     """The engine of a kind. It is loaded here and not above: one does not need the driver of another."""
-    if kind == "duckdb":
-        from longthread.tools.analysis.engines.duckdb import DuckdbEngine
+    if kind != DATA_FILES:
+        return find_dialect(kind).load_file_engine()
+    from longthread.tools.analysis.engines.files import FilesEngine
 
-        return DuckdbEngine
-    if kind == "files":
-        from longthread.tools.analysis.engines.files import FilesEngine
+    return FilesEngine
 
-        return FilesEngine
-    from longthread.tools.analysis.engines.sqlite import SqliteEngine
 
-    return SqliteEngine
+def number_kinds() -> list[str]:
+    """Return the kinds that run in a worker; the number of an engine's driver is its place."""
+    return [DATA_FILES, *(each.name for each in load_dialects() if each.is_file)]
 
 
 def load(driver: int) -> None:
     """Load the driver of a number."""
-    engine_class(KINDS[driver])
+    engine_class(number_kinds()[driver])
 
 
 def serve(control: socket.socket) -> None:

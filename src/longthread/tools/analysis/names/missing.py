@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from sqlglot import exp
 
 from longthread.errors import ColumnNotFound, TableNotFound
+from longthread.tools.analysis.dialects.dialect import find_dialect
 from longthread.tools.analysis.quoting import quoted_if_needed, quoted_label
 from longthread.tools.analysis.schema import ColumnShape, Schema, Table, close_names
 
@@ -31,11 +32,6 @@ _PLACES = 3
 _COMPARED = 200
 """Characters of an unknown name that an error repeats."""
 _CODES = {"YEAR": "%Y", "MONTH": "%m", "DAY": "%d"}
-_FORMS: Mapping[str, tuple[str, str, tuple[ColumnShape, ...]]] = {
-    "sqlite": ("SQLite", "CAST(strftime('{code}', {column}) AS INTEGER)", ("date", "text")),
-    "postgresql": ("PostgreSQL", "CAST(EXTRACT({part} FROM {column}) AS INTEGER)", ("date",)),
-}
-"""By engine: its name, its form of a part, and the shapes of columns that it reads as dates."""
 _BEFORE = re.compile(r"(?i)\b(?:(YEAR|MONTH|DAY)\s*\(|EXTRACT\s*\(\s*(YEAR|MONTH|DAY)\s+FROM)\s*\Z")
 _BEHIND = re.compile(r"\s*\)")
 _NEAR = 60
@@ -388,15 +384,14 @@ def _table_explanation(missing: exp.Table, statement: exp.Expr, schema: Schema, 
 def mend_date_parts(statement: exp.Expr, sql: str, schema: Schema, dialect: str) -> list[Mend]:
     """Return the mendings of a statement's parts of dates that the engine has in another form. They do not overlap with
     those of qualifiers, which are within the argument."""
-    form = _FORMS.get(dialect)
-    if form is None or len(list(statement.find_all(exp.Select))) != 1:
+    known = find_dialect(dialect)
+    if not known.date_part or len(list(statement.find_all(exp.Select))) != 1:
         return []
-    engine, written, shapes = form
-    kinds = (exp.Year, exp.Month, exp.Day, exp.Extract) if dialect == "sqlite" else (exp.Year, exp.Month, exp.Day)
+    kinds = (exp.Year, exp.Month, exp.Day) if known.has_extract else (exp.Year, exp.Month, exp.Day, exp.Extract)
     mends: list[Mend] = []
     for node in statement.find_all(*kinds):
         column = node.expression if isinstance(node, exp.Extract) else node.this
-        if not isinstance(column, exp.Column) or not _is_date(column, statement, schema, shapes):
+        if not isinstance(column, exp.Column) or not _is_date(column, statement, schema, known.date_shapes):
             continue
         begin, end = column.parts[0].meta.get("start"), column.parts[-1].meta.get("end")
         if begin is None or end is None:
@@ -407,9 +402,9 @@ def mend_date_parts(statement: exp.Expr, sql: str, schema: Schema, dialect: str)
             continue
         part = (before[1] or before[2]).upper()
         name, opening = sql[begin : end + 1], begin - len(before[0])
-        head, tail = written.format(code=_CODES[part], part=part, column="\0").split("\0")
+        head, tail = known.date_part.format(code=_CODES[part], part=part, column="\0").split("\0")
         call = sql[opening : behind.end()]
-        note = f"{engine} has no {call}: it was written as {head}{name}{tail}."
+        note = f"{known.title} has no {call}: it was written as {head}{name}{tail}."
         mends += [Mend(opening, begin, head, note), Mend(end + 1, behind.end(), tail, note)]
     return mends
 

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from sqlglot import exp
 
 from longthread.errors import SqlRefused, TableNotFound
+from longthread.tools.analysis.dialects.dialect import find_dialect
 from longthread.tools.analysis.names.missing import (
     Columns,
     Mend,
@@ -25,33 +26,16 @@ from longthread.tools.analysis.names.missing import (
     mend_column,
 )
 from longthread.tools.analysis.schema import Schema, Table
-from longthread.tools.analysis.sql_text import sqlglot_name
 
 _WORDS = """
     current_date current_time current_timestamp localtime localtimestamp user current_user session_user current_role
     current_schema current_catalog true false default
 """
 _EVERYWHERE = frozenset(_WORDS.split())
-_HIDDEN = {
-    "mysql": frozenset({"_rowid"}),
-    "sqlite": frozenset({"rowid", "oid", "_rowid_", "rank"}),
-    "duckdb": frozenset({"rowid", "filename", "file_row_number", "file_index", "generate_series", "range", "unnest"}),
-    # A type's name after a table's is a cast of its row.
-    "postgresql": frozenset(["ctid", "xmin", "xmax", "cmin", "cmax", "tableoid", "oid", "name", "text", "varchar"]),
-}
 _SYSTEM = ("sqlite_", "pg_", "duckdb_")
 _STANDARD = ("information_schema", "INFORMATION_SCHEMA")
-_WHOLE = ("sqlite", "duckdb", "mysql")
-"""Dialects whose schema lists every readable table."""
-_JSON = ("key", "value", "type", "atom", "id", "parent", "fullkey", "path", "json", "root")
-_RETURNED = {
-    "json_each": dict(zip(_JSON, _JSON, strict=True)),
-    "json_tree": dict(zip(_JSON, _JSON, strict=True)),
-    "generate_series": {"value": "value", "start": "start", "stop": "stop", "step": "step"},
-}
-"""Columns of SQLite's table functions."""
 _TEXT = "For a text, write it in single quotes."
-_BACKTICKS = "In double quotes or single ones it is a text in MySQL: write a name in backticks."
+_QUOTED = "In double quotes or single ones it is a text in {title}: write a name in {quotes}."
 
 
 @dataclass
@@ -74,8 +58,8 @@ class Resolver:
 
     def __init__(self, schema: Schema, dialect: str, functions: Collection[str] = ()) -> None:
         self._schema = schema
-        self._dialect = dialect
-        self._hidden = _EVERYWHERE | _HIDDEN.get(dialect, frozenset()) | {name.casefold() for name in functions}
+        self._dialect = find_dialect(dialect)
+        self._hidden = _EVERYWHERE | self._dialect.hidden_columns | {name.casefold() for name in functions}
         self._by_name: dict[str, list[Table]] = {}
         for label, table in schema.tables.items():
             for name in {label.casefold(), label.rsplit(".", 1)[-1].casefold()}:
@@ -94,16 +78,16 @@ class Resolver:
         """
         self._find_unknown(statement)
         if self._unknown:
-            raise explain_columns(self._unknown, self._schema, self._dialect)
+            raise explain_columns(self._unknown, self._schema, self._dialect.name)
 
     def mends(self, statement: exp.Expr, *, keys: bool = True) -> list[Mend]:
         """Return what makes a statement's names right, if all of it is certain. `keys`: the schema hides none, so that
         they tell what a join means. Raises what `check` raises."""
         self._find_unknown(statement)
-        possible = (mend_column(each, self._schema, self._dialect, keys=keys) for each in self._unknown)
+        possible = (mend_column(each, self._schema, self._dialect.name, keys=keys) for each in self._unknown)
         mends = [mend for mend in possible if mend is not None]
         if len(mends) < len(self._unknown):
-            raise explain_columns(self._unknown, self._schema, self._dialect)
+            raise explain_columns(self._unknown, self._schema, self._dialect.name)
         return [*mends, *self._ambiguous]
 
     def _find_unknown(self, statement: exp.Expr) -> None:
@@ -169,11 +153,12 @@ class Resolver:
             frame.sources[name] = None if name in frame.sources else columns
         frame.given = {self._compared(one.args["alias"]) for one in query.expressions if isinstance(one, exp.Alias)}
         self._walk(query, tables, frames)
-        if self._dialect == "mysql":
+        if '"' in self._dialect.text_quotes:
             readable = {name for found in frame.sources.values() if found is not None for name in found}
+            note = _QUOTED.format(title=self._dialect.title, quotes=self._dialect.quote_title)
             for text in _texts_for_names(query, readable):
                 named = exp.column(text.name)
-                self._unknown.append(UnknownColumn(named, text.name.casefold(), _sighted(frames), note=_BACKTICKS))
+                self._unknown.append(UnknownColumn(named, text.name.casefold(), _sighted(frames), note=note))
         return self._returned(query, frame)
 
     def _item(self, item: exp.Expr, tables: SchemaTables, frames: Sequence[_Frame]) -> Columns:
@@ -183,8 +168,8 @@ class Resolver:
             return self._query(item, tables, frames)
         if isinstance(item, exp.Lateral) and isinstance(item.this, exp.Subquery):
             return self._query(item.this, tables, frames)
-        if self._dialect == "sqlite" and isinstance(item, exp.Table) and isinstance(item.this, exp.Func):
-            return _RETURNED.get(item.this.name.casefold())
+        if isinstance(item, exp.Table) and isinstance(item.this, exp.Func):
+            return self._dialect.table_functions.get(item.this.name.casefold())
         return None
 
     def _table(self, table: exp.Table, tables: SchemaTables) -> Columns:
@@ -193,7 +178,7 @@ class Resolver:
             return tables[folded]
         if (one := self._found(table, tables)) is not None:
             names = [column.name for column in one.columns]
-            return {name if self._dialect == "postgresql" else name.casefold(): name for name in names} or None
+            return {name if self._dialect.folds_names else name.casefold(): name for name in names} or None
         if not self._named_tables(table) and self._is_missing(table):
             self._missing.append(table)
         return None
@@ -218,10 +203,10 @@ class Resolver:
         """Return whether there is surely no such table. PostgreSQL has tables that a schema does not list (partitions,
         tables of extensions), and SQLite has tables that hold the data of virtual ones."""
         name = table.name.casefold()
-        if self._dialect not in _WHOLE or table.db.casefold() in _STANDARD or name.startswith(_SYSTEM):
+        if not self._dialect.lists_own_tables or table.db.casefold() in _STANDARD or name.startswith(_SYSTEM):
             return False
-        if self._dialect == "mysql":
-            return name not in self._by_name and name != "dual"
+        if self._dialect.lists_all_tables:
+            return name not in self._by_name and name not in self._dialect.unlisted_tables
         if table.db:
             return False
         return name not in self._by_name and not any(name.startswith(f"{label}_") for label in self._by_name)
@@ -278,9 +263,9 @@ class Resolver:
         that alone."""
         name = owner.name.casefold()
         aliased = any(table.label.casefold() == name for frame in frames for table in frame.tables.values())
-        if (name in self._mentioned and not aliased) or (self._dialect == "duckdb" and self._is_known(owner, frames)):
+        if (name in self._mentioned and not aliased) or (self._dialect.has_structs and self._is_known(owner, frames)):
             return False
-        return bool(self._by_name.get(name)) or self._dialect in ("sqlite", "postgresql", "mysql")
+        return bool(self._by_name.get(name)) or not self._dialect.has_structs
 
     def _is_known(self, name: exp.Expr, frames: Sequence[_Frame]) -> bool:
         folded = self._compared(name)
@@ -299,7 +284,7 @@ class Resolver:
 
     def _is_text(self, name: exp.Expr) -> bool:
         """Whether the database takes an unknown name for a text."""
-        return self._dialect == "sqlite" and bool(name.args.get("quoted"))
+        return self._dialect.unknown_is_text and bool(name.args.get("quoted"))
 
     def _fits(self, name: exp.Expr, columns: Mapping[str, str]) -> bool:
         return self._compared(name) in columns or name.name.casefold() in self._hidden
@@ -351,11 +336,11 @@ class Resolver:
         alias = item.args.get("alias")
         name = alias.this if isinstance(alias, exp.TableAlias) else None
         name = item.this if name is None and isinstance(item, exp.Table) else name
-        return name.sql(dialect=sqlglot_name(self._dialect)) if isinstance(name, exp.Identifier) else ""
+        return name.sql(dialect=self._dialect.sqlglot) if isinstance(name, exp.Identifier) else ""
 
     def _compared(self, name: exp.Expr) -> str:
         """A name for comparison: PostgreSQL folds unquoted ones, the others ignore case."""
-        if self._dialect != "postgresql":
+        if not self._dialect.folds_names:
             return name.name.casefold()
         return name.name if name.args.get("quoted") else re.sub("[A-Z]+", lambda found: found[0].lower(), name.name)
 

@@ -17,6 +17,7 @@ from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
 from longthread.errors import ColumnNotFound, PolicyUnusable, SourceError, TableNotFound
+from longthread.tools.analysis.dialects.dialect import find_dialect
 from longthread.tools.analysis.guard import Guard
 from longthread.tools.analysis.names.resolver import Resolver
 from longthread.tools.analysis.policy.user_policy import Unbound, UserPolicy, condition, masked, parsed
@@ -26,9 +27,6 @@ from longthread.tools.analysis.sql_text import sqlglot_name, written
 
 _LABELS = re.compile(r"\b(enum|set)\s*\(\s*'(?:[^']|'')*'(?:\s*,\s*'(?:[^']|'')*')*\s*\)", re.I)
 """The allowed values within a type."""
-_FENCE = {"sqlite": "LIMIT -1", "postgresql": "OFFSET 0", "duckdb": "LIMIT 4000000000000000000",
-          "mysql": "LIMIT 18446744073709551615"}  # fmt: skip
-"""Keeps a database from evaluating a statement's conditions on hidden rows: an error would reveal their values."""
 _VIEW = "longthread_view"
 
 
@@ -153,6 +151,9 @@ def restrict(
 ) -> Restricted:
     """Restricts a schema. `views` are the definitions of views by label; one that cannot be parsed is hidden. Raises
     PolicyUnusable: the policy names what is not there."""
+    # An error of a condition that the database evaluates on hidden rows would reveal their values.
+    if not find_dialect(dialect).fence:
+        raise PolicyUnusable(reason=f"a source in {dialect} takes none.")
     labels = _labels(schema, policy, dialect)
     relations: dict[str, str] = {}
     tables: dict[str, Table] = {}
@@ -213,12 +214,12 @@ def _seen(
     if not columns:
         return None
     try:
-        bound = None if rows is None else condition(rows, policy.values, sqlglot_name(dialect))
+        bound = None if rows is None else condition(rows, policy.values, find_dialect(dialect))
     except Unbound:
         return None
     listed = ", ".join(_selected(column, mask, dialect) for column in columns)
     filtered = f"WHERE {written(bound, dialect)} " if bound is not None else ""
-    relation = f"(SELECT {listed} FROM {source} {filtered}{_FENCE[dialect]})"
+    relation = f"(SELECT {listed} FROM {source} {filtered}{find_dialect(dialect).fence})"
     relations[table.label] = relation
     return replace(
         table,
@@ -233,7 +234,7 @@ def _selected(column: Column, mask: Mapping[str, str | None], dialect: str) -> s
     name = column.name.casefold()
     if name not in mask:
         return quoted(column.name, dialect)
-    return f"{written(masked(mask[name], sqlglot_name(dialect)), dialect)} AS {quoted(column.name, dialect)}"
+    return f"{written(masked(mask[name], find_dialect(dialect)), dialect)} AS {quoted(column.name, dialect)}"
 
 
 def _without_hidden_keys(table: Table, tables: Mapping[str, Table]) -> Table:
@@ -272,7 +273,7 @@ def _check_expressions(table: Table, policy: UserPolicy, name: str, dialect: str
     """Checks that conditions and masks name existing columns."""
     texts = [policy.rows.get(name), *policy.mask.get(name, {}).values()]
     for text in (one for one in texts if one is not None):
-        tree = exp.select("1").from_(exp.to_table(_VIEW)).where(parsed(text, sqlglot_name(dialect)))
+        tree = exp.select("1").from_(exp.to_table(_VIEW)).where(parsed(text, find_dialect(dialect)))
         own = Schema([Table(_VIEW, _VIEW, columns=table.columns), *schema.tables.values()])
         try:
             Resolver(own, dialect).check(tree)

@@ -14,6 +14,7 @@ from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
 from longthread.errors import SqlRefused, TableNotFound
+from longthread.tools.analysis.dialects.dialect import find_dialect
 from longthread.tools.analysis.guard import BROKEN, Guard
 from longthread.tools.analysis.policy.restricted_schema import Restricted
 from longthread.tools.analysis.schema import Table
@@ -53,7 +54,7 @@ def rewritten(sql: str, restricted: Restricted, dialect: str) -> str:
     tree = judged.tree.copy()
     _check(tree, restricted)
     _check_types(tree, restricted)
-    if dialect != "postgresql":  # which makes no name of an expression's text
+    if find_dialect(dialect).names_items:
         _name(tree, dialect)
     injected: set[str] = set()
     for table in list(tree.find_all(exp.Table)):
@@ -188,9 +189,10 @@ def _drop_schemas(tree: exp.Expr, restricted: Restricted, dialect: str) -> None:
     only `main` is dropped."""
     home = restricted.whole.home
     schemas = {name for table in restricted.whole.tables.values() for name in _schemas(table, home)}
+    dropped = {"main"} if find_dialect(dialect).has_structs else schemas
     for column in tree.find_all(exp.Column):
         owner = column.args.get("db")
-        if owner is not None and owner.name.casefold() in (schemas if dialect != "duckdb" else {"main"}):
+        if owner is not None and owner.name.casefold() in dropped:
             column.set("db", None)
             column.set("catalog", None)
 

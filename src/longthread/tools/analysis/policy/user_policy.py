@@ -12,6 +12,7 @@ from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
 from longthread.errors import PolicyUnusable
+from longthread.tools.analysis.dialects.dialect import SqlDialect
 
 
 @dataclass(frozen=True)
@@ -34,7 +35,7 @@ class Unbound(Exception):
     """A condition uses a value that the user lacks."""
 
 
-def condition(text: str, values: Mapping[str, Any], dialect: str) -> exp.Expr:
+def condition(text: str, values: Mapping[str, Any], dialect: SqlDialect) -> exp.Expr:
     """Parses a condition and puts in the user's values as literals. Raises Unbound, PolicyUnusable."""
     tree = parsed(text, dialect)
     for place in list(tree.find_all(exp.Placeholder)):
@@ -54,7 +55,7 @@ def condition(text: str, values: Mapping[str, Any], dialect: str) -> exp.Expr:
     return tree
 
 
-def masked(text: str | None, dialect: str) -> exp.Expr:
+def masked(text: str | None, dialect: SqlDialect) -> exp.Expr:
     """Parses the expression of a mask. Raises PolicyUnusable."""
     tree = exp.Null() if text is None else parsed(text, dialect)
     if tree.find(exp.Query, exp.Placeholder):
@@ -62,12 +63,12 @@ def masked(text: str | None, dialect: str) -> exp.Expr:
     return tree
 
 
-def parsed(text: str, dialect: str) -> exp.Expr:
+def parsed(text: str, dialect: SqlDialect) -> exp.Expr:
     """Parses a condition or an expression. Raises PolicyUnusable."""
     try:
-        tree = sqlglot.parse_one(f"SELECT 1 WHERE ({text}\n)", read=dialect)
+        tree = sqlglot.parse_one(f"SELECT 1 WHERE ({text}\n)", read=dialect.sqlglot)
     except SqlglotError as error:
-        raise PolicyUnusable(reason=f"{text!r} cannot be parsed as {dialect}.") from error
+        raise PolicyUnusable(reason=f"{text!r} cannot be parsed as {dialect.sqlglot}.") from error
     where = tree.args.get("where") if isinstance(tree, exp.Select) else None
     clauses = {key for key, value in tree.args.items() if value}
     if where is None or clauses != {"expressions", "where"} or not isinstance(where.this, exp.Paren):
@@ -76,7 +77,7 @@ def parsed(text: str, dialect: str) -> exp.Expr:
     return inner.copy()
 
 
-def _literal(value: Any, dialect: str) -> exp.Expr:
+def _literal(value: Any, dialect: SqlDialect) -> exp.Expr:
     if value is None:
         return exp.Null()
     if isinstance(value, bool):
@@ -87,9 +88,9 @@ def _literal(value: Any, dialect: str) -> exp.Expr:
     if "\0" in text:
         raise PolicyUnusable(reason="a value of the user holds a NUL character.")
     literal = exp.Literal.string(text)
-    if dialect != "mysql":
+    if not dialect.exact_collation:
         return literal
-    # MySQL's usual collations take Bob, bób and "bob " for equal.
     if text.endswith(" "):
-        raise PolicyUnusable(reason="a value of the user ends with a space, which MySQL does not compare.")
-    return exp.Collate(this=literal, expression=exp.Var(this="utf8mb4_bin"))
+        reason = f"a value of the user ends with a space, which {dialect.title} does not compare."
+        raise PolicyUnusable(reason=reason)
+    return exp.Collate(this=literal, expression=exp.Var(this=dialect.exact_collation))
