@@ -70,7 +70,7 @@ class Portal:
         self.require_open()
         self._loop = self._loop or asyncio.get_running_loop()
         if self.here:
-            task = self._started(self._loop.create_task(work(*args, **kwargs)))
+            task = self._track_task(self._loop.create_task(work(*args, **kwargs)))
             return await _to_its_end(task, task.cancel)
         sent = self._send(work(*args, **kwargs))
         return await _to_its_end(asyncio.wrap_future(sent.result), sent.cancel, sent.require_loop)
@@ -151,7 +151,7 @@ class Portal:
         if self._closed:
             sent.refuse("its block has ended.")
         else:
-            self._started(sent.begin())
+            self._track_task(sent.begin())
 
     def _begin_behind(self, work: Callable[[], Coroutine[Any, Any, None]]) -> None:
         if not self._closed:
@@ -168,7 +168,7 @@ class Portal:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
 
-    def _started(self, task: asyncio.Task[T]) -> asyncio.Task[T]:
+    def _track_task(self, task: asyncio.Task[T]) -> asyncio.Task[T]:
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
         return task

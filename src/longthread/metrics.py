@@ -53,7 +53,7 @@ class Timer(Metric):
         self.add(*labels, by=seconds)
 
     @contextmanager
-    def timed(self, *labels: Any) -> Iterator[None]:
+    def time_block(self, *labels: Any) -> Iterator[None]:
         """Note how long the block takes, however it ends."""
         began = perf_counter()
         try:

@@ -357,9 +357,9 @@ class Settings(BaseModel):
         Raises:
             InvalidInput: a value is not allowed; the message names where it came from, the value and what is allowed.
         """
-        given = cls._known(overrides)
+        given = cls._select_known(overrides)
         try:
-            return cls.model_validate(_found(env_file) | given)
+            return cls.model_validate(_find_values(env_file) | given)
         except ValidationError as error:
             raise InvalidInput(reason=_reason(error, given, env_file)) from None
         except (OSError, UnicodeDecodeError) as error:
@@ -375,14 +375,14 @@ class Settings(BaseModel):
         Raises:
             InvalidInput: a value is not allowed; the message names the setting, the value and what is allowed.
         """
-        given = cls._known(values)
+        given = cls._select_known(values)
         try:
             return cls.model_validate(given)
         except ValidationError as error:
             raise InvalidInput(reason=_reason(error, given, None, are_flags=False)) from None
 
     @classmethod
-    def _known(cls, values: Mapping[str, Any]) -> dict[str, Any]:
+    def _select_known(cls, values: Mapping[str, Any]) -> dict[str, Any]:
         unknown = values.keys() - cls.model_fields.keys()
         if unknown:
             raise TypeError(f"Settings has no {', '.join(sorted(unknown))}")
@@ -428,14 +428,14 @@ def _reason(error: ValidationError, given: Mapping[str, Any], env_file: Path | N
         about = Settings.model_fields[field]
         flag = f"--{field.replace('_', '-')}" if are_flags else field
         where = flag if field in given else _set_in(field, found)
-        value = _shown(field, problem["input"])
+        value = _show_value(field, problem["input"])
         sentences.append(f"{where} is {value}; allowed is {about.description}.")
         if where == "DATABASE_URL":
             sentences.append("Where it is another application's, set LONGTHREAD_DATABASE_URL beside it.")
     return " ".join(sentences)
 
 
-def _shown(field: str, value: Any) -> str:
+def _show_value(field: str, value: Any) -> str:
     if "SecretStr" in str(Settings.model_fields[field].annotation):
         return "a secret"
     return shown_address(str(value)) if field == "database" else _short(value)
@@ -448,7 +448,7 @@ def shown_address(text: str) -> str:
     return _short(f"{begin[0]}…" if begin else text)
 
 
-def _found(env_file: Path | None) -> dict[str, Any]:
+def _find_values(env_file: Path | None) -> dict[str, Any]:
     """The values of the fields that are set: in the environment, else in the file; by the first name that is set."""
     found = {}
     for source in (_variables(_of_file(env_file)), _variables(os.environ)):

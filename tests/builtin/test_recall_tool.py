@@ -12,7 +12,7 @@ from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 from langchain_core.messages.tool import invalid_tool_call
 from tests.memory.talking import say
 
-from longthread.builtin.recall import MOST, NOTHING_YET, PageRoom, offered, recall_tool
+from longthread.builtin.recall import MOST, NOTHING_YET, PageRoom, describe_tool, recall_tool
 from longthread.errors import EmbedderUnavailable, InvalidInput
 from longthread.langgraph.message_codec import draft_of
 from longthread.llm.embedders import embedder_of
@@ -156,7 +156,7 @@ async def test_the_limits_of_k_are_those_of_its_setting_and_of_the_schema(store:
     await say(store, [f"note {n}" for n in range(120)])
     assert len((await asked(store, query="note", k=100))["data"]["found"]) == 100
     assert len((await asked(store, query="note", k=1))["data"]["found"]) == 1
-    k = offered().parameters["properties"]["k"]
+    k = describe_tool().parameters["properties"]["k"]
     assert (k["minimum"], k["maximum"]) == (1, settings(memory_recall_top_k=MOST).memory_recall_top_k) == (1, 100)
     with pytest.raises(InvalidInput):
         settings(memory_recall_top_k=MOST + 1)
@@ -208,7 +208,7 @@ async def test_a_long_text_is_read_whole_page_by_page(store: Driver) -> None:
     assert again["text"] == there["text"] == long[begins : begins + 20_000]
     [short] = (await asked(store, entry_id="t-2"))["data"]["found"]
     assert (short["text"], "more" in short) == ("short", False)
-    assert "`more`" in offered().parameters["properties"]["offset"]["description"]
+    assert "`more`" in describe_tool().parameters["properties"]["offset"]["description"]
 
 
 async def test_warnings_are_told(store: Driver) -> None:

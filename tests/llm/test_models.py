@@ -20,7 +20,7 @@ from longthread.llm.chat import CallOptions, ChatModel, reply_of
 from longthread.llm.connections import ModelCache
 from longthread.llm.failures import AuthenticationFailed, ConnectionBroken, ProviderError, RateLimited, TimedOut
 from longthread.llm.json_protocol import Malformed, check_calls
-from longthread.llm.langchain import LangChainModel, translated
+from longthread.llm.langchain import LangChainModel, translate_error
 from longthread.llm.models import (
     DEFAULT_WINDOW,
     context_window,
@@ -256,7 +256,7 @@ def test_other_providers_get_their_own_options_and_neither_base_url_nor_its_key(
         return ScriptedChatModel(["x"])
 
     monkeypatch.setattr("longthread.llm.langchain.init_chat_model", record)
-    monkeypatch.setattr("longthread.llm.models._installed", lambda provider: True)
+    monkeypatch.setattr("longthread.llm.models._is_installed", lambda provider: True)
     resolve_model(
         name,
         _settings(
@@ -501,7 +501,7 @@ def test_the_status_is_found_where_other_clients_keep_it() -> None:
 
 
 def test_what_langchain_calls_hopeless_is_not_tried_again() -> None:
-    assert not retryable(translated(ModelError("the context is full")))
+    assert not retryable(translate_error(ModelError("the context is full")))
 
 
 async def test_a_wrong_key_may_not_be_tried_again() -> None:

@@ -7,14 +7,14 @@ from typing import Any
 
 import pytest
 
-from longthread.model.entry import shortened, whole, whole_payload
+from longthread.model.entry import shorten_fields, whole, whole_payload
 
 NOTE: dict[str, Any] = {"raw": "So: 4.", "latency_ms": 3, "kind": "answer"}
 FIELDS: dict[str, Any] = {"additional_kwargs": {"x": [1], "longthread": NOTE}, "response_metadata": {"id": "r"}}
 
 
 def test_what_is_told_in_short_is_the_same_in_full() -> None:
-    short, metadata = shortened(FIELDS, "4.", {"raw": "So: 4.", "kind": "answer"})
+    short, metadata = shorten_fields(FIELDS, "4.", {"raw": "So: 4.", "kind": "answer"})
     assert short == {
         "": {"n": [[0, ["So: ", ""]], [1, 3]]},
         "additional_kwargs": {"x": [1]},
@@ -37,7 +37,7 @@ def test_what_is_told_in_short_is_the_same_in_full() -> None:
 )
 def test_a_note_that_the_metadata_is_not_stays_in_the_payload(kwargs: dict[str, Any]) -> None:
     fields = {"additional_kwargs": kwargs}
-    assert shortened(fields, "4.", {"kind": "answer"}) == (fields, {"kind": "answer"})
+    assert shorten_fields(fields, "4.", {"kind": "answer"}) == (fields, {"kind": "answer"})
 
 
 @pytest.mark.parametrize("payload", [None, b"", b"{}", b"\x00json", b'{"":', b'{"":1}', b'{"":{"n":1}}'])

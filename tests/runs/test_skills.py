@@ -100,7 +100,7 @@ async def test_a_skill_is_named_and_the_model_loads_it(open_analyst: OpenAnalyst
     run = await last_run(analyst, thread_id)
     ids = {name: (await catalog.find("skill", name)).id for name in ("launching", "staging", "manners")}
     assert run.agent is not None
-    assert (run.agent.parts["skill"], run.agent.opened) == (dict.fromkeys(ids.values(), 1), ())
+    assert (run.agent.parts["skill"], run.agent.opened_skills) == (dict.fromkeys(ids.values(), 1), ())
 
 
 @pytest.mark.parametrize("question", ["When is the next Launch?", "下一次发射是什么时候"])
@@ -117,7 +117,7 @@ async def test_a_keyword_opens_a_skill_for_the_rest_of_the_conversation(
     assert opened == after == f"{before}\n\n# launching\n\nSay T minus ten."
     run = await last_run(analyst, thread_id)
     assert run.agent is not None
-    assert run.agent.opened == ((await catalog.find("skill", "launching")).id,)
+    assert run.agent.opened_skills == ((await catalog.find("skill", "launching")).id,)
     await ask(analyst, "Hi")  # another conversation
     assert prompts(model)[-1] == before
 

@@ -49,13 +49,13 @@ def chart_tool(store: Driver, thread: Thread, window: Window) -> Tool:
 
     async def work(given: Mapping[str, Any]) -> Mapping[str, Any]:
         asked = arguments.checked({name: value for name, value in given.items() if value is not None})
-        found = await _found(asked.get("query", ""), store, thread, window)
+        found = await _find_result(asked.get("query", ""), store, thread, window)
         return await asyncio.to_thread(_drawn, found, asked)
 
     return Tool(CHART, _ABOUT, CHART_PARAMETERS, as_observation(work), retry_safe=True, category="chart")
 
 
-async def _found(label: str, store: Driver, thread: Thread, window: Window) -> StoredResult:
+async def _find_result(label: str, store: Driver, thread: Thread, window: Window) -> StoredResult:
     """A result of the hot window, else of the whole conversation, which is read only then."""
     entries: Sequence[Entry] = [spot.entry for spot in window.spots]
     there = result_labels(entries)
@@ -87,7 +87,7 @@ def charts_of(entries: Sequence[Entry]) -> list[dict[str, Any]]:
         asked = entry.role == "tool" and entry.tool_call_id in calls
         spec = _spec(observation_of(entry.text)) if asked else None
         if spec is not None:
-            charts.append(_filled(spec, find_result(entries[:at], str(spec["data"]["name"]))))
+            charts.append(_fill_chart(spec, find_result(entries[:at], str(spec["data"]["name"]))))
     return charts
 
 
@@ -96,7 +96,9 @@ async def chart_of(tx: Transaction, step: Step) -> dict[str, Any] | None:
     spec = _spec(step.observation or {}) if step.action == CHART else None
     if spec is None:
         return None
-    return _filled(spec, await find_result_before(tx, step.thread_id, step.entry_seq or 0, str(spec["data"]["name"])))
+    return _fill_chart(
+        spec, await find_result_before(tx, step.thread_id, step.entry_seq or 0, str(spec["data"]["name"]))
+    )
 
 
 def _spec(observation: Mapping[str, Any]) -> dict[str, Any] | None:
@@ -106,7 +108,7 @@ def _spec(observation: Mapping[str, Any]) -> dict[str, Any] | None:
     return spec if isinstance(spec, dict) and isinstance(spec.get("data"), dict) and "name" in spec["data"] else None
 
 
-def _filled(spec: Mapping[str, Any], found: StoredResult) -> dict[str, Any]:
+def _fill_chart(spec: Mapping[str, Any], found: StoredResult) -> dict[str, Any]:
     return with_rows(spec, Data(found.columns, found.rows))
 
 

@@ -99,7 +99,7 @@ class RunMemories:
             async with self.store.writing() as tx:
                 await runs.check(tx, self.lease)
                 await memories.note_uses(tx, self.lease.thread_id, self.lease.run_id, uses)
-        return [_shown(hit.memory) for hit in found.hits]
+        return [_describe_memory(hit.memory) for hit in found.hits]
 
     async def _remember(self, arguments: Mapping[str, Any]) -> Mapping[str, Any]:
         content = text_argument(arguments, "content")
@@ -122,17 +122,17 @@ class RunMemories:
     async def _forget(self, arguments: Mapping[str, Any]) -> Mapping[str, Any]:
         memory_id, text = text_argument(arguments, "memory"), text_argument(arguments, "text")
         if memory_id:
-            return await self._forgotten([memory_id], ())
+            return await self._forget_memories([memory_id], ())
         if not text.strip():
             raise InvalidInput(reason="There is nothing to forget. Give the id of a memory, or words that it holds.")
         chosen = await self.memories.that_say(self.owner, text)
         if chosen and len(chosen) <= MOST_FORGOTTEN:
-            return await self._forgotten([memory.id for memory in chosen], find_telling_terms(text))
+            return await self._forget_memories([memory.id for memory in chosen], find_telling_terms(text))
         found = await self.memories.search(self.owner, text, k=_SIMILAR)
         hint = "Nothing was forgotten: give other words, or the ids of those that are meant."
-        return {"forgotten": [], "hint": hint, "similar": [_shown(hit.memory) for hit in found.hits]}
+        return {"forgotten": [], "hint": hint, "similar": [_describe_memory(hit.memory) for hit in found.hits]}
 
-    async def _forgotten(self, ids: Sequence[str], holding: Sequence[str]) -> Mapping[str, Any]:
+    async def _forget_memories(self, ids: Sequence[str], holding: Sequence[str]) -> Mapping[str, Any]:
         """Forget memories. The result does not repeat their text, which would stay in the log."""
         data: list[dict[str, Any]] = []
         async with self.store.writing() as tx:
@@ -146,7 +146,7 @@ class RunMemories:
         return {"forgotten": data} | ({"holding": list(holding)} if holding else {})
 
 
-def _shown(memory: Memory) -> dict[str, Any]:
+def _describe_memory(memory: Memory) -> dict[str, Any]:
     since = memory.said_at.isoformat(timespec="seconds")
     data = {"noted_after_reading": memory.origin.summary} if memory.origin else {}
     return {"memory": memory.id, "type": memory.type, "time": since, "text": memory.content, **data}

@@ -14,7 +14,7 @@ from typing import Any
 
 from longthread.builtin.chart import CHART_PARAMETERS
 from longthread.builtin.memories import FORGET, FORGET_PARAMETERS, REMEMBER, REMEMBER_PARAMETERS
-from longthread.builtin.recall import offered
+from longthread.builtin.recall import describe_tool
 from longthread.model.builtin import CHART, QUERY_METRIC, RECALL_TOOL
 from longthread.model.entry import Entry
 from longthread.tools.analysis.limits import Limits
@@ -80,7 +80,7 @@ def builtin_parameters() -> Mapping[str, Mapping[str, Any]]:
         **analysis_parameters("the source's dialect", Limits().sample_rows),
         QUERY_METRIC: METRIC_PARAMETERS,
         CHART: CHART_PARAMETERS,
-        RECALL_TOOL: offered().parameters,
+        RECALL_TOOL: describe_tool().parameters,
         REMEMBER: REMEMBER_PARAMETERS,
         FORGET: FORGET_PARAMETERS,
     }

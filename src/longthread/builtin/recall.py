@@ -135,13 +135,13 @@ def recall_tool(
             asked = _question(arguments, scope, scopes, agent_id, top_k, before)
             entry_id = text_argument(arguments, "entry_id")
             if entry_id:
-                hit = await _named(recaller, asked, thread_id, entry_id)
+                hit = await _find_entry(recaller, asked, thread_id, entry_id)
                 return succeeded({"found": [_page(hit, thread_id, asked.words, arguments, room())]})
             if arguments.get("offset") is not None:
                 raise InvalidInput(reason="An offset goes with an entry_id: give the entry that it is in.")
             if not asked.words.strip():
                 raise InvalidInput(reason="There is nothing to look for. Give a query, a topic or an entry_id.")
-            recalled = await _found(recaller, asked, thread_id)
+            recalled = await _search(recaller, asked, thread_id)
             wider = look_up if asked.scope.thread_id is None else None
             remembered = await wider(asked.text, asked.k) if wider is not None else []
         except LongthreadError as error:
@@ -154,10 +154,10 @@ def recall_tool(
         data |= {"note": NOTHING_YET} if recalled is _NOTHING else {}
         return succeeded(data | ({"warnings": list(recalled.warnings)} if recalled.warnings else {}))
 
-    return replace(offered(scopes), call=call)
+    return replace(describe_tool(scopes), call=call)
 
 
-def offered(scopes: Sequence[str] = tuple(SCOPES)) -> Tool:
+def describe_tool(scopes: Sequence[str] = tuple(SCOPES)) -> Tool:
     """The tool as a model sees it, without a thread. A single scope is not described."""
 
     async def call(arguments: Mapping[str, Any]) -> Observation:
@@ -224,7 +224,7 @@ def _number(arguments: Mapping[str, Any], name: str, default: int, least: int, m
     return value
 
 
-async def _found(recaller: Recaller, asked: Question, thread_id: str) -> Recalled:
+async def _search(recaller: Recaller, asked: Question, thread_id: str) -> Recalled:
     """Searches. A conversation in its first turn may not be in the log yet: then there is nothing earlier."""
     try:
         return await recaller.find(asked)
@@ -237,7 +237,7 @@ async def _found(recaller: Recaller, asked: Question, thread_id: str) -> Recalle
 _NOTHING = Recalled(())
 
 
-async def _named(recaller: Recaller, asked: Question, thread_id: str, entry_id: str) -> Hit:
+async def _find_entry(recaller: Recaller, asked: Question, thread_id: str, entry_id: str) -> Hit:
     """The entry of this thread with such an id, else of another (`thread/entry`). Both ids may have slashes."""
     parts = entry_id.split("/")
     others = [("/".join(parts[:at]), "/".join(parts[at:])) for at in range(1, len(parts))]

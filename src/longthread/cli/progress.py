@@ -30,7 +30,7 @@ class ProgressBar:
 
 
 @contextmanager
-def shown(label: str) -> Iterator[ProgressBar]:
+def show_progress(label: str) -> Iterator[ProgressBar]:
     """A bar on standard error while the block runs; on anything but a terminal nothing is shown."""
     console = Console(stderr=True)
     columns = (
@@ -52,7 +52,7 @@ def bytes_text(count: int) -> str:
     return say("{} bytes", count)
 
 
-def counted(number: int, noun: str) -> str:
+def count_noun(number: int, noun: str) -> str:
     """A number and its noun."""
     plural = f"{noun[:-1]}ies" if noun.endswith("y") else f"{noun}s"
     # Chinese has one form, by which it is found.
@@ -63,7 +63,7 @@ def counted(number: int, noun: str) -> str:
 def leave_questions(count: int) -> None:
     """Say how many questions wait in the store, and are not taken along."""
     if count:
-        echo("Not taken along: {} of the queue. This store asks them.", counted(count, "question"), err=True)
+        echo("Not taken along: {} of the queue. This store asks them.", count_noun(count, "question"), err=True)
 
 
 _REMEDY = (

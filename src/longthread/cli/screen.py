@@ -55,7 +55,7 @@ def confirm(question: str, *values: object) -> None:
         raise typer.Abort
 
 
-def tabbed(fields: Iterable[str]) -> str:
+def join_by_tabs(fields: Iterable[str]) -> str:
     """Fields for a program, parted by tabs: each stays one."""
     return "\t".join(map(in_line, fields))
 

@@ -122,7 +122,7 @@ async def follow(tx: Transaction, thread: Thread, place: ClientBranch) -> Thread
     if place.before is None:
         return thread
     branch = await whole_branch(tx, thread)
-    end, rest = matched(branch, _aligned(thread, branch, place.before))
+    end, rest = match_branch(branch, _align_messages(thread, branch, place.before))
     if end != thread.tip:
         await branches.leave(tx, thread, end)
         await log.set_tip(tx, thread.id, end)
@@ -151,7 +151,7 @@ def is_shown(entry: Entry) -> bool:
     return entry.role == "user" or (entry.role == "assistant" and bool(entry.text) and not entry.tool_calls)
 
 
-def matched(branch: Sequence[Entry], told: Sequence[Told]) -> tuple[int, list[Told]]:
+def match_branch(branch: Sequence[Entry], told: Sequence[Told]) -> tuple[int, list[Told]]:
     """Return the seq after which the client goes on, and its messages that follow and are not ours.
 
     The seq is the end of the branch if the client shows all of it.
@@ -185,7 +185,7 @@ def _is(entry: Entry, told: Told) -> bool:
     return ours == theirs or (part and ours.startswith(theirs))
 
 
-def _aligned(thread: Thread, branch: Sequence[Entry], told: Sequence[Told]) -> Sequence[Told]:
+def _align_messages(thread: Thread, branch: Sequence[Entry], told: Sequence[Told]) -> Sequence[Told]:
     """Return the client's messages from our first one on, if retention has deleted those before it."""
     first = next((entry for entry in branch if is_shown(entry)), None)
     if thread.first_seq == 1 or first is None:

@@ -127,7 +127,7 @@ class KnownFacts:
     kept: Facts | None
 
 
-async def known(tx: Transaction, thread: Thread, window: Sequence[Entry], added: Sequence[Entry]) -> KnownFacts:
+async def load_facts(tx: Transaction, thread: Thread, window: Sequence[Entry], added: Sequence[Entry]) -> KnownFacts:
     """Return the facts after `added`, the entries after `window`, which is the end of the branch before them.
 
     Reads only entries after the stored facts. If there are none, reads the branch down to its beginning, or to a

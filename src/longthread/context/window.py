@@ -16,12 +16,12 @@ from longthread.messages.fields import calls_of, storable
 from longthread.messages.message import Message
 from longthread.messages.reply import (
     CALLS,
-    answered,
     beside_content,
+    find_hosted,
     has_items,
     has_unread,
-    hosted,
     is_thinking,
+    read_answered_calls,
     readable,
     without_thinking,
 )
@@ -84,7 +84,7 @@ class WindowMessage:
         return (note["source"], note["fingerprint"]) if found else None
 
     @cached_property
-    def explored(self) -> Mapping[str, Any] | None:
+    def exploring_observation(self) -> Mapping[str, Any] | None:
         """Of a result that describes the source's tables: the observation."""
         is_told = self.message.role == "tool" and self.message.name in EXPLORING
         return observation_of(self.entry.text) if is_told else None
@@ -92,7 +92,11 @@ class WindowMessage:
     @cached_property
     def told_text(self) -> str | None:
         """Of such a result: the text that tells it in fewer tokens."""
-        return None if self.explored is None else observed_text(str(self.message.name), self.explored)
+        return (
+            None
+            if self.exploring_observation is None
+            else observed_text(str(self.message.name), self.exploring_observation)
+        )
 
     @cached_property
     def query(self) -> CitedQuery | None:
@@ -195,7 +199,7 @@ def fit(spots: Sequence[WindowMessage], wanted: ViewRequest) -> FittedView:
     spots = as_answered(spots)
     before = _before(spots, wanted)
     hidden = _stale(spots)
-    passed = _passed(spots, wanted.past, wanted.mark) if before is not None and before.gone else 0
+    passed = _count_passed(spots, wanted.past, wanted.mark) if before is not None and before.gone else 0
     view, digested, facts = _knowing(spots, wanted, before, hidden, passed)
     keys = [spot.item_for(wanted.family).key for spot in spots]
     messages = {key: spot.message for key, spot in zip(keys, spots, strict=True)}
@@ -218,7 +222,7 @@ def as_answered(spots: Sequence[WindowMessage]) -> Sequence[WindowMessage]:
     found = list(spots)
     for n in [n for n, spot in enumerate(spots) if has_unread(spot.message)]:
         behind = takewhile(lambda each: each.entry.role == "tool", islice(spots, n + 1, None))
-        message = answered(spots[n].message, [each.entry.tool_call_id for each in behind])
+        message = read_answered_calls(spots[n].message, [each.entry.tool_call_id for each in behind])
         if message is not spots[n].message:
             found[n] = WindowMessage(replace(spots[n].entry, tool_calls=_told_calls(message)), message)
     return found
@@ -253,8 +257,8 @@ def _told_whole(spots: Sequence[WindowMessage], view: View, hidden: frozenset[in
     whole = {part.item.key for part in view.parts if part.how == "whole"}
     told = Facts()
     for n, spot in enumerate(spots):
-        if n not in hidden and spot.entry.id in whole and spot.explored is not None:
-            told.learn(str(spot.message.name), spot.explored)
+        if n not in hidden and spot.entry.id in whole and spot.exploring_observation is not None:
+            told.learn(str(spot.message.name), spot.exploring_observation)
     return told
 
 
@@ -286,8 +290,8 @@ def _telling(
             before=before,
         )
         if view.grown:
-            return view, _digested(spots, wanted.past)
-        missing = _untold(spots, wanted, view, hidden, passed)
+            return view, _find_digested(spots, wanted.past)
+        missing = _find_untold(spots, wanted, view, hidden, passed)
         if digested and missing <= digested:
             if has_shrunk or missing in (digested, frozenset()):
                 return view, digested
@@ -306,7 +310,7 @@ def _telling(
             return view, digested if text != wanted.summary else frozenset()
 
 
-def _untold(
+def _find_untold(
     spots: Sequence[WindowMessage], wanted: ViewRequest, view: View, hidden: frozenset[int], passed: int
 ) -> frozenset[int]:
     """Return the indices of the newest messages after the mark that a view has no room for."""
@@ -316,7 +320,7 @@ def _untold(
     return frozenset(gone[-DIGESTED:])
 
 
-def _digested(spots: Sequence[WindowMessage], past: PreviousCall | None) -> frozenset[int]:
+def _find_digested(spots: Sequence[WindowMessage], past: PreviousCall | None) -> frozenset[int]:
     """Return the indices that the summary's text of the view before covered."""
     named = [each for each in past.segments if each.why == "digest"] if past else []
     return frozenset(n for n, spot in enumerate(spots) if any(e.first <= spot.entry.seq <= e.last for e in named))
@@ -381,7 +385,7 @@ def _last(past: PreviousCall) -> int:
     return max((each.last for each in past.segments if each.how not in TEXTS), default=0)
 
 
-def _passed(spots: Sequence[WindowMessage], past: PreviousCall | None, mark: int) -> int:
+def _count_passed(spots: Sequence[WindowMessage], past: PreviousCall | None, mark: int) -> int:
     """Count the oldest messages to leave out because the window has moved on and the mark has not. Some more are
     left out, up to a user's message: else the view's beginning would change with each message."""
     first = min((each.first for each in past.segments if each.how not in _NOT_SEEN), default=0) if past else 0
@@ -431,7 +435,7 @@ def item_of(message: Message, draft: Draft | None = None, family: str = ANY) -> 
     message = sent
     blocks = [block for block in message.content if isinstance(block, dict)] if type(message.content) is list else []
     rest = [block for block in blocks if not is_thinking(block) and block.get("type") not in CALLS | {"text"}]
-    rest += hosted(message)
+    rest += find_hosted(message)
     thinking = _json_tokens([block for block in blocks if is_thinking(block)], family)
     thinking += sum(_reasoning_tokens(each, family) for each in beside_content(message))
     # The provider refuses its own tools' items without the reasoning before them: they are one.

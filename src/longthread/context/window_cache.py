@@ -60,10 +60,10 @@ class WindowCache:
         """Return the last messages of the thread's branch, oldest first. Read only messages that are not cached."""
         summary = await summaries.find(tx, thread.id)
         mark = summary.last_seq if summary else 0
-        there = await self._known(tx, thread, mark)
+        there = await self._find_cached(tx, thread, mark)
         spots = await self._spots(tx, thread, there, mark)
         if mark and not self._began_at(thread, mark, spots) and not await _leads_to(tx, thread, spots, mark):
-            return CachedWindow(await self._spots(tx, thread, await self._known(tx, thread, 0), 0), stale=True)
+            return CachedWindow(await self._spots(tx, thread, await self._find_cached(tx, thread, 0), 0), stale=True)
         return CachedWindow([spot for spot in spots if spot.entry.seq > mark], summary)
 
     def _began_at(self, thread: Thread, mark: int, spots: Sequence[WindowMessage]) -> bool:
@@ -109,7 +109,7 @@ class WindowCache:
         kept = self._kept.get(thread.id)
         return kept.past if kept is not None and kept.since == thread.created_at and kept.run_id == run_id else None
 
-    async def _known(self, tx: Transaction, thread: Thread, mark: int) -> list[WindowMessage]:
+    async def _find_cached(self, tx: Transaction, thread: Thread, mark: int) -> list[WindowMessage]:
         """Return what is cached of this very thread; nothing if retention has deleted entries since, or the mark has
         gone back: then more must be shown."""
         kept = self._kept.get(thread.id)

@@ -98,7 +98,7 @@ class SignatureDatabase:
             signature: the last valid signature.
             ttl_seconds: after how many seconds the state expires; None: as the configuration says.
         """
-        return self._tried(False, self._store, scid, client_type, history, signature, ttl_seconds)
+        return self._try_work(False, self._store, scid, client_type, history, signature, ttl_seconds)
 
     def get_conversation_state(self, scid: str) -> dict[str, Any] | None:
         """Return a state and count the access, unless the store is only read; None if there is none or it has expired.
@@ -106,19 +106,19 @@ class SignatureDatabase:
         Its keys: `scid`, `client_type`, `authoritative_history` (a list), `last_signature`, `created_at`, `updated_at`,
         `expires_at` (ISO 8601 in UTC, or None) and `access_count`, with this access.
         """
-        return self._tried(None, self._get, scid)
+        return self._try_work(None, self._get, scid)
 
     def update_conversation_state(self, scid: str, history: str, signature: str | None = None) -> bool:
         """Update a state's history, and its signature if one is given; False if there is no such state."""
-        return self._tried(False, self._update, scid, history, signature)
+        return self._try_work(False, self._update, scid, history, signature)
 
     def delete_conversation_state(self, scid: str) -> bool:
         """Delete a state with all branches of its history; False if there is none."""
-        return self._tried(False, self._delete, scid)
+        return self._try_work(False, self._delete, scid)
 
     def cleanup_expired_states(self) -> int:
         """Delete all expired states, whoever's they are, and return how many there were."""
-        return self._tried(0, self._cleanup)
+        return self._try_work(0, self._cleanup)
 
     def close(self) -> None:
         """Wait for what is under way, and close the store. Idempotent."""
@@ -132,7 +132,7 @@ class SignatureDatabase:
     ) -> None:
         self.close()
 
-    def _tried(self, failed: T, work: Callable[P, Coroutine[Any, Any, T]], *args: P.args, **kwargs: P.kwargs) -> T:
+    def _try_work(self, failed: T, work: Callable[P, Coroutine[Any, Any, T]], *args: P.args, **kwargs: P.kwargs) -> T:
         name = getattr(work, "__name__", "").lstrip("_")
         try:
             return self._thread.portal.call(name, work, *args, **kwargs)

@@ -69,17 +69,17 @@ class ProviderKeys:
         """Return the user's connections that can be used, by provider. Raises StoreError."""
         read_at, known = self._known.get(user_id, (0.0, {}))
         if not read_at or time.monotonic() - read_at > _READ_AGAIN_SECONDS:
-            stored = await self.stored(user_id)
+            stored = await self.list_connections(user_id)
             known = {each.provider: each.connection for each in stored if each.connection is not None}
             self._known[user_id] = time.monotonic(), known
         return known
 
-    async def stored(self, user_id: str) -> list[StoredConnection]:
+    async def list_connections(self, user_id: str) -> list[StoredConnection]:
         """Return all connections of a user. Raises StoreError."""
         async with self._store.reading() as tx:
             found = await provider_keys.of_user(tx, user_id)
         return [
-            StoredConnection(each.provider, each.set_at, self._opened(each.sealed, each.provider, user_id))
+            StoredConnection(each.provider, each.set_at, self._unseal_connection(each.sealed, each.provider, user_id))
             for each in found
         ]
 
@@ -101,7 +101,7 @@ class ProviderKeys:
         self._known.pop(user_id, None)
         return found
 
-    def _opened(self, sealed: bytes, provider: str, user_id: str) -> Connection | None:
+    def _unseal_connection(self, sealed: bytes, provider: str, user_id: str) -> Connection | None:
         try:
             if (key := self._sealer.unseal(sealed, self._purpose(provider, user_id))) is not None:
                 return Connection(address_of(provider, self._settings), SecretStr(key))

@@ -117,7 +117,7 @@ def names_secret(name: str) -> bool:
     return _SECRET.search(name) is not None
 
 
-def hidden(value: Any, secrets: Collection[str], levels: int = _DEEPEST) -> Any:
+def hide_secrets(value: Any, secrets: Collection[str], levels: int = _DEEPEST) -> Any:
     """Return a text, or each text of a JSON value, with `***` for these secrets: providers quote wrong keys. What lies
     deeper than so many levels is left out."""
     if isinstance(value, str):
@@ -127,13 +127,13 @@ def hidden(value: Any, secrets: Collection[str], levels: int = _DEEPEST) -> Any:
     if isinstance(value, Mapping | list | tuple) and levels == 0:
         return "…"
     if isinstance(value, Mapping):
-        return {hidden(key, secrets): hidden(each, secrets, levels - 1) for key, each in value.items()}
-    return [hidden(each, secrets, levels - 1) for each in value] if isinstance(value, list | tuple) else value
+        return {hide_secrets(key, secrets): hide_secrets(each, secrets, levels - 1) for key, each in value.items()}
+    return [hide_secrets(each, secrets, levels - 1) for each in value] if isinstance(value, list | tuple) else value
 
 
 def without_secrets(error: ProviderError, secrets: Collection[str]) -> ProviderError:
     """Return the error, which tells none of these secrets any more."""
-    error.args, error.body = (hidden(str(error), secrets),), hidden(error.body, secrets)
+    error.args, error.body = (hide_secrets(str(error), secrets),), hide_secrets(error.body, secrets)
     return error
 
 

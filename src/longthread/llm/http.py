@@ -24,7 +24,7 @@ from longthread.llm.failures import (
     StreamTruncated,
     TimedOut,
     error_of,
-    hidden,
+    hide_secrets,
     names_secret,
     overflow_of,
     without_secrets,
@@ -102,20 +102,20 @@ class Endpoint:
         try:
             async with self._post(self._client(), content) as response:
                 if _STREAM not in response.headers.get("content-type", ""):
-                    yield {"whole": _told(self._read(await self._whole(response)))}
+                    yield {"whole": _check_event(self._read(await self._whole(response)))}
                     return
-                pieces = self._bounded(response)
+                pieces = self._limit_reply(response)
                 async for data in _event_data(pieces):
                     if data.strip() == DONE:
                         await _drain(pieces)
                         yield {"done": True}
                         return
                     began = True
-                    yield _told(self._read(data))
+                    yield _check_event(self._read(data))
         except ProviderError as error:
             raise without_secrets(error, self._secrets) from error.__cause__
         except httpx.HTTPError as error:
-            raise without_secrets(_broken(error, self.address, began=began), self._secrets) from error
+            raise without_secrets(_classify_http_error(error, self.address, began=began), self._secrets) from error
 
     async def answer(self, body: Mapping[str, Any]) -> Any:
         """Return the JSON of a reply that is not streamed. Raises ProviderError as `events` does.
@@ -134,7 +134,7 @@ class Endpoint:
         except ProviderError as error:
             raise without_secrets(error, self._secrets) from error.__cause__
         except httpx.HTTPError as error:
-            raise without_secrets(_broken(error, self.address, began=False), self._secrets) from error
+            raise without_secrets(_classify_http_error(error, self.address, began=False), self._secrets) from error
 
     async def close(self) -> None:
         """Close the connections. A later call opens others."""
@@ -148,10 +148,10 @@ class Endpoint:
         async with client.stream("POST", self.url, content=content, headers=headers) as response:
             if not response.is_success:
                 said = (await _beginning(response)).decode("utf-8", "replace")
-                raise refusal(response.status_code, hidden(said, self._secrets), response.headers)
+                raise refusal(response.status_code, hide_secrets(said, self._secrets), response.headers)
             yield response
 
-    async def _bounded(self, response: httpx.Response) -> AsyncIterator[bytes]:
+    async def _limit_reply(self, response: httpx.Response) -> AsyncIterator[bytes]:
         """Yield the pieces of a reply. Raises ReplyTooLong."""
         size = 0
         async for piece in response.aiter_bytes():
@@ -164,14 +164,16 @@ class Endpoint:
             yield piece
 
     async def _whole(self, response: httpx.Response) -> bytes:
-        return b"".join([piece async for piece in self._bounded(response)])
+        return b"".join([piece async for piece in self._limit_reply(response)])
 
     def _read(self, text: str | bytes) -> Any:
         try:
             return read_json(text)
         except ServerFailed:
             text = text if isinstance(text, str) else text.decode("utf-8", "replace")
-            return read_json(hidden(text, self._secrets))  # raises: it quotes the beginning, with no half of a key
+            return read_json(
+                hide_secrets(text, self._secrets)
+            )  # raises: it quotes the beginning, with no half of a key
 
     def _client(self) -> httpx.AsyncClient:
         """Return the client of this event loop: connections cannot be shared between loops."""
@@ -279,31 +281,31 @@ def read_json(text: str | bytes) -> Any:
         raise ServerFailed(f"The server sent what is no JSON: {shown.strip()[:_SAID]}") from error
 
 
-def _told(event: Any) -> dict[str, Any]:
+def _check_event(event: Any) -> dict[str, Any]:
     if not isinstance(event, dict):
         raise ServerFailed(f"The server sent an event that is no object: {str(event)[:_SAID]}")
     if error := event.get("error"):
-        message, body = _said(event)
-        raise typed(error_of(_status_in(error), message, body))
+        message, body = _read_error(event)
+        raise classify_error(error_of(_status_in(error), message, body))
     return event
 
 
 def refusal(status: int, text: str, headers: Mapping[str, str]) -> ProviderError:
     try:
-        message, body = _said(json.loads(text))
+        message, body = _read_error(json.loads(text))
     except (ValueError, RecursionError):
         message, body = text.strip()[:_SAID], None
-    return typed(error_of(status, message or f"The provider answered with status {status}.", body, headers))
+    return classify_error(error_of(status, message or f"The provider answered with status {status}.", body, headers))
 
 
-def typed(error: ProviderError) -> ProviderError:
+def classify_error(error: ProviderError) -> ProviderError:
     """Return the error as `ContextOverflow` if it is about the size of the request."""
     if overflow_of(error) is None:
         return error
     return ContextOverflow(str(error), status_code=error.status_code, retry_after=error.retry_after, body=error.body)
 
 
-def _said(body: Any) -> tuple[str, Any]:
+def _read_error(body: Any) -> tuple[str, Any]:
     """Return the message of an error (OpenAI, Anthropic, Google, Ollama, vLLM) and the object that holds it."""
     body = body[0] if isinstance(body, list) and body else body
     if not isinstance(body, dict):
@@ -324,7 +326,7 @@ def _status_in(error: Any) -> int | None:
     return _STATUSES.get(str(told.get("type"))) or _STATUSES.get(str(told.get("code")))
 
 
-def _broken(error: httpx.HTTPError, address: str, *, began: bool) -> ProviderError:
+def _classify_http_error(error: httpx.HTTPError, address: str, *, began: bool) -> ProviderError:
     said = str(error) or type(error).__name__
     if isinstance(error, httpx.TimeoutException):
         return TimedOut(said)

@@ -81,7 +81,7 @@ def parse_reply(text: str, *, strict: bool, tools: Sequence[Tool] = (), ran: Col
         return Malformed(written)
     rest, broken = ("", "") if written else scan(body, found)
     replies = written or _replies(found, tools, strict=strict)
-    if broken and (replies or strict or sign_of_call(rest) or _unfenced(body).startswith("{")):
+    if broken and (replies or strict or sign_of_call(rest) or _strip_fence(body).startswith("{")):
         return Malformed(broken)
     if replies:
         reply = _read(replies[0][1], thinking or label_free(replies[0][0]))
@@ -92,7 +92,7 @@ def parse_reply(text: str, *, strict: bool, tools: Sequence[Tool] = (), ran: Col
 
 def _is_object(text: str) -> bool:
     """Return whether a reply is one object and nothing else: tags in it belong to its texts."""
-    bare = _unfenced(text)
+    bare = _strip_fence(text)
     return bare.startswith("{") and bare.endswith("}") and isinstance(decode(bare), dict)
 
 
@@ -120,7 +120,7 @@ def _run_if_sql(reply: ParsedReply, body: str, tools: Sequence[Tool], ran: Colle
     return ActionCall(reply.thought if isinstance(reply, Finish) else "", _RUN, {"sql": sql})
 
 
-def _unfenced(text: str) -> str:
+def _strip_fence(text: str) -> str:
     return _FENCE.sub("", text.strip()).strip()
 
 
@@ -239,7 +239,7 @@ def parse_error_observation(raw: str, reason: str, tools: Sequence[Tool], *, spo
             "type": PARSE_ERROR,
             "message": f"The reply was neither a call nor an answer, so nothing was done. {reason}",
             "raw_response": raw,
-            **({"expected": _expected(tools), "example": _example(tools)} if spoken == "json" else {}),
+            **({"expected": _describe_expected(tools), "example": _example(tools)} if spoken == "json" else {}),
             **({"expected": _EXPECTED[spoken].format(tools=_names(tools))} if spoken in _EXPECTED else {}),
         },
     }
@@ -256,7 +256,7 @@ def _names(tools: Sequence[Tool]) -> str:
     return ", ".join(tool.name for tool in tools) or "none"
 
 
-def _expected(tools: Sequence[Tool]) -> str:
+def _describe_expected(tools: Sequence[Tool]) -> str:
     finish = '{"thought": "<why>", "finish": "<the answer>"} to answer'
     if not tools:
         return f"One JSON object and nothing else: {finish}."

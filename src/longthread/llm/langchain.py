@@ -32,7 +32,7 @@ from longthread.llm.failures import (
     status_of,
     without_secrets,
 )
-from longthread.llm.http import Endpoint, typed
+from longthread.llm.http import Endpoint, classify_error
 from longthread.llm.providers import address_of, keys_for_others
 from longthread.messages.chat_completions import tool_specs
 from longthread.messages.fields import as_json
@@ -135,7 +135,7 @@ class LangChainModel:
     ) -> AsyncGenerator[Chunk]:
         whole: Any = None
         try:
-            model = self._bound(tools, options)
+            model = self._bind_tools(tools, options)
             async with aclosing(model.astream(all_to_langchain(messages), **self._options(options))) as chunks:
                 async for chunk in chunks:
                     whole = chunk if whole is None else whole + chunk
@@ -145,7 +145,7 @@ class LangChainModel:
         except ProviderError:
             raise
         except Exception as error:  # each provider's client has its own errors
-            raise without_secrets(translated(error), self.secrets) from error
+            raise without_secrets(translate_error(error), self.secrets) from error
         if whole is None:
             raise StreamTruncated("The reply ended before it began.")
         yield Chunk(message=message_of(whole))
@@ -153,7 +153,7 @@ class LangChainModel:
     async def close(self) -> None:
         """LangChain's classes look after their connections themselves."""
 
-    def _bound(self, tools: Sequence[ToolSpec], options: CallOptions) -> Any:
+    def _bind_tools(self, tools: Sequence[ToolSpec], options: CallOptions) -> Any:
         if not tools:
             return self.langchain
         try:
@@ -204,7 +204,7 @@ def _thinking(chunk: Any) -> str:
     return "".join(each for each in told if isinstance(each, str))
 
 
-def translated(error: Exception) -> ProviderError:
+def translate_error(error: Exception) -> ProviderError:
     """Convert what a provider's client raised to one of our errors."""
     body = getattr(error, "body", None)
     said = body.get("message") if isinstance(body, Mapping) else None
@@ -215,7 +215,7 @@ def translated(error: Exception) -> ProviderError:
     else:
         found = _kind(error)(message, body=body, retry_after=retry_after({}))
     found.__cause__ = error
-    return typed(found)
+    return classify_error(found)
 
 
 def _kind(error: Exception) -> type[ProviderError]:

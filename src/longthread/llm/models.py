@@ -141,7 +141,7 @@ def resolve_model(name: str | None, settings: Settings) -> ChatModel:
 
         return DemoModel()
     provider, model = split_name(name, settings)
-    if provider in LOCAL_SERVERS and not _installed(provider):
+    if provider in LOCAL_SERVERS and not _is_installed(provider):
         return _openai_model(name, model, f"http://127.0.0.1:{LOCAL_SERVERS[provider]}/v1", None, settings)
     if provider == "openai" and settings.base_url:
         return _openai_model(name, model, settings.base_url, key_for(settings.base_url, settings), settings)
@@ -152,7 +152,7 @@ def resolve_model(name: str | None, settings: Settings) -> ChatModel:
         return _anthropic_model(name, model, key, settings)
     if provider == "openai" and not needs_responses(model):
         return _openai_model(name, model, address_of(provider, settings), key, settings)
-    if provider in ROWS and provider != "openai" and not _installed(provider):
+    if provider in ROWS and provider != "openai" and not _is_installed(provider):
         url = address_of(provider, settings) + _COMPATIBLE.get(provider, "")
         return _openai_model(name, model, url, key, settings, reports_usage=ROWS[provider].reports_usage)
     return _langchain_model(name, provider, model, key, settings)
@@ -170,7 +170,7 @@ def _openai_model(
     headers = openai.bearer(name, key.get_secret_value() if key else openai.NO_KEY)
     return openai.OpenAIModel(
         model,
-        Endpoint(_joined(url, openai.PATH), headers, settings.timeout, settings.max_reply_mb * 1024 * 1024),
+        Endpoint(_join_path(url, openai.PATH), headers, settings.timeout, settings.max_reply_mb * 1024 * 1024),
         max_tokens=settings.max_tokens,
         temperature=settings.temperature,
         limit_name="max_completion_tokens" if is_openai else "max_tokens",
@@ -185,18 +185,18 @@ def _anthropic_model(name: str, model: str, key: SecretStr, settings: Settings) 
     from longthread.llm import anthropic
     from longthread.llm.http import Endpoint, header_value
 
-    url = _joined(address_of("anthropic", settings), anthropic.PATH)
+    url = _join_path(address_of("anthropic", settings), anthropic.PATH)
     headers = {"x-api-key": header_value(name, key.get_secret_value()), "anthropic-version": anthropic.VERSION}
     endpoint = Endpoint(url, headers, settings.timeout, settings.max_reply_mb * 1024 * 1024)
     return anthropic.AnthropicModel(model, endpoint, settings.max_tokens, settings.temperature, window_of(model))
 
 
 def _langchain_model(name: str, provider: str, model: str, key: SecretStr | None, settings: Settings) -> ChatModel:
-    def refused(error: Exception) -> ModelUnavailable:
+    def make_unavailable(error: Exception) -> ModelUnavailable:
         reason = _missing_package(error) if isinstance(error, ImportError) else first_line(error)
         return ModelUnavailable(model=name, reason=reason)
 
-    with constructor_errors(refused):
+    with constructor_errors(make_unavailable):
         from longthread.llm.langchain import langchain_model
 
         return langchain_model(model, provider, _options(provider, settings), key, settings)
@@ -208,7 +208,7 @@ def _missing_package(error: ImportError) -> str:
     return f"Its package is not installed: `{install_command('langchain')}`."
 
 
-def _installed(provider: str) -> bool:
+def _is_installed(provider: str) -> bool:
     """Return whether LangChain has its package for a provider. Without one, the core speaks to it."""
     return all(importlib.util.find_spec(package) is not None for package in ("langchain", f"langchain_{provider}"))
 
@@ -236,7 +236,7 @@ def refuses_tools(error: BaseException) -> bool:
     return (status is None or status >= 400) and bool(_TOOLS_REFUSED.search(str(error)))
 
 
-def _joined(base_url: str, path: str) -> str:
+def _join_path(base_url: str, path: str) -> str:
     """The address of a path below a base, which may have a query, as for a key."""
     parts = urlsplit(base_url)
     return urlunsplit(parts._replace(path=parts.path.rstrip("/") + path))
@@ -264,7 +264,7 @@ def failure_reason(error: BaseException, settings: Settings, own: Mapping[str, s
         named = f", and {variable} right" if (variable := _base_url_of(error.address, settings)) else ""
         return f"The connection to {error.address or 'the provider'} failed or broke. Is the server running{named}?"
     hint = _HINTS.get(status_of(error) or 0, "")
-    return f"{_said(error)} {hint}".strip()
+    return f"{_read_message(error)} {hint}".strip()
 
 
 def _base_url_of(address: str, settings: Settings) -> str:
@@ -281,7 +281,7 @@ def setting_name(setting: str, variable: str, own: Mapping[str, str]) -> str:
     return f"`{own[setting]}` of the agent" if setting in own else variable
 
 
-def _said(error: BaseException) -> str:
+def _read_message(error: BaseException) -> str:
     body = getattr(error, "body", None)
     said = body.get("message") if isinstance(body, Mapping) else None
     return f"{said.strip().rstrip('.')}." if isinstance(said, str) and said.strip() else first_line(error)
@@ -304,7 +304,7 @@ def _key(name: str, provider: str, settings: Settings) -> SecretStr | None:
     """Return the key that was given for the provider's address. Raises ModelUnavailable: it needs one."""
     address = address_of(provider, settings)
     key = key_for(address, settings)
-    if key is None and provider in ADDRESSES and (provider in _KEYS or not _installed(provider)):
+    if key is None and provider in ADDRESSES and (provider in _KEYS or not _is_installed(provider)):
         variable = _KEYS.get(provider, "LLM_API_KEY, beside LONGTHREAD_MODEL,")
         reason = f"It needs a key: enter it on the page, or set {variable} in the environment or in .env."
         if settings.api_key is not None:

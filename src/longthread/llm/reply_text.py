@@ -9,7 +9,7 @@ import json
 import re
 from collections.abc import Mapping
 
-from longthread.llm.text_calls import sign_of_call, unquoted
+from longthread.llm.text_calls import sign_of_call, strip_quotes
 from longthread.model.thinking import CLOSES, OPENS
 
 _FENCES = re.compile(r"(?<![`~])(`{3,9}|~{3,9})(?![`~])(?P<language>[\w+-]*)[ \t]*\n(?P<text>.*?)\n?[ \t]*\1", re.S)
@@ -46,7 +46,7 @@ def sql_of(body: str) -> str | None:
         return inside if language in _LANGUAGES or (not language and _BEGINS.match(inside)) else None
     if fences:
         return None
-    inside = unquoted(text)
+    inside = strip_quotes(text)
     if inside != text:
         return inside if _BEGINS.match(inside) and re.search(r"\s", inside) else None
     return text if _BARE.match(text) and "\n\n" not in text.strip() and not WORDS_BESIDE.search(text) else None

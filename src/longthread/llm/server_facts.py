@@ -169,13 +169,13 @@ def _tokens(value: Any) -> int | None:
 
 def _in_list(items: list[Any] | None, name: str) -> int | None:
     """Return the window that a list of models tells of one; a server of a single model takes any name for it."""
-    item = _named(items or [], name) or (items[0] if items and len(items) == 1 else {})
+    item = _find_named(items or [], name) or (items[0] if items and len(items) == 1 else {})
     meta = item.get("meta")
     found = [_tokens(meta.get("n_ctx"))] if isinstance(meta, dict) else []
     return min(filter(None, [*found, *(_tokens(item.get(field)) for field in _FIELDS)]), default=None)
 
 
-def _named(items: list[Any], name: str) -> dict[str, Any] | None:
+def _find_named(items: list[Any], name: str) -> dict[str, Any] | None:
     wanted = {name, f"{name}:latest"}
     return next((item for item in items if wanted & {item.get("id"), item.get("name"), item.get("model")}), None)
 
@@ -186,7 +186,7 @@ async def _of_ollama(client: httpx.AsyncClient, place: _Place) -> ServerWindow |
     running = _items(await ask_json(client, place.at("/api/ps"), place.headers), "models")
     if running is None:
         return None
-    if tokens := _tokens((_named(running, place.model) or {}).get("context_length")):
+    if tokens := _tokens((_find_named(running, place.model) or {}).get("context_length")):
         return ServerWindow(tokens, server="Ollama")
     shown = await ask_json(client, place.at("/api/show"), place.headers, {"model": place.model})
     if not isinstance(shown, dict):
@@ -211,7 +211,7 @@ async def _of_lm_studio(client: httpx.AsyncClient, place: _Place) -> ServerWindo
     items = _items(await ask_json(client, place.at("/api/v0/models"), place.headers), "data")
     if items is None or not any("max_context_length" in item for item in items):
         return None
-    item = _named(items, place.model) or {}
+    item = _find_named(items, place.model) or {}
     if tokens := _tokens(item.get("loaded_context_length")):
         return ServerWindow(tokens, server="LM Studio")
     if item.get("state") == "loaded" or not (trained := _tokens(item.get("max_context_length"))):
@@ -327,7 +327,7 @@ async def _ask_list(provider: str, key: SecretStr | None, url: str) -> list[str]
             httpx.AsyncClient(timeout=PROVIDER_SECONDS, trust_env=not is_near(url)) as client,
             asyncio.timeout(WHOLE_SECONDS),
         ):
-            listed = await _listed(client, url, headers)
+            listed = await _list_models(client, url, headers)
     except (httpx.HTTPError, httpx.InvalidURL, ValueError, RecursionError, TimeoutError) as error:
         raise ProviderUnreachable(provider=provider, reason=_reason(error)) from error
     if isinstance(listed, int):
@@ -368,7 +368,7 @@ async def _local(client: httpx.AsyncClient, kind: str, port: int) -> LocalServer
     url = f"http://127.0.0.1:{port}/v1"
     try:
         async with asyncio.timeout(2 * LOCAL_SECONDS):
-            listed = await _listed(client, f"{url}/models", {})
+            listed = await _list_models(client, f"{url}/models", {})
     except (httpx.HTTPError, ValueError, RecursionError, TimeoutError):
         return None
     if isinstance(listed, int) or not listed:
@@ -376,7 +376,7 @@ async def _local(client: httpx.AsyncClient, kind: str, port: int) -> LocalServer
     return LocalServer(kind, url, tuple(f"{kind}:{name}" for name in listed if _NO_CHAT.search(name) is None))
 
 
-async def _listed(client: httpx.AsyncClient, url: str, headers: Mapping[str, str]) -> list[str] | int:
+async def _list_models(client: httpx.AsyncClient, url: str, headers: Mapping[str, str]) -> list[str] | int:
     """Return the names in a list of models, or the status of a refusal. Raises ValueError: it is no list."""
     answer = await ask_json(client, url, headers)
     return answer if isinstance(answer, int) else _names(answer)

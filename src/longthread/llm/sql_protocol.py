@@ -174,7 +174,7 @@ def render_writing(messages: Sequence[Message]) -> list[Message]:
     for message in _until_question(messages) if is_repeated else _without_repeated(messages):
         if message.additional_kwargs.get(NOTE, {}).get("by") == BY_ROWS:
             continue  # the rows stand right before it, and the model goes on to write statements alone
-        role, text = _written(message)
+        role, text = _write_message(message)
         if message.role == "tool":
             failure, before = failure_of(message), failure
             # A model that the hints have not helped gets the error alone.
@@ -218,7 +218,7 @@ def is_stuck(messages: Sequence[Message]) -> bool:
     return kinds[-1:] == [SqlRepeated.code] or (len(kinds) == 2 and kinds[0] == kinds[1] != "")
 
 
-def _written(message: Message) -> tuple[Any, str]:
+def _write_message(message: Message) -> tuple[Any, str]:
     if message.role == "tool":
         return "user", _result_text(str(message.text), _EARLIER_ROWS)
     if message.role == "assistant" and message.tool_calls:

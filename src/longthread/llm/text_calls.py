@@ -91,7 +91,7 @@ def written_calls(body: str, tools: Sequence[Tool]) -> FoundCalls | str:
     for head, stop in zip(heads, stops, strict=True):
         if head.start() < at:
             continue
-        name = _named(next(value for value in head.groupdict().values() if value))
+        name = _strip_prefix(next(value for value in head.groupdict().values() if value))
         read = _payload(body, head.end(), stop, name, tools)
         if isinstance(read, str):
             return read
@@ -116,7 +116,7 @@ def as_calls(data: Mapping[str, Any], tools: Sequence[Tool], *, marked: bool) ->
     if _is_definition(data):
         return []
     name = next((data[key] for key in _NAMES if isinstance(data.get(key), str) and data[key].strip()), None)
-    tool = _tool(_named(name or ""), tools)
+    tool = _tool(_strip_prefix(name or ""), tools)
     if name is None or (tool is None and not marked):
         return []
     args = next((data[key] for key in _ARGS if data.get(key) is not None), None)
@@ -129,7 +129,7 @@ def as_calls(data: Mapping[str, Any], tools: Sequence[Tool], *, marked: bool) ->
     thought = {"thought": data["thought"]} if "thought" in data else {}
     if isinstance(args, str) and tool is not None and not args.lstrip().startswith("{"):
         args = _of_text(args, tool) or args
-    return [{**thought, "action": _named(name), "args": {} if args is None else args}]
+    return [{**thought, "action": _strip_prefix(name), "args": {} if args is None else args}]
 
 
 def _is_definition(data: Mapping[str, Any]) -> bool:
@@ -142,7 +142,7 @@ def is_marked(before: str) -> bool:
     return _WRAPPER.search(before) is not None
 
 
-def _named(name: str) -> str:
+def _strip_prefix(name: str) -> str:
     return _PREFIX.sub("", _PREFIX.sub("", name.strip()))
 
 
@@ -172,7 +172,7 @@ def _payload(body: str, start: int, stop: int, name: str, tools: Sequence[Tool])
     if opened and opened != len(given):
         return f"A parameter of {name} is not closed, or given twice."
     if given:
-        return {key: _typed(key, value, tool) for key, value in given.items()}, closing.end() if closing else stop
+        return {key: _parse_value(key, value, tool) for key, value in given.items()}, closing.end() if closing else stop
     text = segment.strip().strip("`").strip()
     if text and text != "{}":
         args = _of_text(text, tool) if tool is not None and closing and "<" not in text[:1] else None
@@ -205,7 +205,7 @@ def _named_elements(body: str, tools: Sequence[Tool]) -> list[re.Match[str]]:
     return sorted(heads, key=lambda head: head.start())
 
 
-def _typed(key: str, value: str, tool: Tool | None) -> Any:
+def _parse_value(key: str, value: str, tool: Tool | None) -> Any:
     text = re.sub(r"\A\r?\n|\r?\n\Z", "", html.unescape(value))
     schema = _parameters(tool).get(key, {}) if tool is not None else {}
     kinds = schema.get("type", "string") if "anyOf" not in schema else ""
@@ -222,11 +222,11 @@ def _of_text(text: str, tool: Tool) -> dict[str, Any] | None:
     required = list(tool.parameters.get("required", ())) or list(_parameters(tool))[:1]
     if len(required) != 1:
         return None
-    text = re.sub(rf"\A{re.escape(required[0])}\s*[:=]\s*", "", unquoted(text))
-    return {required[0]: unquoted(text)}
+    text = re.sub(rf"\A{re.escape(required[0])}\s*[:=]\s*", "", strip_quotes(text))
+    return {required[0]: strip_quotes(text)}
 
 
-def unquoted(text: str) -> str:
+def strip_quotes(text: str) -> str:
     """Drop a fence or quotes around the whole text."""
     text = text.strip()
     if fenced := re.fullmatch(r"(`{3,9}|~{3,9})[\w+-]*[ \t]*\n(.*?)\n?[ \t]*\1", text, re.S):
@@ -261,7 +261,7 @@ def _react(body: str, tools: Sequence[Tool]) -> FoundCalls | str:
         given = _INPUT.match(body, action.end())
         said = action["name"].strip("`\"' ")
         called = re.fullmatch(rf"({_NAME})\s*([(\[].*[)\]])", said, re.S)
-        name = _named(called[1] if called else said)
+        name = _strip_prefix(called[1] if called else said)
         tool = _tool(name, tools)
         if (tool is None and given is None) or not re.fullmatch(_NAME, name):
             continue
@@ -281,7 +281,7 @@ def _react(body: str, tools: Sequence[Tool]) -> FoundCalls | str:
 
 def _input(body: str, start: int, tool: Tool | None) -> dict[str, Any] | str | None:
     end = following.start() if (following := _NEXT.search(body, start)) else len(body)
-    text = unquoted(body[start:end])
+    text = strip_quotes(body[start:end])
     if text.startswith("{"):
         stop = end_of_object(text, 0)
         data = decode(text[:stop]) if stop is not None else "it is not closed"

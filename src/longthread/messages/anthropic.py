@@ -144,7 +144,7 @@ class AnthropicReply:
             self._calls[place] = call = CallPieces(block.get("id"))
             call.add_name(block.get("name"))
             call.add_arguments(block.get("input"))
-        yield _shown(block)
+        yield _read_block(block)
 
     def _go_on(self, place: int, delta: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
         block = self._blocks.setdefault(place, {})
@@ -153,13 +153,13 @@ class AnthropicReply:
             if place in self._calls:
                 self._calls[place].add_arguments(delta.get("partial_json"))
             else:  # a call of the provider's own tools: no other code reads it
-                block["input"] = _joined(block.get("input"), delta.get("partial_json"))
+                block["input"] = _join_texts(block.get("input"), delta.get("partial_json"))
         elif kind == "citations_delta":
             block["citations"] = [*(block.get("citations") or ()), delta.get("citation")]
         elif kind in _TEXTS:
             key = _TEXTS[kind]
-            block[key] = _joined(block.get(key), delta.get(key))
-            yield _shown({"type": block.get("type"), key: delta.get(key)})
+            block[key] = _join_texts(block.get(key), delta.get(key))
+            yield _read_block({"type": block.get("type"), key: delta.get(key)})
 
     def message(self) -> Message:
         """Return the whole reply. Its content is a text, unless it has other blocks than texts and calls."""
@@ -175,7 +175,7 @@ class AnthropicReply:
             },
             tool_calls=calls,
             invalid_tool_calls=unread,
-            usage_metadata=self._counted() if usage else None,
+            usage_metadata=self._count_usage() if usage else None,
         )
 
     def _content(self, read: Mapping[str | None, Any]) -> Any:
@@ -185,17 +185,17 @@ class AnthropicReply:
         kept = [block for block in blocks if block.get("type") != "tool_use" or block.get("id") in read]
         return [block | {"input": read[block["id"]]} if block.get("type") == "tool_use" else block for block in kept]
 
-    def _counted(self) -> dict[str, Any]:
+    def _count_usage(self) -> dict[str, Any]:
         usage = self._usage
         cached, written = usage.get("cache_read_input_tokens") or 0, usage.get("cache_creation_input_tokens") or 0
         given = (usage.get("input_tokens") or 0) + cached + written
         return usage_of(given, usage.get("output_tokens"), cached, written)
 
 
-def _shown(block: Mapping[str, Any]) -> tuple[str, str]:
+def _read_block(block: Mapping[str, Any]) -> tuple[str, str]:
     text, thinking = block.get("text"), block.get("thinking")
     return (text if isinstance(text, str) else ""), (thinking if isinstance(thinking, str) else "")
 
 
-def _joined(before: Any, more: Any) -> str:
+def _join_texts(before: Any, more: Any) -> str:
     return (before if isinstance(before, str) else "") + (more if isinstance(more, str) else "")

@@ -14,7 +14,7 @@ from longthread.messages.fields import (
     alike,
     as_json,
     calls_of,
-    dumped,
+    dump_json,
     exact_json,
     fields_of_row,
     is_packed,
@@ -102,7 +102,7 @@ def message_of(entry: Entry | Draft) -> Message:
     try:
         payload = entry.payload
         if payload and is_packed(payload):
-            return _unpacked(entry, payload)
+            return _unpack_message(entry, payload)
         calls = [call.to_json() for call in entry.tool_calls]
         row = {name: getattr(entry, name) for name in _COLUMNS}
         rest = rest_of([payload])[0] if payload else None
@@ -137,7 +137,7 @@ def _exact_json(fields: Fields) -> bytes | None:
     if (body := exact_json(fields)) is not None:
         return body
     try:
-        encoded = dumped(fields)
+        encoded = dump_json(fields)
     except (TypeError, ValueError, RecursionError):
         return None
     return encoded if alike(json.loads(encoded.decode("utf-8", "surrogatepass")), fields) else None
@@ -156,7 +156,7 @@ def _of_the_wire(entry: Draft, payload: bytes) -> Message:
     )
 
 
-def _unpacked(entry: Draft, payload: bytes) -> Message:
+def _unpack_message(entry: Draft, payload: bytes) -> Message:
     if is_wire(payload):
         return _of_the_wire(entry, payload)
     kind, body = payload[1:].split(PACKED, 1)

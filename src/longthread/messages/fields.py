@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 import orjson
 
 from longthread.errors import MessageNotStorable
-from longthread.model.entry import SHORT_PAYLOAD, Role, ToolCall, shortened, whole
+from longthread.model.entry import SHORT_PAYLOAD, Role, ToolCall, shorten_fields, whole
 
 _RAW, _SMALL, _LARGE = b"\x00", b"\x01", b"\x02"
 """The first byte of a body: how the rest is compressed."""
@@ -47,7 +47,7 @@ _ENCODER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
 _OPTIONS = orjson.OPT_PASSTHROUGH_DATACLASS | orjson.OPT_PASSTHROUGH_DATETIME | orjson.OPT_PASSTHROUGH_SUBCLASS
 
 
-def dumped(value: Any) -> bytes:
+def dump_json(value: Any) -> bytes:
     """Return compact JSON with lone surrogates. Raises TypeError, ValueError or RecursionError: it is no JSON."""
     try:
         return orjson.dumps(value, option=_OPTIONS)
@@ -55,7 +55,7 @@ def dumped(value: Any) -> bytes:
         return _ENCODER.encode(value).encode("utf-8", "surrogatepass")
 
 
-def loaded(text: bytes) -> Any:
+def load_json(text: bytes) -> Any:
     try:
         return orjson.loads(text)
     except orjson.JSONDecodeError:  # half of a surrogate pair
@@ -65,19 +65,19 @@ def loaded(text: bytes) -> Any:
 def pack_body(head: Any, parts: Sequence[bytes] = (), *, passing: bool = False) -> bytes:
     """Pack a JSON value, which tells the lengths of the parts, and the parts into one body. `passing`: it is mostly
     soon replaced, so a small one is not compressed."""
-    text = dumped(head)
+    text = dump_json(head)
     raw = b"".join((len(text).to_bytes(4), text, *parts))
-    return _RAW + raw if passing and len(raw) <= _PASSING_BYTES else _compressed(raw)
+    return _RAW + raw if passing and len(raw) <= _PASSING_BYTES else _compress(raw)
 
 
 def unpack_body(body: bytes) -> tuple[Any, memoryview]:
     """Return the JSON value of a body, and its joined parts. A damaged body raises any of `UNREADABLE`."""
-    raw = _expanded(body)
+    raw = _expand(body)
     stop = 4 + int.from_bytes(raw[:4])
     return json.loads(raw[4:stop].decode("utf-8", "surrogatepass")), memoryview(raw)[stop:]
 
 
-def _compressed(raw: bytes) -> bytes:
+def _compress(raw: bytes) -> bytes:
     if len(raw) <= _LARGE_BYTES:
         # A small window compresses as well here, and is much faster to set up.
         squeezer = zlib.compressobj(6, zlib.DEFLATED, -12, 5, zdict=_DICTIONARY)
@@ -98,7 +98,7 @@ def _is_worth_it(raw: bytes) -> bool:
     return len(zlib.compress(sample, 1)) < 0.9 * len(sample)
 
 
-def _expanded(body: bytes) -> bytes:
+def _expand(body: bytes) -> bytes:
     mark, rest = body[:1], memoryview(body)[1:]
     if mark == _RAW:
         return bytes(rest)
@@ -174,7 +174,7 @@ def _is_flat(args: dict[Any, Any]) -> bool:
 def _is_json(args: dict[Any, Any]) -> bool:
     try:
         marshal.dumps(args)  # refuses subclasses, which may equal their JSON
-        return bool(loaded(dumped(args)) == args)
+        return bool(load_json(dump_json(args)) == args)
     except (TypeError, ValueError, RecursionError):
         return False
 
@@ -298,8 +298,8 @@ def payload_of(
     encoded = exact_json(rest)
     if encoded is None or SHORT_PAYLOAD in rest:
         return None
-    short, kept = shortened(rest, text, metadata)
-    return (dumped(short), kept) if SHORT_PAYLOAD in short else (encoded, metadata)
+    short, kept = shorten_fields(rest, text, metadata)
+    return (dump_json(short), kept) if SHORT_PAYLOAD in short else (encoded, metadata)
 
 
 def _rest(fields: Fields, role: Role, text: str, calls: Calls) -> Fields:
@@ -329,9 +329,9 @@ def exact_json(value: Fields) -> bytes | None:
     try:
         if holds_enum(value):
             return None
-        encoded = dumped(value)
+        encoded = dump_json(value)
         # orjson would read whole numbers above 64 bits as floats; `rest_of` does not.
-        same = alike(loaded(encoded), value) or alike(json.loads(encoded.decode("utf-8", "surrogatepass")), value)
+        same = alike(load_json(encoded), value) or alike(json.loads(encoded.decode("utf-8", "surrogatepass")), value)
     except (TypeError, ValueError, RecursionError):
         return None
     return encoded if same else None

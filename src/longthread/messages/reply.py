@@ -185,7 +185,7 @@ def beside_content(message: Message) -> list[Any]:
     return [each for key in _KEYS if (each := message.additional_kwargs.get(key))]
 
 
-def hosted(message: Message) -> list[Any]:
+def find_hosted(message: Message) -> list[Any]:
     """Return what the provider's own tools did for a reply, if it is outside of the content."""
     return list(message.additional_kwargs.get(HOSTED) or ())
 
@@ -232,13 +232,13 @@ def readable(message: Message) -> Message:
         return message
     if has_items(message):  # they precede the calls that are removed
         message = without_thinking(message)
-    told = "\n".join(map(_told, message.invalid_tool_calls))
+    told = "\n".join(map(_describe_unread, message.invalid_tool_calls))
     kwargs = {key: value for key, value in message.additional_kwargs.items() if key not in _NOT_SENT}
     content = _content(message, told)
     return replace(message, content=content, invalid_tool_calls=[], additional_kwargs=kwargs)
 
 
-def answered(message: Message, results: Sequence[str | None]) -> Message:
+def read_answered_calls(message: Message, results: Sequence[str | None]) -> Message:
     """Return the message with its unread calls that have results as read ones. `results` are the call ids of the
     results right after it."""
     if not has_unread(message):
@@ -256,7 +256,7 @@ def answered(message: Message, results: Sequence[str | None]) -> Message:
     return replace(message, tool_calls=read, invalid_tool_calls=unread)
 
 
-def _told(call: Mapping[str, Any]) -> str:
+def _describe_unread(call: Mapping[str, Any]) -> str:
     return f"(This call of {call['name'] or 'a tool'} could not be read, and was not run: {call['args'] or ''})"
 
 

@@ -57,13 +57,15 @@ LOAD_SKILL = "load_skill"
 """The tool of an agent with loadable skills."""
 
 
-def _made(kind: Kind, id_: str, name: str, **body: object) -> Definition:
+def _make_definition(kind: Kind, id_: str, name: str, **body: object) -> Definition:
     return Definition(kind, id_, name, body, created_at=_MADE, updated_at=_MADE, is_builtin=True)
 
 
 def _skill(id_: str, name: str, description: str, keywords: list[str], tools: tuple[str, ...]) -> Definition:
     items = [{"tool_id": tool_id(tool), "required": False, "default_params": {}} for tool in tools]
-    return _made("skill", id_, name, description=description, trigger_keywords=keywords, tools=items, config={})
+    return _make_definition(
+        "skill", id_, name, description=description, trigger_keywords=keywords, tools=items, config={}
+    )
 
 
 def _agent(id_: str, name: str, description: str, prompt: str, skills: list[str]) -> Definition:
@@ -75,13 +77,13 @@ def _agent(id_: str, name: str, description: str, prompt: str, skills: list[str]
         "sub_agents": [],
         "is_active": True,
     }
-    return _made("agent", id_, name, **body)
+    return _make_definition("agent", id_, name, **body)
 
 
 def _tool(function: str, description: str) -> Definition:
     schema = {"name": function, "description": description}
     about = {"type": "builtin", "description": description, "schema": schema, "implementation": {}, "is_active": True}
-    return _made("tool", tool_id(function), function, **about)
+    return _make_definition("tool", tool_id(function), function, **about)
 
 
 BUILTIN: Mapping[tuple[Kind, str], Definition] = {

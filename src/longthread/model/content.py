@@ -195,7 +195,7 @@ def attachment_of(block: ContentBlock) -> Attachment | None:
         content_text = fields.get("text") or fields.get("data")
         return replace(found, kind="text", data="", text=content_text if isinstance(content_text, str) else "")
     if found.kind == "text" and data:
-        content_text = _decoded(data)
+        content_text = _decode_base64(data)
         return replace(found, kind="document") if content_text is None else replace(found, data="", text=content_text)
     return found
 
@@ -248,7 +248,7 @@ def _of_content(found: Attachment, content: Any) -> Attachment:
     )
 
 
-def _decoded(data: str) -> str | None:
+def _decode_base64(data: str) -> str | None:
     try:
         return b64decode(data).decode("utf-8", "replace")
     except (binascii.Error, ValueError):

@@ -134,7 +134,9 @@ def note_in(fields: Mapping[str, Any]) -> PayloadFields:
     return note if isinstance(note, dict) else {}
 
 
-def shortened(fields: PayloadFields, text: str, metadata: Mapping[str, Any]) -> tuple[PayloadFields, PayloadFields]:
+def shorten_fields(
+    fields: PayloadFields, text: str, metadata: Mapping[str, Any]
+) -> tuple[PayloadFields, PayloadFields]:
     """The short form of a payload's fields, and its metadata. `text` is the entry's, `metadata` the note's part."""
     rest, short = dict(fields), PayloadFields()
     remaining = dict(metadata)

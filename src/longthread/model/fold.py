@@ -225,15 +225,15 @@ class Facts:
 
     def without(self, seen: Facts) -> Facts:
         """The facts that `seen` lacks. All names are included with any entry of a listing."""
-        about, columns = _unseen(self.about, seen.about), _unseen(self.columns, seen.columns)
+        about, columns = _select_unseen(self.about, seen.about), _select_unseen(self.columns, seen.columns)
         names = self.tables if about or columns else [name for name in self.tables if name not in seen.tables]
         return replace(
             self,
             tables=list(names),
             about=about,
             columns=columns,
-            schemas=_unseen(self.schemas, seen.schemas),
-            samples=_unseen(self.samples, seen.samples),
+            schemas=_select_unseen(self.schemas, seen.schemas),
+            samples=_select_unseen(self.samples, seen.samples),
         )
 
     @property
@@ -295,5 +295,5 @@ class Facts:
         return cls(**{name: data[name] for name in cls.__slots__ if name in data})
 
 
-def _unseen(known: Mapping[str, Any], seen: Mapping[str, Any]) -> dict[str, Any]:
+def _select_unseen(known: Mapping[str, Any], seen: Mapping[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in known.items() if seen.get(name) != value}

@@ -28,7 +28,7 @@ def markdown(thread: Thread, entries: Sequence[Entry], *, details: bool = False,
         elif details:
             parts += _write_details(entry)
         elif entry.role == "assistant" and not entry.tool_calls and entry.text.strip():
-            parts.append(f"\n{_unlabelled(entry.text)}\n")
+            parts.append(f"\n{_strip_labels(entry.text)}\n")
     return "".join(parts)
 
 
@@ -36,7 +36,7 @@ def _write_details(entry: Entry) -> list[str]:
     """What a model said and called."""
     parts = []
     if entry.role == "assistant" and entry.text.strip():
-        parts.append(f"\n{_quoted(entry.text) if entry.tool_calls else entry.text}\n")
+        parts.append(f"\n{_quote_lines(entry.text) if entry.tool_calls else entry.text}\n")
     for call in entry.tool_calls:
         sql = call.args.get("sql")
         shown = f"```sql\n{sql}\n```" if sql else f"`{json.dumps(dict(call.args), ensure_ascii=False)}`"
@@ -48,12 +48,12 @@ _LABELS = r"\s?\[q\d+(?:\s*,\s*q\d+)*\](?!\()"
 _LABELS_OR_CODE = re.compile(rf"(^ {{0,3}}```.*?(?:^ {{0,3}}```|\Z)|`[^`\n]*`)|{_LABELS}", re.DOTALL | re.MULTILINE)
 
 
-def _unlabelled(text: str) -> str:
+def _strip_labels(text: str) -> str:
     """An answer without the labels of its queries, which name what is not there. Code keeps what looks like one."""
     return _LABELS_OR_CODE.sub(lambda found: found[1] or "", text)
 
 
-def _quoted(text: str) -> str:
+def _quote_lines(text: str) -> str:
     return "\n".join(f"> {line}".rstrip() for line in text.strip().split("\n"))
 
 
@@ -79,14 +79,14 @@ def plain(text: str) -> str:
 
 def visible(text: str) -> str:
     """Escapes such characters as in JSON."""
-    return UNSEEN.sub(_escaped, text)
+    return UNSEEN.sub(_escape_match, text)
 
 
 def in_line(text: str) -> str:
     """Also escapes tabs and line breaks, for a text in one line."""
-    return _BREAKS.sub(_escaped, visible(text))
+    return _BREAKS.sub(_escape_match, visible(text))
 
 
-def _escaped(found: re.Match[str]) -> str:
+def _escape_match(found: re.Match[str]) -> str:
     code = found[0].encode("utf-16-be", "surrogatepass").hex()
     return "".join(f"\\u{code[place : place + 4]}" for place in range(0, len(code), 4))

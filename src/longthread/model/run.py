@@ -46,22 +46,22 @@ class AgentRun:
     parts: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
 
     @property
-    def opened(self) -> Sequence[str]:
+    def opened_skills(self) -> Sequence[str]:
         """The ids of the skills that the prompt holds in full."""
         return tuple(self.parts.get("opened", ()))
 
     def opening(self, ids: Iterable[str]) -> Self:
         """Opens further skills, if they are its own."""
         skills = self.parts.get("skill", {})
-        opened = {id_: skills[id_] for id_ in (*self.opened, *ids) if id_ in skills}
+        opened = {id_: skills[id_] for id_ in (*self.opened_skills, *ids) if id_ in skills}
         return replace(self, parts={**self.parts, "opened": opened}) if opened else self
 
     def after(self, before: AgentRun | None) -> Self:
         """Keeps the skills open that the thread's last run `before` had opened."""
-        if before is None or before.id != self.id or not before.opened:
+        if before is None or before.id != self.id or not before.opened_skills:
             return self
         own = {kind: ids for kind, ids in self.parts.items() if kind != "opened"}
-        return replace(self, parts=own).opening([*before.opened, *self.opened])
+        return replace(self, parts=own).opening([*before.opened_skills, *self.opened_skills])
 
 
 @dataclass(frozen=True, slots=True)

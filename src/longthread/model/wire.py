@@ -75,7 +75,7 @@ class _Seal(NamedTuple):
 def pack(dialect: str, blocks: Sequence[str], text: str) -> bytes:
     """Return the payload of an entry whose message has these blocks, as JSON texts."""
     form, at, rest = _cut(f"[{','.join(blocks)}]", text)
-    body = deflated(_joined(at, *_unsealed(rest)), b"" if form else _bytes(text))
+    body = deflate(_join_line(at, *_take_seals(rest)), b"" if form else _bytes(text))
     return _MARKS[_DIALECTS.index(dialect)] + bytes([form]) + body
 
 
@@ -89,10 +89,10 @@ def unpack(payload: bytes, text: str) -> tuple[str, str]:
         return _unpack_old(payload, text)
     try:
         form = payload[2]
-        at, seals, rest = _parted(inflated(payload[3:], b"" if form else _bytes(text)))
-        rest = _sealed(seals, rest)
+        at, seals, rest = _part_line(inflate(payload[3:], b"" if form else _bytes(text)))
+        rest = _put_seals(seals, rest)
         if form != _WHOLE:
-            rest = rest[:at] + _spelled(text, form) + rest[at:]
+            rest = rest[:at] + _spell_text(text, form) + rest[at:]
         return _DIALECTS[payload[1] - 1], rest
     except (IndexError, TypeError) as error:
         raise ValueError(str(error)) from error
@@ -101,18 +101,18 @@ def unpack(payload: bytes, text: str) -> tuple[str, str]:
 def _cut(raw: str, text: str) -> tuple[int, int, str]:
     """Return how the text is spelled in the blocks, its place, and the blocks without it."""
     for form in (_CUT, _CUT_ASCII) if text else ():
-        spelled = _spelled(text, form)
+        spelled = _spell_text(text, form)
         at = raw.find(spelled)
         if at >= 0:
             return form, at, raw[:at] + raw[at + len(spelled) :]
     return _WHOLE, 0, raw
 
 
-def _spelled(text: str, form: int) -> str:
+def _spell_text(text: str, form: int) -> str:
     return json.dumps(text, ensure_ascii=form == _CUT_ASCII)[1:-1]
 
 
-def _unsealed(text: str) -> tuple[list[_Seal], str]:
+def _take_seals(text: str) -> tuple[list[_Seal], str]:
     """Return the bytes that a text has in base64, and the text without them."""
     seals: list[_Seal] = []
     pieces: list[str] = []
@@ -138,7 +138,7 @@ def _seal(text: str, at: int) -> _Seal | None:
     return seal if _base64(seal) == text else None
 
 
-def _sealed(seals: Sequence[_Seal], rest: str) -> str:
+def _put_seals(seals: Sequence[_Seal], rest: str) -> str:
     ends = [0, *(seal.at for seal in seals)]
     pieces = [
         piece for begin, seal in zip(ends, seals, strict=False) for piece in (rest[begin : seal.at], _base64(seal))
@@ -150,14 +150,14 @@ def _base64(seal: _Seal) -> str:
     return (urlsafe_b64encode if seal.is_url else b64encode)(seal.data).decode()
 
 
-def _joined(at: int, seals: Sequence[_Seal], rest: str) -> bytes:
+def _join_line(at: int, seals: Sequence[_Seal], rest: str) -> bytes:
     """Return a line of numbers (the text's place; of each seal its place, its alphabet and its size), the seals and the
     rest."""
     numbers = [at, *(number for seal in seals for number in (seal.at, int(seal.is_url), len(seal.data)))]
     return b"".join([" ".join(map(str, numbers)).encode(), b"\n", *(seal.data for seal in seals), _bytes(rest)])
 
 
-def _parted(body: bytes) -> tuple[int, list[_Seal], str]:
+def _part_line(body: bytes) -> tuple[int, list[_Seal], str]:
     head, _, body = body.partition(b"\n")
     at, *numbers = map(int, head.split())
     found: list[_Seal] = []
@@ -181,7 +181,7 @@ def _unpack_old(payload: bytes, text: str) -> tuple[str, str]:
     return kind.decode().removeprefix("wire:"), raw.decode("utf-8", "surrogatepass")
 
 
-def deflated(raw: bytes, more: bytes = b"") -> bytes:
+def deflate(raw: bytes, more: bytes = b"") -> bytes:
     """Compress bytes. `more` is text that they have in common with something that is stored anyway."""
     words = (_WORDS + more)[-_WINDOW:]
     is_small = len(raw) + len(words) <= _SMALL
@@ -189,8 +189,8 @@ def deflated(raw: bytes, more: bytes = b"") -> bytes:
     return packer.compress(raw) + packer.flush()
 
 
-def inflated(body: bytes, more: bytes = b"") -> bytes:
-    """Return what `deflated` was given. Raises ValueError: the bytes are damaged."""
+def inflate(body: bytes, more: bytes = b"") -> bytes:
+    """Return what `deflate` was given. Raises ValueError: the bytes are damaged."""
     unpacker = zlib.decompressobj(-15, (_WORDS + more)[-_WINDOW:])
     try:
         raw = unpacker.decompress(body) + unpacker.flush()

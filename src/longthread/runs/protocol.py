@@ -311,7 +311,7 @@ class ChatRequest:
         sent = [Message("system", self.system), *self.messages]
         context.sent = sent
         try:
-            with MODEL_SECONDS.timed():
+            with MODEL_SECONDS.time_block():
                 bounds = ReplyBounds(context.settings.reply_timeout)
                 message = await reply_of(self.model, sent, self.tools, self.options, context.publish_text, bounds)
         except ProviderError:

@@ -139,9 +139,12 @@ class RunContext:
     def facts(self) -> Facts | None:
         if self.known is None or self.protocol == "sql":  # whose prompt has the schema
             return None
-        found, own = self.known.copy(), [spot for spot in self.window.own_spots if spot.explored is not None]
+        found, own = (
+            self.known.copy(),
+            [spot for spot in self.window.own_spots if spot.exploring_observation is not None],
+        )
         for spot in own:
-            found.learn(str(spot.message.name), spot.explored or {})
+            found.learn(str(spot.message.name), spot.exploring_observation or {})
         return found
 
     def drop_memories(self, ids: Sequence[str]) -> None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from longthread.context.forks import ClientBranch, Fork, follow, go_to, run_of_branch
-from longthread.context.source_facts import KnownFacts, known
+from longthread.context.source_facts import KnownFacts, load_facts
 from longthread.context.window import PreviousCall, Window, WindowMessage, spots_of
 from longthread.context.window_cache import CachedWindow, WindowCache
 from longthread.errors import NothingToResume, RunWaiting, ThreadNotFound
@@ -163,7 +163,7 @@ async def begin_on(tx: Transaction, thread: Thread, ask: RunRequest, cache: Wind
     lease = await runs.begin(tx, thread.id, plan, owner=owner, alive=may_be_alive, tells=True)
     drafts = [*closing, *([] if again else [_question(ask, plan)])]
     added = await log.append(tx, thread.id, drafts, tip=thread.tip, size=thread.entry_count)
-    facts = await known(tx, thread, window, added)
+    facts = await load_facts(tx, thread, window, added)
     past = (cache.past(thread, here.id) or await past_of(tx, here)) if here and not again else None
     if ask.key is not None:
         await keys.save(tx, ask.user_id, ask.key, thread_id=thread.id, run_id=run_id)
@@ -203,7 +203,7 @@ async def take_over(
         thread = await log.find_thread(tx, thread.id, user_id=thread.user_id)
         found = await cache.read(tx, thread)
         spots, place = await _spots_with_start(tx, thread, run, found, cache.limit)
-        facts = await known(tx, thread, [spot.entry for spot in spots[: place + 1]], [])
+        facts = await load_facts(tx, thread, [spot.entry for spot in spots[: place + 1]], [])
         earlier = [step for step in await runs.steps_of(tx, run) if step.call_id]
         told = await runs.last_event(tx, thread.id, run.id)
         decided = {call.call_id: call for call in await approvals.of_run(tx, thread.id, run.id) if call.decision}

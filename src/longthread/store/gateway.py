@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from longthread.model.wire import deflated, inflated
+from longthread.model.wire import deflate, inflate
 from longthread.store.driver import Row, Transaction, one
 from longthread.store.log import now
 from longthread.store.rows import decoder, dump, micros_of, time_at
@@ -278,9 +278,9 @@ def _head_of(row: Row) -> tuple[dict[str, Any], dict[str, Any], str]:
 
 
 def _packed(value: Any) -> bytes:
-    return _DEFLATED + deflated(json.dumps(value, separators=(",", ":")).encode())
+    return _DEFLATED + deflate(json.dumps(value, separators=(",", ":")).encode())
 
 
 def _unpacked(body: bytes) -> Any:
     """Return what was packed, also in older rows: zlib's own form begins with another byte."""
-    return json.loads(inflated(body[1:]) if body.startswith(_DEFLATED) else zlib.decompress(body))
+    return json.loads(inflate(body[1:]) if body.startswith(_DEFLATED) else zlib.decompress(body))

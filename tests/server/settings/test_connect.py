@@ -287,7 +287,7 @@ CORE = [row for row in ROWS.values() if row.addresses and row.id not in ("openai
 
 @pytest.mark.parametrize("row", CORE, ids=lambda row: row.id)
 def test_a_provider_is_asked_at_its_address_with_its_key(row: ProviderRow, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("longthread.llm.models._installed", lambda provider: False)
+    monkeypatch.setattr("longthread.llm.models._is_installed", lambda provider: False)
     for url in row.addresses:
         connections = {row.id: Connection(url, SecretStr(KEY))}
         settings = Settings.of(model="demo", openai_api_key=SecretStr(OTHER))
@@ -361,6 +361,6 @@ async def test_a_connection_is_sealed_for_its_user_and_provider(store: Driver, t
     async with store.writing() as tx:
         [sealed, _] = await provider_keys.provider_keys.of_user(tx, "ada")
         await provider_keys.provider_keys.save(tx, "own:mine", sealed.sealed, user_id="bob")
-    [stolen] = await ProviderKeys(store, Settings.of(data_dir=tmp_path)).stored("bob")
+    [stolen] = await ProviderKeys(store, Settings.of(data_dir=tmp_path)).list_connections("bob")
     assert stolen.connection is None
     assert KEY not in json.dumps(sealed.sealed.hex())

@@ -80,7 +80,7 @@ def _decide(
             thread_id = str(await find_thread(analyst.store, thread, user=settings.user))
             hint = await analyst.approvals.why_none_waits(thread_id, user_id=settings.user)
             pending = await analyst.approvals.pending(thread_id, user_id=settings.user)
-            chosen = _chosen(pending, thread_id, call, hint)
+            chosen = _choose_calls(pending, thread_id, call, hint)
             if decision.type == "edit" and len(chosen) > 1:
                 raise InvalidInput(reason="Several calls wait. Say with --call which one has these arguments.")
             decisions = {each.call_id: decision for each in chosen}
@@ -99,7 +99,7 @@ def _decide(
     raise typer.Exit(asyncio.run(work()))
 
 
-def _chosen(waiting: Sequence[Approval], thread_id: str, given: str | None, hint: str) -> list[Approval]:
+def _choose_calls(waiting: Sequence[Approval], thread_id: str, given: str | None, hint: str) -> list[Approval]:
     """The calls that are meant. Raises NotPending, and InvalidInput where several begin so."""
     exact = [each for each in waiting if each.call_id == given]
     found = exact or [each for each in waiting if each.call_id.startswith(given or "")]
@@ -142,14 +142,14 @@ async def decided_here(analyst: Analyst, thread_id: str, terminal: Terminal) -> 
     decisions: dict[str, Decision] = {}
     for call in await analyst.approvals.pending(thread_id, user_id=analyst.settings.user):
         terminal.show_call(call.request())
-        decision = asked(call.tool, call.parameters, terminal)
+        decision = ask_decision(call.tool, call.parameters, terminal)
         if decision is None:
             return None
         decisions[call.call_id] = decision
     return await analyst.approvals.decide(thread_id, decisions, user_id=analyst.settings.user) if decisions else None
 
 
-def asked(tool: str, parameters: Mapping[str, Any], terminal: Terminal) -> Decision | None:
+def ask_decision(tool: str, parameters: Mapping[str, Any], terminal: Terminal) -> Decision | None:
     """What a person decides about a call that they were shown; None: not now."""
     while True:
         answer = _read("Make this call? [y]es, [n]o, [e]dit, or Ctrl-D to decide later: ")

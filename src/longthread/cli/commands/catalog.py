@@ -18,7 +18,7 @@ from rich.table import Table
 
 from longthread.cli import options
 from longthread.cli.language import say, translate
-from longthread.cli.screen import Console, confirm, echo, echo_data, echo_made, tabbed
+from longthread.cli.screen import Console, confirm, echo, echo_data, echo_made, join_by_tabs
 from longthread.cli.terminal import print_line
 from longthread.errors import InvalidInput
 from longthread.model.catalog import Definition, Kind, Version
@@ -178,7 +178,7 @@ def _list(kind: Kind, *, as_json: bool, database: str | None) -> None:
     rows = [_row(names, each) for each in found]
     if not console.is_terminal:
         for row in rows:
-            echo_data(tabbed(row))
+            echo_data(join_by_tabs(row))
         return
     table = Table(box=None, pad_edge=False)
     for column in (kind, "version", *((_ABOUT[kind],) if kind in _ABOUT else ()), "description"):
@@ -264,7 +264,7 @@ def _history(kind: Kind, name: str, *, as_json: bool, database: str | None) -> N
             print_line(about | {"deleted": deleted, "at": each.at.isoformat(), "by": each.by})
         else:
             fields = (f"v{each.version}", f"{each.at:%Y-%m-%d %H:%M}", each.by or "", each.name)
-            echo_data(tabbed((*fields, "deleted") if each.body is None else fields))
+            echo_data(join_by_tabs((*fields, "deleted") if each.body is None else fields))
 
 
 def _delete(

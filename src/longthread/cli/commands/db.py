@@ -12,7 +12,7 @@ from rich.table import Table
 from longthread.cli import options
 from longthread.cli.commands.prune import prune_
 from longthread.cli.language import say
-from longthread.cli.progress import bytes_text, counted, leave_questions, shown
+from longthread.cli.progress import bytes_text, count_noun, leave_questions, show_progress
 from longthread.cli.screen import Console, echo, echo_data, echo_made
 from longthread.cli.terminal import print_line
 from longthread.cli.whole_store import alone, existing, run, some
@@ -81,9 +81,9 @@ def copy(
     async def work() -> tuple[TransferOutcome, CopyComparison, str]:
         # The option is for FROM; the setting is for both.
         async with existing(settings) as here, open_store(to.database, read_only=to.read_only) as there:
-            with shown("copying") as progress:
+            with show_progress("copying") as progress:
                 outcome = await copy_store(here, there, progress, update=update)
-            with shown("comparing") as progress:
+            with show_progress("comparing") as progress:
                 return outcome, await compare_stores(here, there, progress), there.where
 
     outcome, found, where = run(work())
@@ -94,15 +94,15 @@ def copy(
     else:
         echo(
             "{} copied, {:,} brought up to date, {:,} there already; {} written.",
-            counted(outcome.written, "thread"),
+            count_noun(outcome.written, "thread"),
             outcome.updated,
             outcome.same,
-            counted(outcome.rows, "row"),
+            count_noun(outcome.rows, "row"),
         )
         if went_on:
             echo("Went on meanwhile: {}. Copy again with --update.", some(went_on))
         elif found.missing > sum(refusal.is_damaged for refusal in outcome.refused):
-            echo("FROM has {}, and TO {:,}. Copy again.", counted(found.source, "thread"), found.target)
+            echo("FROM has {}, and TO {:,}. Copy again.", count_noun(found.source, "thread"), found.target)
         elif not refused:
             echo("Both stores have as many rows of every thread.")
         leave_questions(outcome.questions_left)
@@ -146,14 +146,14 @@ def index(database: options.Database = None, as_json: options.AsJson = False) ->
     async def work() -> tuple[int, list[str]]:
         async with existing(settings) as store, alone(store, Job("index"), "indexing") as jobs:
             await rebuild_missing(store)
-            with shown("indexing") as progress:
+            with show_progress("indexing") as progress:
                 return await index_all(store, embedder_of(settings), progress, jobs)
 
     threads, warnings = run(work())
     if as_json:
         print_line({"threads": threads, "warnings": warnings})
         return
-    echo("{} indexed.", counted(threads, "thread"))
+    echo("{} indexed.", count_noun(threads, "thread"))
     for warning in warnings:
         echo_made(warning)
 
@@ -177,7 +177,7 @@ def _print_status(found: StoreStatus) -> None:
     console.print(say("{}, schema version {}", found.server, schema), highlight=False, markup=False)
     size = bytes_text(found.bytes) + (say(", {} of it free", bytes_text(found.free)) if found.free else "")
     console.print(say("{} on disk", size), highlight=False)
-    held = say(", ").join(counted(found.rows.get(name, 0), one) for name, one in _COUNTED.items())
+    held = say(", ").join(count_noun(found.rows.get(name, 0), one) for name, one in _COUNTED.items())
     console.print(say("{}, {:,} under way", held, found.live), highlight=False)
     table = Table(box=None, pad_edge=False)
     table.add_column(say("table"))

@@ -27,7 +27,7 @@ from rich.markup import escape
 from longthread import __version__
 from longthread.cli import options
 from longthread.cli.language import say, translate, translate_note
-from longthread.cli.progress import counted
+from longthread.cli.progress import count_noun
 from longthread.cli.screen import Console
 from longthread.cli.whole_store import existing
 from longthread.documentation import documentation
@@ -180,7 +180,7 @@ async def _store(settings: Settings) -> Finding:
             return (
                 True,
                 "store",
-                f"{store.where}: " + say("{} of {}", counted(len(threads), "conversation"), settings.user),
+                f"{store.where}: " + say("{} of {}", count_noun(len(threads), "conversation"), settings.user),
             )
     except LongthreadError as error:
         return False, "store", str(error)
@@ -317,7 +317,7 @@ async def _source(settings: Settings) -> Finding:
                 spec = await named_address(store, spec)
         async with await open_source(spec, own=OwnFiles.of(settings)) as source:
             schema = await source.schema()
-            found = say("{}: {}, {}", source.spec, source.dialect, counted(len(schema.tables), "table"))
+            found = say("{}: {}, {}", source.spec, source.dialect, count_noun(len(schema.tables), "table"))
             notes = [translate_note(note) for note in source.notes]
             return True, "source", " ".join([say("{}.", found), *notes]) if notes else found
     except LongthreadError as error:

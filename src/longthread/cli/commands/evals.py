@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from longthread.cli.options import ProtocolOption, read_protocol
-from longthread.cli.progress import shown
+from longthread.cli.progress import show_progress
 from longthread.cli.screen import echo, echo_data, echo_made
 from longthread.cli.whole_store import existing, run
 from longthread.errors import InvalidInput
@@ -83,7 +83,7 @@ def recall(
                 echo("By keywords alone.")
             for problem in problems:
                 echo_made(problem)
-            with shown("measuring") as progress:
+            with show_progress("measuring") as progress:
                 found = await evaluate(store, collections, Recaller(store, works), ks, progress)
             return found | ({"warnings": [*found.get("warnings", ()), *problems]} if problems else {})
 
@@ -108,7 +108,7 @@ def context(
     from longthread.testing.view_watch import WatchReport, watch
 
     async def work() -> WatchReport:
-        with tempfile.TemporaryDirectory() as folder, shown("turns") as progress:
+        with tempfile.TemporaryDirectory() as folder, show_progress("turns") as progress:
             options: dict[str, Any] = {"count": turns, "window": window, "language": lang, "seed": seed}
             return await watch(Path(folder), **options, database=database, told=progress)
 
@@ -141,7 +141,7 @@ def sql(
     asked = Settings.load(source=source).source
 
     async def work() -> dict[str, Any]:
-        with shown("judging") as progress:
+        with show_progress("judging") as progress:
             return summary(await judge(statements, source=asked, seconds=seconds, progress=progress))
 
     found = run(work())
@@ -217,7 +217,7 @@ def analyst(
             [(question, address or str(find_database(folder, question.database))) for question in thread]
             for thread in sample(in_conversations(questions, follow_ups=follow_ups), count, seed)
         ]
-        with tempfile.TemporaryDirectory(prefix="longthread-eval-") as store, shown("questions") as progress:
+        with tempfile.TemporaryDirectory(prefix="longthread-eval-") as store, show_progress("questions") as progress:
             settings = Settings.load(database=Path(store) / "eval.db", source=address)
             name = model_name(model, settings)
             plain = resolve_model(name, settings) if baseline else None

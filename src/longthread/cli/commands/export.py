@@ -14,7 +14,7 @@ from longthread.cli import options
 from longthread.cli.find_thread import find_thread
 from longthread.cli.language import say, translate
 from longthread.cli.output_file import output
-from longthread.cli.progress import counted, leave_damaged, leave_questions, shown
+from longthread.cli.progress import count_noun, leave_damaged, leave_questions, show_progress
 from longthread.cli.screen import echo, echo_data
 from longthread.cli.terminal import print_line
 from longthread.cli.whole_store import existing, run
@@ -77,7 +77,7 @@ def export_threads(
 
     count = run(work())
     if to is not None:
-        echo("{} exported to {}.", counted(count, "thread"), to, err=True)
+        echo("{} exported to {}.", count_noun(count, "thread"), to, err=True)
     leave_damaged("exported" if everything else "exported whole", damaged)
 
 
@@ -109,7 +109,7 @@ async def _export(store: Driver, user: str, file: BinaryIO, wanted: _Wanted, dam
             ids = list(dict.fromkeys(ids))
             if not names:
                 ids = await _whole(tx, ids, user, damaged)
-            with shown("exporting") as progress:
+            with show_progress("exporting") as progress:
                 async for line in export_lines(tx, ids, progress, damaged if names else None):
                     file.write(line)
             leave_questions(sum((await queue.counts(tx, ids)).values()))
@@ -132,7 +132,7 @@ async def _whole(tx: Transaction, ids: Sequence[str], user: str, damaged: dict[s
     """Return the threads without damage; `damaged` receives the others, each with the reason. An export says at its
     beginning how many threads follow, and so this reads all of them before."""
     whole = []
-    with shown("reading") as progress:
+    with show_progress("reading") as progress:
         for done, thread_id in enumerate(ids):
             progress(done, len(ids), thread_id)
             try:
@@ -183,7 +183,7 @@ def langgraph(
 
     async def work() -> ExportReport:
         async with existing(settings) as store:
-            with shown("exporting") as progress:
+            with show_progress("exporting") as progress:
                 return await export_users(store, to, progress, user=user, replaces=replace, serde=chosen)
 
     report = run(work())
@@ -198,7 +198,7 @@ def langgraph(
 
 def _show(where: str, report: ExportReport) -> None:
     for name, number in report.written.items():
-        echo_data(f"  {counted(number, name[:-1])} {say('in')} {where}")
+        echo_data(f"  {count_noun(number, name[:-1])} {say('in')} {where}")
     for head, lines in (("Notes:", report.notes), ("Not written:", report.left)):
         if lines:
             echo(head)

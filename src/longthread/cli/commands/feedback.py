@@ -12,7 +12,7 @@ import typer
 from longthread.cli import options
 from longthread.cli.find_thread import find_thread
 from longthread.cli.output_file import output
-from longthread.cli.progress import counted
+from longthread.cli.progress import count_noun
 from longthread.cli.screen import Console, echo
 from longthread.cli.terminal import print_line
 from longthread.cli.whole_store import existing
@@ -72,7 +72,7 @@ def _export(found: list[JudgedAnswer], to: Path | None, store: str, *, force: bo
     wrong = sum(each.feedback.opinion == "down" for each in found)
     echo(
         "{}; {} of them did not help: an eval leaves these out until you correct their SQL and set `verdict` to `up`.",
-        counted(len(found), "answer"),
+        count_noun(len(found), "answer"),
         wrong,
         err=True,
     )

@@ -11,7 +11,7 @@ from longthread.cli import options
 from longthread.cli.commands.prune import row_of
 from longthread.cli.find_thread import find_thread
 from longthread.cli.language import say
-from longthread.cli.progress import bytes_text, counted, shown
+from longthread.cli.progress import bytes_text, count_noun, show_progress
 from longthread.cli.screen import confirm, echo, echo_made
 from longthread.cli.terminal import print_line
 from longthread.cli.whole_store import existing, run
@@ -69,13 +69,13 @@ def forget(
     is_known = bool(found.threads or found.rows)
     if not dry_run:
         if not yes:
-            confirm("Forget {}: {}?", whom, _described(found))
+            confirm("Forget {}: {}?", whom, _describe_forgotten(found))
         found = _run(settings, lambda store: _forget(store, settings.user, user, thread_id))
     if as_json:
         print_line({"forgotten": not dry_run, "threads": found.threads, "rows": found.rows, "problems": found.problems})
         return
     if is_known:
-        echo("Would forget: {}: {}." if dry_run else "Forgotten: {}: {}.", whom, _described(found))
+        echo("Would forget: {}: {}." if dry_run else "Forgotten: {}: {}.", whom, _describe_forgotten(found))
     else:  # the user may have defined something all the same
         echo("No conversations, memories or items are kept of {}.", whom)
     for problem in found.problems:
@@ -85,7 +85,7 @@ def forget(
 def _forget_deleted(settings: Settings, *, dry_run: bool, yes: bool, as_json: bool) -> None:
     size, tables = _run(settings, _files)
     about: dict[str, object] = {"forgotten": not dry_run, "tables": tables, "size_before": size}
-    told = f"{counted(len(tables), 'table')}, {bytes_text(size)}"
+    told = f"{count_noun(len(tables), 'table')}, {bytes_text(size)}"
     if dry_run:
         if as_json:
             print_line(about | {"problems": []})
@@ -111,7 +111,7 @@ async def _files(store: Driver) -> tuple[int, list[str]]:
 
 
 async def _write_anew(store: Driver) -> tuple[list[str], int]:
-    with shown("forgetting") as progress:
+    with show_progress("forgetting") as progress:
         problems = await forget_deleted(store, say=progress.say)
     return problems, await size_of(store)
 
@@ -130,13 +130,13 @@ async def _forget(store: Driver, own: str, user: str | None, thread_id: str | No
 
 
 def _run(settings: Settings, work: Callable[[Driver], Awaitable[T]]) -> T:
-    async def opened() -> T:
+    async def open_and_work() -> T:
         async with existing(settings) as store:
             return await work(store)
 
-    return run(opened())
+    return run(open_and_work())
 
 
-def _described(found: Forgotten) -> str:
-    parts = [counted(found.threads, "conversation")]
-    return say(", ").join(parts + [counted(found.rows[name], row_of(name)) for name in _TOLD if name in found.rows])
+def _describe_forgotten(found: Forgotten) -> str:
+    parts = [count_noun(found.threads, "conversation")]
+    return say(", ").join(parts + [count_noun(found.rows[name], row_of(name)) for name in _TOLD if name in found.rows])

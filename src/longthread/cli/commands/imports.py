@@ -16,7 +16,7 @@ import typer
 from longthread.cli import options
 from longthread.cli.language import say, translate
 from longthread.cli.output_file import SQLITE
-from longthread.cli.progress import counted, shown
+from longthread.cli.progress import count_noun, show_progress
 from longthread.cli.screen import echo, echo_data
 from longthread.cli.terminal import print_line
 from longthread.cli.whole_store import is_there, run, some
@@ -89,7 +89,7 @@ def import_(
             echo("This export can be imported. Nothing was written.")
             return
         outcome = run(_import(settings, file, source, into))
-    echo("{} imported, {:,} there already.", counted(outcome.written, "thread"), outcome.same)
+    echo("{} imported, {:,} there already.", count_noun(outcome.written, "thread"), outcome.same)
     if outcome.refused:
         raise NotImported(where=source, refused=some([str(refusal) for refusal in outcome.refused]))
 
@@ -100,7 +100,7 @@ async def _import(settings: Settings, file: BinaryIO, where: str, into: ImportTa
         await check_import(file, where, into)
         file.seek(0)
     async with open_store(settings.database, read_only=settings.read_only) as store:
-        with shown("importing") as progress:
+        with show_progress("importing") as progress:
             return await import_threads(store, file, where, into, progress)
 
 
@@ -132,11 +132,11 @@ async def _take_over(
         serde=serializer(at=given.serde, pickle=given.pickle, aes=given.aes),
     )
     if dry_run:
-        with shown("looking") as progress:
+        with show_progress("looking") as progress:
             return await taking.look(progress)
     await taking.check()  # before a store is made for it
     async with open_store(settings.database, read_only=settings.read_only) as store:
-        with shown("importing") as progress:
+        with show_progress("importing") as progress:
             return await taking.into(store, progress)
 
 
@@ -189,7 +189,7 @@ def _show(source: str, kinds: DatabaseKinds, report: ImportReport, owner: str, *
     others = {user: threads for user, threads in report.users.items() if user not in (owner, "")}
     if others:
         told = [
-            say("{}: {}; LONGTHREAD_USER={} shows them", user, counted(threads, "thread"), user)
+            say("{}: {}; LONGTHREAD_USER={} shows them", user, count_noun(threads, "thread"), user)
             for user, threads in others.items()
         ]
         _lines("Of other users:", told)

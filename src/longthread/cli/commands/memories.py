@@ -14,7 +14,7 @@ from rich.table import Table
 from longthread.cli import options
 from longthread.cli.language import say, translate
 from longthread.cli.options import moment
-from longthread.cli.screen import Console, confirm, echo, echo_data, echo_made, tabbed
+from longthread.cli.screen import Console, confirm, echo, echo_data, echo_made, join_by_tabs
 from longthread.cli.terminal import print_line
 from longthread.errors import InvalidInput, MemoryNotFound
 from longthread.memory.forget import forget_memory
@@ -227,7 +227,7 @@ def _print(found: Sequence[Memory], *, as_json: bool) -> None:
             until = memory.expires_at.isoformat(timespec="seconds") if memory.expires_at else ""
             read = [f"after reading {memory.origin.summary}"] if memory.origin else []
             text = " ".join(memory.content.split())
-            echo_data(tabbed((memory.id, memory.type, f"{memory.importance:g}", text, until, *read)))
+            echo_data(join_by_tabs((memory.id, memory.type, f"{memory.importance:g}", text, until, *read)))
         return
     table = Table(box=None, pad_edge=False)
     for column in ("memory", "type", "importance", "expires", "after reading", "id"):

@@ -14,7 +14,7 @@ import typer
 from longthread.cli import options
 from longthread.cli.language import say
 from longthread.cli.options import age
-from longthread.cli.progress import bytes_text, counted, leave_damaged, shown
+from longthread.cli.progress import bytes_text, count_noun, leave_damaged, show_progress
 from longthread.cli.screen import confirm, echo, echo_made
 from longthread.cli.terminal import print_line
 from longthread.cli.whole_store import alone, existing, run
@@ -95,7 +95,7 @@ def prune_(
         with_memories=with_memories,
     )
     if apply and not yes and sys.stdin.isatty():
-        echo("To go: {}", _described(run(_prune(settings, policy, apply=False)).found))
+        echo("To go: {}", _describe_pruned(run(_prune(settings, policy, apply=False)).found))
         confirm("Delete it? It cannot be undone.")
     outcome = run(_prune(settings, policy, apply=apply))
     _show(outcome, applied=apply, as_json=as_json)
@@ -109,7 +109,7 @@ async def _prune(settings: Settings, policy: RetentionPolicy, *, apply: bool) ->
         if apply:
             await stack.enter_async_context(alone(store, Job("retention"), "pruning"))
         before = await size_of(store)
-        with shown("pruning" if apply else "looking") as progress:
+        with show_progress("pruning" if apply else "looking") as progress:
             found = await prune(store, retention, progress, apply=apply)
             problems = await reclaim(store, progress.say) if apply else []
         return _Outcome(found, problems, before, await size_of(store))
@@ -136,9 +136,9 @@ def _show(outcome: _Outcome, *, applied: bool, as_json: bool) -> None:
         about = {"applied": applied, "size_before": before, "size": size, "problems": outcome.problems}
         print_line(asdict(found) | about)
         return
-    echo("Deleted: {}" if applied else "Would delete: {}", _described(found))
+    echo("Deleted: {}" if applied else "Would delete: {}", _describe_pruned(found))
     if found.busy:
-        echo("Left alone: {} with a run under way.", counted(found.busy, "thread"))
+        echo("Left alone: {} with a run under way.", count_noun(found.busy, "thread"))
     if applied:
         echo("The store had {} and has {}.", bytes_text(before), bytes_text(size))
     else:
@@ -168,12 +168,12 @@ def _text(moment: datetime) -> str:
     return moment.isoformat(timespec="microseconds")
 
 
-def _described(found: Pruned) -> str:
+def _describe_pruned(found: Pruned) -> str:
     if not found.rows:
         return say("nothing.")
-    parts = [counted(found.threads, "whole thread")] if found.threads else []
-    parts += [counted(rows, row_of(table)) for table, rows in sorted(found.rows.items()) if table != "threads"]
-    return say("{}: {} of {}.", say(", ").join(parts), bytes_text(found.bytes), counted(found.touched, "thread"))
+    parts = [count_noun(found.threads, "whole thread")] if found.threads else []
+    parts += [count_noun(rows, row_of(table)) for table, rows in sorted(found.rows.items()) if table != "threads"]
+    return say("{}: {} of {}.", say(", ").join(parts), bytes_text(found.bytes), count_noun(found.touched, "thread"))
 
 
 def row_of(table: str) -> str:
@@ -191,9 +191,9 @@ def cleanup(as_json: options.AsJson = False, database: options.Database = None) 
     if as_json:
         print_line(asdict(found))
     else:
-        echo("Deleted {}.", counted(found.threads, "expired conversation"))
+        echo("Deleted {}.", count_noun(found.threads, "expired conversation"))
         if found.busy:
-            echo("Left alone: {} with a run under way.", counted(found.busy, "conversation"))
+            echo("Left alone: {} with a run under way.", count_noun(found.busy, "conversation"))
     leave_damaged("deleted", found.damaged, quiet=as_json)
 
 

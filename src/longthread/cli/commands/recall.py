@@ -16,7 +16,7 @@ from longthread.cli import options
 from longthread.cli.find_thread import find_thread
 from longthread.cli.language import say
 from longthread.cli.options import moment
-from longthread.cli.screen import Console, echo, echo_data, echo_made, tabbed
+from longthread.cli.screen import Console, echo, echo_data, echo_made, join_by_tabs
 from longthread.cli.terminal import print_line
 from longthread.cli.whole_store import existing, run
 from longthread.errors import InvalidInput
@@ -176,8 +176,8 @@ def _print(found: _Found, wanted: set[str]) -> None:
     if not console.is_terminal:
         for hit in found.hits:
             entry = hit.entry
-            fields = [entry.thread_id, entry.id, entry.role, _time(entry), _shown(entry, wanted, _CHARS)]
-            echo_data(tabbed(fields if hit.active else [*fields, _ASIDE]))
+            fields = [entry.thread_id, entry.id, entry.role, _time(entry), _excerpt_entry(entry, wanted, _CHARS)]
+            echo_data(join_by_tabs(fields if hit.active else [*fields, _ASIDE]))
         return
     # A conversation where it is found first, with all that is found in it.
     order = list(dict.fromkeys(hit.entry.thread_id for hit in found.hits))
@@ -197,8 +197,8 @@ def _print_hits(console: Console, hits: Sequence[Hit], wanted: set[str]) -> None
         hit = own.get(entry.seq)
         aside = f"  {say(_ASIDE)}" if hit and not hit.active else ""
         line = Text(f"  {_time(entry)[:16]} {in_line(entry.name or entry.role)}{aside}  ", style="dim")
-        shown = visible(_shown(entry, wanted, _CHARS if hit else _AROUND_CHARS))
-        line.append_text(_marked(shown, wanted) if hit else Text(shown))
+        shown = visible(_excerpt_entry(entry, wanted, _CHARS if hit else _AROUND_CHARS))
+        line.append_text(_mark_words(shown, wanted) if hit else Text(shown))
         console.print(line, highlight=False)
 
 
@@ -216,7 +216,7 @@ def _by_stretch(ranked: Sequence[Sequence[Entry]]) -> list[Entry]:
     return [entry for stretch in stretches for entry in stretch]
 
 
-def _marked(text: str, wanted: set[str]) -> Text:
+def _mark_words(text: str, wanted: set[str]) -> Text:
     """The text with the words that were looked for made plain to see."""
     found = Text()
     for word in text.split(" "):
@@ -227,20 +227,20 @@ def _marked(text: str, wanted: set[str]) -> Text:
 
 def _json(hit: Hit, titles: dict[str, str], asked: Question) -> dict[str, Any]:
     wanted, entry = set(find_telling_terms(f"{asked.text} {asked.topic}")), hit.entry
-    data = {"thread": entry.thread_id, "title": titles[entry.thread_id], **_told(entry, wanted, _JSON_CHARS)}
+    data = {"thread": entry.thread_id, "title": titles[entry.thread_id], **_describe_entry(entry, wanted, _JSON_CHARS)}
     data |= {"score": round(hit.score, 3), "active": hit.active}
-    around = [_told(other, wanted, _JSON_CHARS) for other in hit.around if content_of(other).strip()]
+    around = [_describe_entry(other, wanted, _JSON_CHARS) for other in hit.around if content_of(other).strip()]
     return data | ({"around": around} if around else {})
 
 
-def _told(entry: Entry, wanted: set[str], size: int) -> dict[str, Any]:
+def _describe_entry(entry: Entry, wanted: set[str], size: int) -> dict[str, Any]:
     data = {"entry": entry.id, "seq": entry.seq, "role": entry.role, "time": _time(entry)}
     if entry.name:
         data["name"] = entry.name
     return data | {"text": excerpt(content_of(entry), wanted, size)}
 
 
-def _shown(entry: Entry, wanted: set[str], size: int) -> str:
+def _excerpt_entry(entry: Entry, wanted: set[str], size: int) -> str:
     return " ".join(excerpt(content_of(entry), wanted, size).split())
 
 

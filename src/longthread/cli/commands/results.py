@@ -13,7 +13,7 @@ from longthread.builtin.chart import charts_of
 from longthread.cli import options
 from longthread.cli.find_thread import find_thread
 from longthread.cli.output_file import output
-from longthread.cli.progress import counted
+from longthread.cli.progress import count_noun
 from longthread.cli.screen import echo
 from longthread.cli.whole_store import existing, run
 from longthread.errors import InvalidInput
@@ -61,14 +61,14 @@ def result(
             with output(to, settings.database, force=force) as file:
                 if stored:
                     return write(chosen, found.columns, found.rows, file, marked=True)
-                return await _asked(analyst, thread_id, source, found, chosen, file)
+                return await _query_result(analyst, thread_id, source, found, chosen, file)
 
     count = run(work())
     if to is not None:
-        echo("{} written to {}.", counted(count, "row"), to, err=True)
+        echo("{} written to {}.", count_noun(count, "row"), to, err=True)
 
 
-async def _asked(
+async def _query_result(
     analyst: Analyst, thread_id: str, spec: str | None, found: StoredResult, chosen: TableFormat, file: BinaryIO
 ) -> int:
     async with await analyst.sources.open(spec, thread_id, user_id=analyst.settings.user) as source:

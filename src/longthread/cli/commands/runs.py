@@ -12,7 +12,7 @@ import typer
 
 from longthread.cli import options
 from longthread.cli.find_thread import find_thread
-from longthread.cli.screen import echo_data, tabbed
+from longthread.cli.screen import echo_data, join_by_tabs
 from longthread.cli.terminal import by_user, print_line
 from longthread.cli.whole_store import existing
 from longthread.model.approval import Approval
@@ -92,18 +92,18 @@ def _print(ran: _Ran, *, as_json: bool) -> None:
                 "agent": agent,
                 **({"approvals": [call.to_json() for call in ran.approvals]} if ran.approvals else {}),
                 "answers": ran.answers,
-                "asked": [_asked(each) for each in ran.asked],
+                "asked": [_describe_asked(each) for each in ran.asked],
             }
         )
         return
     echo_data(_line(ran))
     for call in ran.approvals:
-        echo_data(tabbed(("", f"{call.at or call.asked_at:%Y-%m-%d %H:%M}", *_decided(call))))
+        echo_data(join_by_tabs(("", f"{call.at or call.asked_at:%Y-%m-%d %H:%M}", *_describe_decision(call))))
     for each in ran.asked:
         echo_data(f"↳ {_line(each)}\t{each.run.thread_id}")
 
 
-def _asked(ran: _Ran) -> dict[str, Any]:
+def _describe_asked(ran: _Ran) -> dict[str, Any]:
     run = ran.run
     name = ran.agent["name"] if ran.agent else None
     call = run.answers.call_id if run.answers else None
@@ -116,7 +116,7 @@ def _line(ran: _Ran) -> str:
     return "\t".join((f"{run.started_at:%Y-%m-%d %H:%M}", ran.status, agent, run.model, question))
 
 
-def _decided(call: Approval) -> tuple[str, ...]:
+def _describe_decision(call: Approval) -> tuple[str, ...]:
     """What became of a call that a person was asked about."""
     said = f"{call.tool} {json.dumps(dict(call.made_with), ensure_ascii=False)}"
     if call.decision is None:
@@ -134,7 +134,7 @@ async def _agent(tx: Transaction, ran: AgentRun, names: dict[tuple[Kind, str, in
         }
         for kind in _PARTS
     }
-    opened = [await _name(tx, "skill", id_, ran.parts.get("skill", {}).get(id_, 0), names) for id_ in ran.opened]
+    opened = [await _name(tx, "skill", id_, ran.parts.get("skill", {}).get(id_, 0), names) for id_ in ran.opened_skills]
     name = await _name(tx, "agent", ran.id, ran.version, names)
     return {
         "id": ran.id,

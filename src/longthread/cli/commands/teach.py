@@ -9,8 +9,8 @@ import typer
 from longthread.cli import options
 from longthread.cli.commands.catalog import commands, with_catalog
 from longthread.cli.language import translate
-from longthread.cli.progress import counted
-from longthread.cli.screen import echo, echo_data, tabbed
+from longthread.cli.progress import count_noun
+from longthread.cli.screen import echo, echo_data, join_by_tabs
 from longthread.cli.terminal import print_line
 from longthread.errors import CatalogInvalid, InvalidInput
 from longthread.model.markdown import in_line
@@ -87,7 +87,7 @@ def metrics(
     if as_json:
         print_line(change.to_json())
         return
-    parts = ", ".join(counted(len(items), kind.removesuffix("s")) for kind, items in given["semantics"].items())
+    parts = ", ".join(count_noun(len(items), kind.removesuffix("s")) for kind, items in given["semantics"].items())
     echo("Imported {}, version {}: the source {}.", parts, change.definition.version, change.name)
 
 
@@ -100,7 +100,7 @@ def _list_metrics(source: str, *, as_json: bool, database: str | None) -> None:
     for kind in ("metric", "dimension"):
         for each in layer.get(f"{kind}s") or []:
             names = " / ".join([each["name"], *each.get("synonyms", ())])
-            echo_data(tabbed((kind, names, each.get("meaning", ""), each["sql"])))
+            echo_data(join_by_tabs((kind, names, each.get("meaning", ""), each["sql"])))
     if not layer:
         echo("The source {} has no metrics yet. Give files of dbt's or Cube's.", found.name, err=True)
 
@@ -112,11 +112,11 @@ def _list(source: str, *, as_json: bool, database: str | None) -> None:
         print_line({"source": found.name, **{key: body.get(key) for key in ("description", "terms", "examples")}})
         return
     if found.body.get("description"):
-        echo_data(tabbed(("description", found.body["description"])))
+        echo_data(join_by_tabs(("description", found.body["description"])))
     for term in found.body.get("terms") or []:
         names = " / ".join([term["name"], *term.get("synonyms", ())])
-        echo_data(tabbed(("term", names, term.get("meaning", ""), term.get("sql", ""))))
+        echo_data(join_by_tabs(("term", names, term.get("meaning", ""), term.get("sql", ""))))
     for example in found.body.get("examples") or []:
-        echo_data(tabbed(("example", example["question"], example["sql"])))
+        echo_data(join_by_tabs(("example", example["question"], example["sql"])))
     if not any(found.body.get(key) for key in ("description", "terms", "examples")):
         echo("The source {} was taught nothing yet. Try --term or --example.", found.name, err=True)

@@ -20,8 +20,8 @@ from longthread.cli import options
 from longthread.cli.find_thread import find_thread
 from longthread.cli.language import say
 from longthread.cli.lazy import lazy_group
-from longthread.cli.progress import counted, leave_damaged
-from longthread.cli.screen import Console, confirm, echo, echo_data, echo_made, tabbed
+from longthread.cli.progress import count_noun, leave_damaged
+from longthread.cli.screen import Console, confirm, echo, echo_data, echo_made, join_by_tabs
 from longthread.cli.terminal import print_line
 from longthread.cli.whole_store import existing
 from longthread.model.approval import Approval
@@ -85,7 +85,7 @@ def list_(
             among: Archived = "only" if archived else "exclude"
             some: dict[str, Any] = {"below": children, "archived": among, "pinned": pinned, "tag": tag}
             found = await listing.list_threads(tx, user_id=user, limit=limit, **some, unreadable=damaged)
-            return user, await _listed(tx, [(thread, "") for thread in found], user)
+            return user, await _list_rows(tx, [(thread, "") for thread in found], user)
 
     user, found = _with(database, read, read_only=read_only)
     if not (found or damaged):
@@ -113,7 +113,7 @@ def search(
                 tx, text, user_id=user, limit=limit, archived=among, unreadable=damaged
             )
             hits = [(thread, _around(hit.text, text)) for thread, hit in found]
-            return await _listed(tx, hits, user)
+            return await _list_rows(tx, hits, user)
 
     _print_threads(_with(database, read, read_only=read_only), as_json=as_json)
     leave_damaged("listed", damaged)
@@ -127,7 +127,7 @@ def show(
 ) -> None:
     """A conversation, entry by entry; long results are cut (--json and export give them whole)."""
     found, entries, noted, waiting, below, asking, client = _with(
-        database, lambda store, user: _shown(store, user, thread), read_only=read_only
+        database, lambda store, user: _load_thread(store, user, thread), read_only=read_only
     )
     if as_json:
         for entry in entries:
@@ -138,10 +138,10 @@ def show(
         f"[bold]{escape(found.title or '')}[/bold]  [dim]{escape(found.id)}  {escape(found.source or '')}[/dim]"
     )
     if client is not None:
-        calls = counted(client[1], "call")
+        calls = count_noun(client[1], "call")
         told = say("through the gateway: {}, {} (longthread view {} --call N)", client[0], calls, found.id)
         console.print(told, style="dim", markup=False, highlight=False, soft_wrap=True)
-    for line in _noted(found):
+    for line in _list_notes(found):
         console.print(line, style="dim", markup=False, highlight=False)
     if found.parent_id is not None:
         console.print(f"[dim]{escape(say('asked for in {}', found.parent_id))}[/dim]")
@@ -201,9 +201,9 @@ def delete(
             return found, count, len(below), len(said)
 
     found, count, below, said = _with(database, look)
-    remembered = counted(said, "memory")
+    remembered = count_noun(said, "memory")
     if not yes:
-        besides = say(" and {} below it", counted(below, "conversation")) if below else ""
+        besides = say(" and {} below it", count_noun(below, "conversation")) if below else ""
         stays = "" if with_memories or not said else say(" What was remembered from it ({}) stays.", remembered)
         gone = say(", and what was remembered from it ({})", remembered) if with_memories and said else ""
         confirm("Delete “{}” with its {} entries{}{}?{}", found["title"], count, besides, gone, stays)
@@ -249,7 +249,7 @@ async def _entries(store: Driver, user: str, given: str) -> tuple[Thread, list[E
         return thread, await log.branch(tx, thread_id, thread.tip, limit=max(1, thread.entry_count))
 
 
-async def _shown(
+async def _load_thread(
     store: Driver, user: str, given: str
 ) -> tuple[
     Thread,
@@ -284,14 +284,14 @@ class _Listed:
     waiting_below: Sequence[str] = ()
 
     @property
-    def unfinished(self) -> str:
+    def unfinished_status(self) -> str:
         """The status, unless all is well here and below."""
         if self.status in {None, "finished"}:
             return "waiting below" if self.waiting_below else ""
         return str(self.status)
 
 
-async def _listed(tx: Transaction, found: Sequence[tuple[Thread, str]], user: str) -> list[_Listed]:
+async def _list_rows(tx: Transaction, found: Sequence[tuple[Thread, str]], user: str) -> list[_Listed]:
     statuses = await listing.latest_runs(tx, [thread for thread, _ in found], user_id=user, alive=may_be_alive)
     below = await approvals.below(tx, user_id=user)
     return [_Listed(thread, hit, statuses.get(thread.id), below.get(thread.id, ())) for thread, hit in found]
@@ -307,8 +307,8 @@ def _print_threads(found: Sequence[_Listed], *, as_json: bool) -> None:
     if not console.is_terminal:
         for each in found:
             thread, size, at = each.thread, str(each.thread.entry_count), _when(each.thread.updated_at)
-            fields = (thread.id, thread.title, size, at, thread.source, each.unfinished)
-            echo_data(tabbed(field or "" for field in fields))
+            fields = (thread.id, thread.title, size, at, thread.source, each.unfinished_status)
+            echo_data(join_by_tabs(field or "" for field in fields))
         return
     table = Table(box=None, pad_edge=False)
     for column in ("title", "entries", "last active", "status", "source"):
@@ -324,7 +324,12 @@ def _print_threads(found: Sequence[_Listed], *, as_json: bool) -> None:
         )
         source = escape((thread.source or "").rsplit("/", 1)[-1])
         table.add_row(
-            title, str(thread.entry_count), _when(thread.updated_at), say(each.unfinished), source, escape(thread.id)
+            title,
+            str(thread.entry_count),
+            _when(thread.updated_at),
+            say(each.unfinished_status),
+            source,
+            escape(thread.id),
         )
     nothing = say("No conversations yet. Try: longthread ask … --source demo")
     console.print(table if found else f"[dim]{nothing}[/dim]")
@@ -343,7 +348,7 @@ def _entry_json(entry: Entry) -> dict[str, Any]:
     return data
 
 
-def _noted(thread: Thread) -> list[str]:
+def _list_notes(thread: Thread) -> list[str]:
     """What people noted about a thread, a line each."""
     noted = [say("pinned: {}", _when(thread.pinned_at))] if thread.pinned_at else []
     noted += [say("tags: {}", ", ".join(thread.tags))] if thread.tags else []

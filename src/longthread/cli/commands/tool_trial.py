@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from longthread.cli import options
-from longthread.cli.commands.ask import arguments_of, asked
+from longthread.cli.commands.ask import arguments_of, ask_decision
 from longthread.cli.commands.catalog import commands
 from longthread.cli.screen import Console
 from longthread.cli.terminal import Terminal, print_line
@@ -44,7 +44,7 @@ def run(
         from longthread.tools.trial import tried
 
         async with existing(settings) as store, tried(store, settings, name, source=source) as tool:
-            return await _called(tool, given, terminal, yes=yes)
+            return await _call_tool(tool, given, terminal, yes=yes)
 
     observation = run_work(work())
     if as_json:
@@ -56,7 +56,7 @@ def run(
         raise typer.Exit(1)
 
 
-async def _called(tool: Tool, given: dict[str, Any], terminal: Terminal, *, yes: bool) -> Observation:
+async def _call_tool(tool: Tool, given: dict[str, Any], terminal: Terminal, *, yes: bool) -> Observation:
     """What a call comes to: checked first, then approved where it must be, then made."""
     from longthread.tools.arguments import Arguments
     from longthread.tools.tool import failed
@@ -67,19 +67,19 @@ async def _called(tool: Tool, given: dict[str, Any], terminal: Terminal, *, yes:
         return failed(error)
     if not tool.approve or yes:
         return await tool.run(given if not tool.approve else checked, "trial")
-    decision = _decided(tool, checked, terminal)
+    decision = _ask_decision(tool, checked, terminal)
     if decision.type == "reject":
         return {"ok": False, "error": {"type": "rejected", "message": "The call was rejected: it was not made."}}
     return await tool.run(decision.args if decision.type == "edit" else checked, "trial")
 
 
-def _decided(tool: Tool, args: dict[str, Any], terminal: Terminal) -> Decision:
+def _ask_decision(tool: Tool, args: dict[str, Any], terminal: Terminal) -> Decision:
     """Return the decision of the user at the terminal. Raises InvalidInput: no user is there to ask, or the user does
     not decide."""
     if not terminal.asks:
         raise InvalidInput(reason=f"The tool {tool.name} needs approval. Say --yes, or try it in a terminal.")
     terminal.show_call({"tool": tool.name, "id": "", "description": tool.description, "args": args})
-    decision = asked(tool.name, tool.parameters, terminal)
+    decision = ask_decision(tool.name, tool.parameters, terminal)
     if decision is None:
         raise InvalidInput(reason=f"Nothing was decided: {tool.name} was not called.")
     return replace(decision, tool=tool.name)

@@ -15,7 +15,7 @@ from longthread.cli import options
 from longthread.cli.commands.view_gateway import gateway_call_json, instructions_of, print_gateway_call
 from longthread.cli.find_thread import find_thread
 from longthread.cli.language import say
-from longthread.cli.progress import counted
+from longthread.cli.progress import count_noun
 from longthread.cli.screen import Console, echo_data
 from longthread.cli.terminal import print_line
 from longthread.cli.whole_store import existing
@@ -285,7 +285,7 @@ def _stands_for(seen: ViewEntry) -> str:
     """Which messages a summary tells of, in a line of its own."""
     if not seen.count or seen.first is None:
         return ""
-    told = say("In the place of {}, {}:", counted(seen.count, "message"), _place(seen.first, seen.seq))
+    told = say("In the place of {}, {}:", count_noun(seen.count, "message"), _place(seen.first, seen.seq))
     return f"[bold]{told}[/bold]\n"
 
 

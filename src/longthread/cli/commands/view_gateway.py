@@ -60,7 +60,7 @@ def print_gateway_call(console: Console, found: InspectedGatewayCall) -> None:
     asked = say(told, found.client, call.upstream, call.dialect, call.status, call.elapsed_ms)
     console.print(asked, markup=False, highlight=False)
     if call.usage:
-        console.print(say("usage: {}", _listed(call.usage)), markup=False, highlight=False)
+        console.print(say("usage: {}", _list_values(call.usage)), markup=False, highlight=False)
     hidden = say("hidden parts: {} put back, {} dropped", call.restored, call.dropped)
     refused = say("; the provider refused those of this reply since") if call.refused else ""
     console.print(f"{hidden}{refused}", markup=False, highlight=False)
@@ -78,7 +78,7 @@ def print_gateway_call(console: Console, found: InspectedGatewayCall) -> None:
     if names := [_tool(each) for each in tools] if isinstance(tools, list) else []:
         console.print(say("tools: {}", ", ".join(names)), markup=False, highlight=False)
     if parameters := {name: value for name, value in found.frame.items() if name not in _LONG}:
-        console.print(_listed(parameters), style="dim", markup=False, highlight=False)
+        console.print(_list_values(parameters), style="dim", markup=False, highlight=False)
     console.print(_table(found, max(20, console.width - _OTHERS)))
 
 
@@ -118,7 +118,7 @@ def _tool(tool: Any) -> str:
     return str(named.get("name") or named.get("type")) if isinstance(named, Mapping) else str(tool)
 
 
-def _listed(values: Mapping[str, Any]) -> str:
+def _list_values(values: Mapping[str, Any]) -> str:
     return ", ".join(f"{name} {json.dumps(value, ensure_ascii=False)}" for name, value in values.items())
 
 

@@ -78,7 +78,7 @@ def recall_tool(
             return _told(_NO_STORE)
         return _told(await lookup.home.run(lookup.find, *_asked(runtime), arguments))
 
-    offered = recalling.offered(lookups.scopes)
+    offered = recalling.describe_tool(lookups.scopes)
     return StructuredTool.from_function(
         recall, arecall, name=offered.name, description=offered.description, args_schema=dict(offered.parameters)
     )

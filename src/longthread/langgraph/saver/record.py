@@ -21,7 +21,7 @@ from langgraph.checkpoint.serde.base import SerializerProtocol
 
 from longthread.langgraph.message_codec import is_own, read_through
 from longthread.langgraph.saver.channel_values import ChannelValue, InlineMessage, SeqFinder, cell_of
-from longthread.messages.fields import dumped, loaded, pack_body, unpack_body
+from longthread.messages.fields import dump_json, load_json, pack_body, unpack_body
 from longthread.store.checkpoints import CheckpointRow, WriteRow
 from longthread.store.rows import Decoding
 
@@ -281,8 +281,8 @@ def slim_of(checkpoint: Mapping[str, Any], serde: SerializerProtocol) -> tuple[s
     if is_own(serde) and not slim.keys() <= _NAMES:
         return serde.dumps_typed(slim)
     try:
-        text = dumped(slim)
-        if loaded(text) == slim:
+        text = dump_json(slim)
+        if load_json(text) == slim:
             return _JSON, text
     except (TypeError, ValueError):
         pass  # it holds what only the serializer knows

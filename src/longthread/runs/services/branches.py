@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from longthread.context.forks import Fork, go_to, question_of
-from longthread.context.source_facts import known
+from longthread.context.source_facts import load_facts
 from longthread.errors import EntryNotFound, NotSupported, RunInProgress, RunWaiting
 from longthread.messages.entries import draft_of
 from longthread.messages.message import Message, tool_call
@@ -204,7 +204,7 @@ async def _stored(
         raise kind(thread=thread_id, run=before.id)
     asked = await question_of(tx, thread_id, str(kept.step.entry_id))
     thread, _ = await go_to(tx, thread, Fork(asked.id, again=True))
-    label = f"q{(await known(tx, thread, [], [])).facts.queries + 1}"
+    label = f"q{(await load_facts(tx, thread, [], [])).facts.queries + 1}"
     observation = {"ok": True, "data": {"query": label, **data}, "edited": {"by": by, "note": _NOTE}}
     run_id, call_id = new_id_after(before.id if before else None), new_id()
     plan = NewRun(run_id, kept.run.question, kept.run.source, "", "auto", 1, question_seq=asked.seq)

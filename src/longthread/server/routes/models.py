@@ -73,7 +73,7 @@ async def models(served: ServedDep, user: Caller, rights: Rights) -> ModelList:
     """The models that can be asked: the configured one, the demo, those of servers that are found on this machine, and
     those that providers list for their keys. A provider that does not answer within seconds says so in `problem`."""
     settings, own = served.analyst.settings, rights.owner
-    rows = _rows(settings, await served.analyst.keys.stored(user)) if own else []
+    rows = _rows(settings, await served.analyst.keys.list_connections(user)) if own else []
     servers = await local_servers() if own else []
     lists = await asyncio.gather(*(_list(row) for row in rows))
     default = model_name(None, settings)

@@ -164,7 +164,7 @@ class PostgresDriver:
 
     @asynccontextmanager
     async def reading(self) -> AsyncIterator[PostgresTransaction]:
-        with STORE_SECONDS.timed("read"):
+        with STORE_SECONDS.time_block("read"):
             tx = await self._transaction(_READ, reads=True)
             try:
                 yield tx

@@ -93,7 +93,7 @@ class AgentRole:
 
     def disclose(self, run: AgentRun | None, *, window: int) -> Disclosure:
         """Its prompt with its skills, for a model with a context window of `window` tokens."""
-        opened = run.opened if run is not None else ()
+        opened = run.opened_skills if run is not None else ()
         return disclose(self.agent.system_prompt.strip(), self.skills, opened, window=window)
 
     @property
