@@ -11,8 +11,8 @@ import pytest
 
 from longthread.gateway.service import Gateway, GatewayOptions
 from longthread.gateway.upstream import Routes, Upstream
-from longthread.server.gateway.door import Door
-from longthread.server.gateway.router import GatewayRouter
+from longthread.server.gateway import GatewayRouter
+from longthread.server.gateway_access import Door
 from longthread.server.http import HttpServer, listen
 from longthread.store.driver import Driver
 from longthread.testing import ProviderEmulator, ProviderRules

@@ -31,9 +31,9 @@ from longthread.gateway.http import Incoming, Outgoing
 from longthread.gateway.service import ANTHROPIC, COMPLETIONS, RESPONSES, Gateway, GatewayOptions
 from longthread.gateway.sse import FinalEvent
 from longthread.gateway.upstream import Connections, Routes, Upstream, UpstreamResponse
-from longthread.server.gateway import router
-from longthread.server.gateway.door import Door
-from longthread.server.gateway.router import GatewayRouter
+from longthread.server import gateway
+from longthread.server.gateway import GatewayRouter
+from longthread.server.gateway_access import Door
 from longthread.server.http import HttpServer, listen
 from longthread.store import gateway as calls
 from longthread.store import listing, log
@@ -332,7 +332,7 @@ async def asked(url: str) -> AsyncIterator[AsyncIterator[bytes]]:
 
 
 async def test_a_silence_is_filled_until_the_stream_goes_on(store: Driver, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(router, "PING_SECONDS", 0.02)
+    monkeypatch.setattr(gateway, "PING_SECONDS", 0.02)
     heard = asyncio.Event()
 
     async def work(write: Write, closed: asyncio.Event) -> None:

@@ -21,9 +21,9 @@ from longthread.gateway.service import BODY_LIMIT
 from longthread.messages.entries import message_of
 from longthread.model.entry import Draft
 from longthread.model.ids import short_id
-from longthread.server.gateway import router
-from longthread.server.gateway.door import Door
-from longthread.server.origin import own_names
+from longthread.server import gateway
+from longthread.server.gateway_access import Door
+from longthread.server.requests import own_names
 from longthread.store import gateway as calls
 from longthread.store import listing, log
 from longthread.store.driver import Driver
@@ -202,7 +202,7 @@ async def test_without_the_catalog_nobody_is_asked(
 
 
 async def test_a_silent_stream_gets_pings(store: Driver, start: Start, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(router, "PING_SECONDS", 0.05)
+    monkeypatch.setattr(gateway, "PING_SECONDS", 0.05)
     with ProviderEmulator([Slow("at last", seconds=0.5)]) as emulator:
         answer = await post(await start(emulator), body("hello", stream=True))
     assert "message_stop" in answer.text

@@ -11,7 +11,7 @@ import pytest
 from tests.gateway.conftest import Start
 from tests.gateway.responses_talk import MODEL, Talk, bare
 
-from longthread.server.gateway.router import own_routes
+from longthread.server.gateway import own_routes
 from longthread.testing import ProviderEmulator, ProviderRules
 
 pytestmark = pytest.mark.one_backend

@@ -10,7 +10,7 @@ import pytest
 from tests.contract.base import registered
 from tests.server.apps import talked
 
-from longthread.server.cursor import decode_cursor, encode_cursor
+from longthread.server.fields import decode_cursor, encode_cursor
 from longthread.server.history import ROWS, SIZE, cut
 from longthread.store import leases, log, runs
 from longthread.store.open import described, open_store

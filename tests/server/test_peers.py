@@ -15,7 +15,7 @@ import pytest
 
 from longthread.server import http as peers
 from longthread.server.http import HttpServer, listen
-from longthread.server.origin import is_owner
+from longthread.server.requests import is_owner
 
 pytestmark = [
     pytest.mark.one_backend,

@@ -15,7 +15,7 @@ from fastapi.routing import APIRoute
 from starlette.types import Scope
 
 from longthread.server.app import create_app
-from longthread.server.origin import is_owner
+from longthread.server.requests import is_owner
 from longthread.server.state import OWNER_ONLY
 from longthread.settings import Settings
 from longthread.testing import ScriptedChatModel

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from longthread.server.origin import is_loopback
+from longthread.server.requests import is_loopback
 
 pytestmark = pytest.mark.one_backend
 

@@ -15,10 +15,9 @@ from longthread.llm.models import resolve_model
 from longthread.runs.analyst import Analyst
 from longthread.server import openapi, page, problems
 from longthread.server.fields import EncodedPaths
-from longthread.server.gateway.door import Door
+from longthread.server.gateway_access import Door
 from longthread.server.requests import CountedRequests
 from longthread.server.routes import (
-    agents,
     agui,
     approvals,
     boards,
@@ -28,8 +27,6 @@ from longthread.server.routes import (
     conversations,
     definitions,
     events,
-    export,
-    feedback,
     health,
     memories,
     messages,
@@ -37,7 +34,6 @@ from longthread.server.routes import (
     results,
     shares,
     terms,
-    usage,
 )
 from longthread.server.routes import models as model_routes
 from longthread.server.routes import sources as source_routes
@@ -88,31 +84,30 @@ def create_app(settings: Settings, *, models: ModelFactory = resolve_model, anal
     )
     problems.install(app)
     openapi.install(app)
-    for module in (
-        health,
-        agents,
-        conversations,
-        messages,
-        chat,
-        queue,
-        branches,
-        calls,
-        results,
-        export,
-        feedback,
-        usage,
-        model_routes,
-        memories,
-        source_routes,
-        terms,
-        shares,
-        boards,
-        definitions,
-        approvals,
-        events,
-        agui,
+    for router in (
+        health.router,
+        definitions.agents_router,
+        conversations.router,
+        messages.router,
+        chat.router,
+        queue.router,
+        branches.router,
+        calls.router,
+        results.router,
+        messages.feedback_router,
+        calls.usage_router,
+        model_routes.router,
+        memories.router,
+        source_routes.router,
+        terms.router,
+        shares.router,
+        boards.router,
+        definitions.router,
+        approvals.router,
+        events.router,
+        agui.router,
     ):
-        app.router.routes.extend(module.router.routes)
+        app.router.routes.extend(router.routes)
 
     app.mount("/assets", page.assets, name="assets")
     app.mount(GATEWAY, to_gateway, name="gateway")

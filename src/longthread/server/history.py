@@ -28,8 +28,7 @@ from longthread.server.answers import (
     RunView,
     StepView,
 )
-from longthread.server.cursor import decode_cursor, encode_cursor
-from longthread.server.fields import segment
+from longthread.server.fields import decode_cursor, encode_cursor, segment
 from longthread.server.lineage import Forks, delegated, forks_of, lineage, ran
 from longthread.server.problems import error_for_http
 from longthread.store import approvals, attributes, branches, log, runs

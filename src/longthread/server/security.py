@@ -1,7 +1,7 @@
 """The guard in front of every route: it checks `Host`, `Origin` and body size, and sets security headers.
 
 The server has no login yet. A web page could make the owner's browser call it, by DNS rebinding (hence the check of
-`Host`) or across origins (hence the check of `Origin`). What a caller may do beyond that, `rights.py` says.
+`Host`) or across origins (hence the check of `Origin`). What a caller may do beyond that, `state.py` says.
 """
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ from collections.abc import Mapping
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from longthread.server.origin import is_own_name, is_same_origin, own_names
 from longthread.server.problems import Problem
+from longthread.server.requests import is_own_name, is_same_origin, own_names
 
 POLICY = "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 _HEADERS = {

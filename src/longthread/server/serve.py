@@ -29,7 +29,7 @@ from longthread.llm.models import resolve_model
 from longthread.runs.analyst import Analyst
 from longthread.server.app import create_app
 from longthread.server.http import HTTP_LIMITS, HttpLimits, HttpServer, listen
-from longthread.server.origin import is_loopback
+from longthread.server.requests import is_loopback
 from longthread.server.state import Served
 from longthread.settings import Settings
 

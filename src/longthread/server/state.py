@@ -17,11 +17,10 @@ from longthread.errors import ModelNotAllowed, SettingsNotAllowed, SourceNotAllo
 from longthread.gateway.service import Gateway, GatewayOptions
 from longthread.llm.models import DEMO as DEMO_MODEL
 from longthread.runs.analyst import Analyst
-from longthread.server.gateway.door import Door
-from longthread.server.gateway.router import GatewayRouter, own_routes
-from longthread.server.origin import is_owner
-from longthread.server.stream import Encoders
-from longthread.server.user_list import UserLists
+from longthread.server.gateway import GatewayRouter, own_routes
+from longthread.server.gateway_access import Door
+from longthread.server.requests import is_owner
+from longthread.server.stream import Encoders, UserLists
 from longthread.settings import Settings
 from longthread.store.maintenance.write_check import WriteCheck
 from longthread.tools.analysis.address import shown
@@ -32,7 +31,7 @@ DEMO = "demo"
 
 @dataclass(frozen=True, slots=True)
 class CallerRights:
-    """The rights of one request's caller, who is the `owner` or not, as `origin.is_owner` says.
+    """The rights of one request's caller, who is the `owner` or not, as `is_owner` says.
 
     There is no login yet to tell other callers apart. So they make the server open no file or database of their
     choice, use no keys, and reach no servers on this machine: they name the configured source and models, the demo,

@@ -6,9 +6,9 @@ import httpx
 import pytest
 from tests.gateway.conftest import Start
 
-from longthread.server.gateway.door import Door
-from longthread.server.gateway.router import is_wrong
-from longthread.server.origin import own_names
+from longthread.server.gateway import is_wrong
+from longthread.server.gateway_access import Door
+from longthread.server.requests import own_names
 from longthread.testing import ProviderEmulator
 
 pytestmark = pytest.mark.one_backend

@@ -16,10 +16,10 @@ from tests.gateway.conftest import Start
 from longthread.errors import ServerError
 from longthread.gateway.service import GatewayOptions
 from longthread.server.app import create_app
-from longthread.server.gateway.door import Door, read_origins, read_tokens
-from longthread.server.gateway.router import run
+from longthread.server.gateway import run
+from longthread.server.gateway_access import Door, read_origins, read_tokens
 from longthread.server.http import listen
-from longthread.server.origin import own_names
+from longthread.server.requests import own_names
 from longthread.server.serve import Server
 from longthread.settings import Settings
 from longthread.store.driver import Driver

@@ -10,7 +10,7 @@ import pytest
 from tests.gateway.conftest import Start
 
 from longthread.gateway.rebuild import rebuild_missing
-from longthread.server.gateway.door import Door
+from longthread.server.gateway_access import Door
 from longthread.store import listing
 from longthread.store.driver import Driver
 from longthread.store.queries import Sql

@@ -19,9 +19,8 @@ from tests.gateway.conftest import USER, Start
 from longthread.gateway.http import Incoming, decoded
 from longthread.gateway.service import BODY_LIMIT, Gateway, GatewayOptions
 from longthread.gateway.upstream import Routes, Upstream
-from longthread.server.gateway import router
-from longthread.server.gateway.door import Door
-from longthread.server.gateway.router import GatewayRouter
+from longthread.server.gateway import GatewayRouter
+from longthread.server.gateway_access import Door
 from longthread.server.http import HttpServer, listen
 from longthread.store.driver import Driver
 from longthread.testing import ProviderEmulator
@@ -131,8 +130,7 @@ async def connected(url: str, headers: str) -> tuple[asyncio.StreamReader, async
 
 
 async def test_what_turns_out_too_large_is_broken_off(store: Driver, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(router, "upload_limit", lambda *_: 3 * len(PIECE))
-    monkeypatch.setattr("longthread.server.gateway.router.upload_limit", lambda *_: 3 * len(PIECE))
+    monkeypatch.setattr("longthread.server.gateway.upload_limit", lambda *_: 3 * len(PIECE))
     async with gateway(store) as (provider, url), httpx.AsyncClient(trust_env=False, timeout=60) as client:
 
         async def pieces() -> AsyncIterator[bytes]:

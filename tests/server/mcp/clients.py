@@ -15,8 +15,7 @@ from starlette.applications import Starlette
 
 from longthread.runs.analyst import Analyst
 from longthread.server.http import listen
-from longthread.server.mcp.protocol import offers, protocol_server
-from longthread.server.mcp.serve import PATH, ClientRights, create_app
+from longthread.server.mcp.serve import PATH, ClientRights, create_app, offers, protocol_server
 from longthread.server.mcp.thread_tools import Transcripts
 from longthread.server.serve import Server
 

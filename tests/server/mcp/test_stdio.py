@@ -18,7 +18,7 @@ from tests.server.mcp.conftest import Open
 
 from longthread.runs.analyst import Analyst
 from longthread.server.mcp import stdio
-from longthread.server.mcp.protocol import offers, protocol_server
+from longthread.server.mcp.serve import offers, protocol_server
 from longthread.server.mcp.thread_tools import Transcripts
 from longthread.store import listing, runs
 

@@ -8,7 +8,7 @@ import pytest
 from tests.server.mcp.clients import called, directly, refused
 
 from longthread import Catalog, Owner, Statement
-from longthread.server.mcp.protocol import offers
+from longthread.server.mcp.serve import offers
 
 pytestmark = pytest.mark.one_backend
 

@@ -75,11 +75,11 @@ def serve(
     origins = ",".join(allow_origin) if allow_origin else None
     settings = Settings.load(host=host, port=port, database=database, gateway_origins=origins)
     # Here and not above: other commands do not need it.
-    from longthread.server.gateway.door import require_token
+    from longthread.server.gateway_access import require_token
 
     require_token(settings)  # before the rest is loaded
     from longthread.gateway.service import GatewayOptions
-    from longthread.server.gateway.router import run
+    from longthread.server.gateway import run
 
     def ready(url: str) -> None:
         echo("Conversations are in  {}", described(settings.database))

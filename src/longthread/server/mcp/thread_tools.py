@@ -15,7 +15,7 @@ from longthread.model.thread import Thread
 from longthread.runs.inspect import calls_of, look
 from longthread.runs.services.approvals import pending_of
 from longthread.runs.workers.liveness import may_be_alive
-from longthread.server.cursor import thread_page
+from longthread.server.fields import thread_page
 from longthread.server.mcp.offer import (
     TEXT,
     THREAD,

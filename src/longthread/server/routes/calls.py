@@ -1,4 +1,4 @@
-"""The calls of the model in a conversation, and what each saw."""
+"""The calls of the model in a conversation: what each saw, and what all of them used."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from longthread.model.entry import Entry
 from longthread.model.manifest import segments_of
 from longthread.model.run import Run, Step
 from longthread.runs.inspect import ViewDifference, call_at, calls_before, difference, look
+from longthread.runs.usage import ModelUsage, usage_of
 from longthread.server.answers import (
     CallInfo,
     CallList,
@@ -20,13 +21,14 @@ from longthread.server.answers import (
     DifferenceView,
     PlacedEntry,
     SeenEntry,
+    UsageOfModel,
+    UsageView,
     ViewSegment,
 )
-from longthread.server.cursor import decode_cursor, encode_cursor
-from longthread.server.fields import PathSegment, PlainText
+from longthread.server.fields import PathSegment, PlainText, decode_cursor, encode_cursor
 from longthread.server.openapi import problems
 from longthread.server.routes.chat import StepIndex
-from longthread.server.state import Caller, ServedDep
+from longthread.server.state import Caller, Served, ServedDep
 from longthread.store import log, runs
 from longthread.store.driver import Transaction
 from longthread.view.manifest import ViewEntry
@@ -167,3 +169,35 @@ async def call(
     async with served.analyst.store.reading() as tx:
         await log.find_thread(tx, thread_id, user_id=user)
         return await call_view(tx, thread_id, index, against)
+
+
+usage_router = APIRouter(prefix="/api", tags=["conversations"])
+
+
+@usage_router.get("/conversations/{thread_id}/usage", responses=problems(ThreadNotFound, reads=True))
+async def usage(served: ServedDep, user: Caller, thread_id: PathSegment) -> UsageView:
+    """What the runs of a conversation have used, on all branches and in the conversations below it."""
+    async with served.analyst.store.reading() as tx:
+        found = await usage_of(tx, thread_id, user_id=user)
+    return {
+        "thread_id": thread_id,
+        "runs": found.runs,
+        "tool_calls": found.tool_calls,
+        "currency": served.analyst.settings.currency,
+        "models": [_row(served, name, each) for name, each in sorted(found.models.items())]
+        + [_row(served, name, each, fallback=True) for name, each in sorted(found.fallbacks.items())],
+    }
+
+
+def _row(served: Served, model: str, used: ModelUsage, *, fallback: bool = False) -> UsageOfModel:
+    price = None if fallback else served.analyst.settings.price_of(model)
+    return {
+        "model": model,
+        "fallback": fallback,
+        "calls": used.calls,
+        "uncounted": used.uncounted,
+        "input_tokens": used.input_tokens,
+        "output_tokens": used.output_tokens,
+        "cached_tokens": used.cached_tokens,
+        "cost": None if price is None else used.cost(price),
+    }

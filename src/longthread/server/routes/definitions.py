@@ -24,7 +24,7 @@ from longthread.errors import (
     VersionNotFound,
 )
 from longthread.model.catalog import Definition, Kind, Version
-from longthread.server.answers import JsonObject
+from longthread.server.answers import AgentInfo, AgentList, JsonObject
 from longthread.server.catalog_answers import CatalogChange, CatalogItem, CatalogList, CatalogVersions, ToolTrial
 from longthread.server.fields import Flag, PathSegment, PlainText
 from longthread.server.openapi import problems
@@ -32,6 +32,7 @@ from longthread.server.state import OWNER_ONLY, Caller, Rights, Served, ServedDe
 from longthread.tools.arguments import Arguments
 from longthread.tools.catalog.definitions import Catalog, power_of
 from longthread.tools.catalog.names import Names
+from longthread.tools.catalog.role import AgentRole, active_roles
 from longthread.tools.tool import Tool, failed
 from longthread.tools.trial import tried
 
@@ -222,4 +223,25 @@ def _version(names: Names, found: Version) -> CatalogItem:
         "used_by": [],
         "power": power_of(body) if body is not None and found.kind == "tool" else None,
         "definition": None if body is None else names.written(found.kind, found.name, body),
+    }
+
+
+agents_router = APIRouter(prefix="/api", tags=["agents"])
+
+
+@agents_router.get("/agents", responses=problems(reads=True))
+async def agents(served: ServedDep) -> AgentList:
+    """The active agents of the catalog, the analyst first."""
+    return {"agents": [_agent_info(role) for role in await active_roles(served.analyst.store)]}
+
+
+def _agent_info(role: AgentRole) -> AgentInfo:
+    """An agent. With `asks_source` it, or an agent below it, asks a source; `source` is the name of its own."""
+    return {
+        "id": role.agent.id,
+        "name": role.agent.name,
+        "description": role.agent.description or "",
+        "asks_source": role.asks_data or bool(role.sub_agents),
+        "source": role.source.name if role.source else None,
+        "model": role.agent.config.get("model"),
     }

@@ -20,8 +20,7 @@ from longthread.server.openapi import EVENTS, problems
 from longthread.server.requests import EVENT_STREAM, NO_STORE
 from longthread.server.routes.conversations import list_conversations
 from longthread.server.state import Caller, Served, ServedDep
-from longthread.server.stream import HEARTBEAT_SECONDS, RETRY_MS, Encoders, Position, RunReader, interrupted
-from longthread.server.user_list import UserList
+from longthread.server.stream import HEARTBEAT_SECONDS, RETRY_MS, Encoders, Position, RunReader, UserList, interrupted
 from longthread.store import runs
 
 MOST_RUNS = 50

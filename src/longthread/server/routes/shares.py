@@ -26,8 +26,7 @@ from longthread.model.builtin import MEMORY_TOOLS
 from longthread.model.entry import Role
 from longthread.model.run import ShownStatus
 from longthread.server.answers import History, JsonObject, RunView, StepView, Timestamp
-from longthread.server.cursor import decode_cursor
-from longthread.server.fields import WHOLE, PathSegment, Time
+from longthread.server.fields import WHOLE, PathSegment, Time, decode_cursor
 from longthread.server.history import history_of
 from longthread.server.openapi import problems
 from longthread.server.state import Caller, ServedDep

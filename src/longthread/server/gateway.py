@@ -34,7 +34,7 @@ from longthread.gateway.service import (
     too_large,
 )
 from longthread.gateway.upstream import ANTHROPIC_URL, OPENAI_URL, Routes, Upstream
-from longthread.server.gateway.door import Door, require_token, shared_with
+from longthread.server.gateway_access import Door, require_token, shared_with
 from longthread.server.http import HttpLimits, HttpServer, listen
 from longthread.server.requests import until_gone
 from longthread.settings import Settings

@@ -13,7 +13,7 @@ from longthread.errors import ServerError
 from longthread.gateway.dialects.dialect import Dialect
 from longthread.gateway.http import CREDENTIALS, Headers, Incoming, Outgoing
 from longthread.gateway.service import ANTHROPIC, refused
-from longthread.server.origin import is_loopback, is_own_name, is_owner, is_same_origin, own_names
+from longthread.server.requests import is_loopback, is_own_name, is_owner, is_same_origin, own_names
 from longthread.settings import Settings
 
 SHORTEST_TOKEN = 16
