@@ -16,7 +16,7 @@ from longthread.cli.app import app
 
 COMMANDS = (
     "demo serve gateway mcp ask chat resume approve reject stop state view recall forget doctor import export apply "
-    "threads memories feedback agents skills tools sources upstreams routes db eval"
+    "threads memories feedback agents skills tools sources upstreams routes db eval plugins"
 )
 OF_THREADS = (
     "export import result chart runs tag metadata expire list search show rename archive unarchive pin unpin delete"
@@ -48,6 +48,7 @@ def listed(help_text: str) -> dict[str, str]:
         ("upstreams", OF_THE_CATALOG),
         ("routes", OF_THE_CATALOG),
         ("db", "prune upgrade status copy index"),
+        ("plugins", "list"),
         ("eval", "recall context sql linking analyst"),
     ],
 )

