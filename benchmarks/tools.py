@@ -25,7 +25,7 @@ from longthread.tools import api, code, query
 from longthread.tools.analysis.open import open_source
 from longthread.tools.analysis.source import Source
 from longthread.tools.code.confinement import lacking
-from longthread.tools.query import compiled
+from longthread.tools.query import compile_template
 from longthread.tools.secrets import Secrets
 from longthread.tools.tool import DefinedTool
 
@@ -74,7 +74,7 @@ async def of_query(count: int) -> dict[str, dict[str, float]]:
                 return source
 
             schema = await source.schema()
-            template = compiled(SQL, PROPERTIES, source.dialect)
+            template = compile_template(SQL, PROPERTIES, source.dialect)
 
             async def judging() -> None:
                 statement = template.statement({"query": "agents", "limit": 10})

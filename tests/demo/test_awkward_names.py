@@ -20,7 +20,7 @@ from longthread.demo.query.render import sql_of
 from longthread.demo.schema import Link, schema_of
 from longthread.demo.talk import DemoCall, Exchange
 from longthread.tools.analysis.open import open_source
-from longthread.tools.analysis.quoting import quoted
+from longthread.tools.analysis.quoting import quote_identifier
 from longthread.tools.analysis.toolbox import analysis_tools
 
 NAMES = [
@@ -34,8 +34,8 @@ def _script(dialect: str) -> list[str]:
     """Two tables for each name: what is sold, with that name and columns of it, and of what kind."""
     made: list[str] = []
     for name in NAMES:
-        q = quoted(name, dialect)
-        one, value = quoted(f"{name} kind", dialect), quoted(f"{name} value", dialect)
+        q = quote_identifier(name, dialect)
+        one, value = quote_identifier(f"{name} kind", dialect), quote_identifier(f"{name} value", dialect)
         made.append(f"CREATE TABLE {one} ({q} VARCHAR(20) PRIMARY KEY, {value} VARCHAR(20))")
         made.append(f"CREATE TABLE {q} ({q} VARCHAR(20), {value} INTEGER)")
         made.append(f"INSERT INTO {one} VALUES ('a', 'first'), ('b', 'second')")

@@ -95,7 +95,10 @@ async def test_they_come_back_with_their_versions(store: Driver) -> None:
     assert [each.action for each in await catalog.apply(given)] == ["created"] * 3
     assert [each.action for each in await catalog.apply(given)] == ["unchanged"] * 3
     names = await catalog.names()
-    written = [names.written(each.kind, each.name, each.body) for each in (await catalog.find("upstream", "deepseek"),)]
+    written = [
+        names.write_definition(each.kind, each.name, each.body)
+        for each in (await catalog.find("upstream", "deepseek"),)
+    ]
     assert written == [{**upstream(), "description": None, "holds_state": False, "is_active": True}]
     await catalog.apply([upstream(base_url="https://elsewhere.example/v1")])
     history = await catalog.history("upstream", "deepseek")
@@ -128,7 +131,7 @@ async def test_a_key_that_another_program_wrote_is_used_and_not_shown(store: Dri
     plain("UPDATE upstreams SET api_key = 'sk-written-out' WHERE name = 'deepseek'")
     names = await catalog.names()
     there = names.one("upstream", "deepseek")
-    assert names.written("upstream", "deepseek", there.body)["api_key"] == "***"
+    assert names.write_definition("upstream", "deepseek", there.body)["api_key"] == "***"
     await catalog.apply([upstream(description="new")])
     assert "sk-written-out" not in str(await catalog.history("upstream", "deepseek"))
     plain("UPDATE upstreams SET api_key = 'sk-written-out' WHERE name = 'deepseek'")

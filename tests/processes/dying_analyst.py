@@ -26,7 +26,7 @@ from longthread.testing import ScriptedChatModel
 from longthread.tools.analysis.source import Source
 from longthread.tools.analysis.toolbox import analysis_tools
 from longthread.tools.catalog.role import AgentTools
-from longthread.tools.tool import Observation, Tool, succeeded
+from longthread.tools.tool import Observation, Tool, make_success
 
 QUESTION = "How many customers and countries?"
 ANSWER = "3 customers [q1], 2 countries [q2]."
@@ -147,7 +147,7 @@ def analyst_on(store: Driver, plan: Any, tell: Tell) -> Analyst:
 
 def _send_mail() -> Tool:
     async def send(args: Mapping[str, Any]) -> Observation:
-        return succeeded({"sent": True})
+        return make_success({"sent": True})
 
     parameters = {"type": "object", "properties": {"to": {"type": "string"}}}
     return Tool(_SEND, "Sends a mail.", parameters, send)

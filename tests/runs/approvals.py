@@ -10,7 +10,7 @@ import pytest
 from longthread import Catalog
 from longthread.store.driver import Driver
 from longthread.tools import registry
-from longthread.tools.tool import DefinedTool, Observation, Tool, succeeded
+from longthread.tools.tool import DefinedTool, Observation, Tool, make_success
 
 Sent = list[tuple[str, dict[str, Any]]]
 _PARAMETERS = {
@@ -46,7 +46,7 @@ def types_that_tell(made: Callable[[str, dict[str, Any]], None]) -> Mapping[str,
     def build(definition: DefinedTool, _: registry.ToolParts) -> Tool:
         async def call(given: Mapping[str, Any]) -> Observation:
             made(definition.name, dict(given))
-            return succeeded({"done": definition.name, **given})
+            return make_success({"done": definition.name, **given})
 
         return Tool(definition.name, definition.description or "", definition.parameters, call)
 

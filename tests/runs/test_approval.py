@@ -41,7 +41,7 @@ from longthread.store.listing import latest_runs
 from longthread.testing import ScriptedChatModel
 from longthread.tools import registry
 from longthread.tools.secrets import read_secrets
-from longthread.tools.tool import DefinedTool, Observation, Tool, succeeded
+from longthread.tools.tool import DefinedTool, Observation, Tool, make_success
 
 pytestmark = pytest.mark.one_backend
 
@@ -356,7 +356,7 @@ async def test_a_server_whose_secret_is_gone_when_a_call_is_approved_is_told(
     build = registry._BUILDS["query"]
 
     async def needing(definition: DefinedTool, workshop: registry.ToolParts) -> Any:
-        read_secrets(["MAIL_KEY"]).filled("${MAIL_KEY}")
+        read_secrets(["MAIL_KEY"]).fill("${MAIL_KEY}")
         return await build(definition, workshop)
 
     async def checked(definition: DefinedTool, workshop: registry.ToolParts) -> Any:
@@ -502,7 +502,7 @@ async def test_what_a_server_says_of_its_tool_keeps_nobody_from_being_asked(
 ) -> None:
     async def build(definition: DefinedTool, workshop: registry.ToolParts) -> list[Tool]:
         async def call(given: Mapping[str, Any]) -> Observation:
-            return succeeded({})
+            return make_success({})
 
         return [Tool(definition.name, "A\x00B", {"type": "object", "properties": {"to": {"title": "\x00"}}}, call)]
 

@@ -26,26 +26,26 @@ SEARCH = {
 
 def problem(parameters: dict[str, Any], **given: Any) -> str:
     with pytest.raises(ArgumentsInvalid) as caught:
-        Arguments(parameters, tool="search_web").checked(given)
+        Arguments(parameters, tool="search_web").validate(given)
     assert str(caught.value).startswith("The call of search_web was not made.")
     return str(caught.value)
 
 
 def test_what_fits_goes_on_with_its_defaults() -> None:
     given = {"query": "AI agents", "where": {}}
-    checked = Arguments(SEARCH).checked(given)
+    checked = Arguments(SEARCH).validate(given)
     assert checked == {"query": "AI agents", "limit": 10, "where": {"lang": "en"}}
     assert given == {"query": "AI agents", "where": {}}
 
 
 def test_a_default_is_no_state_that_calls_share() -> None:
     arguments = Arguments({"properties": {"tags": {"type": "array", "default": []}}})
-    arguments.checked({})["tags"].append("x")
-    assert arguments.checked({}) == {"tags": []}
+    arguments.validate({})["tags"].append("x")
+    assert arguments.validate({}) == {"tags": []}
 
 
 def test_whole_numbers_are_integers() -> None:
-    limit = Arguments(SEARCH).checked({"query": "x", "limit": 5.0})["limit"]
+    limit = Arguments(SEARCH).validate({"query": "x", "limit": 5.0})["limit"]
     assert (limit, type(limit)) == (5, int)
 
 
@@ -72,9 +72,9 @@ def test_a_bad_call_says_which_argument_and_what_is_expected(given: dict[str, An
 def test_a_date_is_one_of_the_calendar(given: str) -> None:
     since = {"type": "object", "properties": {"since": {"type": "string", "format": "date"}}}
     arguments = Arguments(since)
-    assert arguments.checked({"since": "2020-02-29"}) == {"since": "2020-02-29"}
+    assert arguments.validate({"since": "2020-02-29"}) == {"since": "2020-02-29"}
     with pytest.raises(ArgumentsInvalid, match="since.*date"):
-        arguments.checked({"since": given})
+        arguments.validate({"since": given})
 
 
 def test_a_wrong_value_is_not_repeated_at_length() -> None:
@@ -83,8 +83,8 @@ def test_a_wrong_value_is_not_repeated_at_length() -> None:
 
 
 def test_a_schema_that_allows_other_names_does() -> None:
-    assert Arguments({"type": "object", "additionalProperties": True}).checked({"a": 1}) == {"a": 1}
-    assert Arguments({"anyOf": [{"required": ["a"]}, {"required": ["b"]}]}).checked({"b": 1}) == {"b": 1}
+    assert Arguments({"type": "object", "additionalProperties": True}).validate({"a": 1}) == {"a": 1}
+    assert Arguments({"anyOf": [{"required": ["a"]}, {"required": ["b"]}]}).validate({"b": 1}) == {"b": 1}
 
 
 def test_alternatives_are_told_by_the_one_that_fits_best() -> None:
@@ -118,7 +118,7 @@ def test_no_argument_takes_long_to_be_judged() -> None:
     """Each of these takes Python hours, or all that there is, when it is judged as it is written."""
     schema = {"properties": {"a": {"pattern": "^(a|a)*$"}, "b": {"uniqueItems": True}, "c": {"multipleOf": 0.01}}}
     assert "does not match" in problem(schema, a="a" * 10_000 + "!")
-    assert Arguments(schema).checked({"b": [{"n": number} for number in range(20_000)]})
+    assert Arguments(schema).validate({"b": [{"n": number} for number in range(20_000)]})
     assert "larger than can be judged" in problem(schema, c=10**400)
 
 
@@ -127,22 +127,22 @@ def test_patterns_and_unique_items_mean_what_they_say() -> None:
         "properties": {"a": {"pattern": r"^[\u4e00-\u9fff]+$"}, "b": {"uniqueItems": True}, "c": {"pattern": "^(?!x)"}}
     }
     for fits in ({"a": "中文"}, {"b": [1, "1", True, [1], {"a": 1}, None]}, {"b": []}, {"c": "y"}, {"a": 5}):
-        assert Arguments(schema).checked(fits) == fits
+        assert Arguments(schema).validate(fits) == fits
     for wrong in ({"a": "x"}, {"b": [1, 1.0]}, {"b": [{"a": 1, "b": 2}, {"b": 2, "a": 1}]}, {"c": "x"}):
         assert "is not allowed" in problem(schema, **wrong)
 
 
 def test_references_within_the_schema_are_followed() -> None:
     tree = {"$ref": "#/$defs/node", "$defs": {"node": {"properties": {"next": {"$ref": "#/$defs/node"}}}}}
-    assert Arguments(tree).checked({"next": {"next": {}}}) == {"next": {"next": {}}}
+    assert Arguments(tree).validate({"next": {"next": {}}}) == {"next": {"next": {}}}
     with pytest.raises(ToolInvalid, match="refers to .*gone"):
-        Arguments({"$ref": "#/$defs/gone"}).checked({})
+        Arguments({"$ref": "#/$defs/gone"}).validate({})
 
 
 def test_nothing_can_be_nested_too_deeply() -> None:
     circle = Arguments({"properties": {"a": {"$ref": "#/properties/a"}}})
     with pytest.raises(ArgumentsInvalid, match="nested too deeply"):
-        circle.checked({"a": 1})
+        circle.validate({"a": 1})
     deep: dict[str, Any] = {}
     for _ in range(100_000):
         deep = {"properties": {"a": deep}}
@@ -161,7 +161,7 @@ JSON = st.recursive(
 @given(st.dictionaries(st.sampled_from(["query", "limit", "kind", "where", "x"]), JSON))
 def test_whatever_comes_is_an_answer_or_a_refusal(given: dict[str, Any]) -> None:
     try:
-        checked = Arguments(SEARCH).checked(given)
+        checked = Arguments(SEARCH).validate(given)
     except ArgumentsInvalid as error:
         str(error).encode()
     else:

@@ -22,7 +22,7 @@ from longthread.tools.analysis.address import SourceUrl
 from longthread.tools.analysis.open import open_source
 from longthread.tools.own_files import OwnFiles
 from longthread.tools.sources import Opener
-from longthread.tools.trial import tried
+from longthread.tools.trial import open_trial
 
 pytestmark = pytest.mark.one_backend
 
@@ -240,14 +240,14 @@ async def test_no_tool_of_the_catalog_asks_the_store(store_address: str, tmp_pat
     }
     async with open_store(store_address) as store:
         await Catalog(store).apply([{"kind": "source", "name": "store", "address": store_address}, tool])
-        async with tried(store, settings, "peek") as peek:
+        async with open_trial(store, settings, "peek") as peek:
             try:
                 told = str(await peek.run({}, "trial"))
             except SourceError as error:
                 told = str(error)
         assert "never a source" in told
         with pytest.raises(LongthreadError, match="never a source"):
-            async with tried(store, settings, "run_sql", source="store"):
+            async with open_trial(store, settings, "run_sql", source="store"):
                 raise AssertionError("it was opened")
 
 

@@ -28,32 +28,32 @@ def test_secrets_come_from_their_own_variables_alone(monkeypatch: pytest.MonkeyP
     monkeypatch.setenv("OTHER_KEY", "not-mine")
     (tmp_path / ".env").write_text("LONGTHREAD_SECRET_TOKEN=from-file\nLONGTHREAD_SECRET_API_KEY=hidden-one\n")
     secrets = read_secrets(["API_KEY", "TOKEN", "OTHER_KEY", "HOME"])
-    assert secrets.filled("Bearer ${API_KEY}, ${TOKEN}") == "Bearer from-environment, from-file"
+    assert secrets.fill("Bearer ${API_KEY}, ${TOKEN}") == "Bearer from-environment, from-file"
     for name in ("OTHER_KEY", "HOME"):
         with pytest.raises(SecretUnusable, match=f"LONGTHREAD_SECRET_{name}"):
-            secrets.filled(f"${{{name}}}")
+            secrets.fill(f"${{{name}}}")
     assert "from-environment" not in repr(tool_secrets(["API_KEY"]))
 
 
 def test_a_secret_that_is_not_the_tools_own_is_not_filled_in(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("LONGTHREAD_SECRET_OTHERS", "somebody-elses")
     with pytest.raises(SecretUnusable):
-        read_secrets(["API_KEY"]).filled("${OTHERS}")
+        read_secrets(["API_KEY"]).fill("${OTHERS}")
 
 
 @pytest.mark.parametrize("value", ["abc", "line\r\nX-Admin: 1", "nul\0nul", "   "])
 def test_a_value_that_cannot_be_sent_or_kept_is_refused_without_being_shown(value: str) -> None:
     with pytest.raises(SecretUnusable) as caught:
-        Secrets({"API_KEY": value}).filled("Bearer ${API_KEY}")
+        Secrets({"API_KEY": value}).fill("Bearer ${API_KEY}")
     assert value not in str(caught.value)
 
 
 def test_what_a_shell_leaves_at_the_end_is_no_part_of_it() -> None:
-    assert Secrets({"API_KEY": "abcd\n"}).filled("${API_KEY}") == "abcd"
+    assert Secrets({"API_KEY": "abcd\n"}).fill("${API_KEY}") == "abcd"
 
 
 def test_a_value_is_not_filled_in_itself() -> None:
-    assert Secrets({"A": "${B}${A}", "B": "other"}).filled("${A}") == "${B}${A}"
+    assert Secrets({"A": "${B}${A}", "B": "other"}).fill("${A}") == "${B}${A}"
 
 
 def test_nothing_shows_a_value(caplog: pytest.LogCaptureFixture) -> None:
@@ -89,7 +89,7 @@ def test_what_comes_back_holds_no_secret(form: str, key: str) -> None:
     text = FORMS[form](key)
     if form == "in JSON as UTF-8" and '"' in key:
         text = text.replace('\\"', '"')
-    shown = Secrets({"API_KEY": key}).scrubbed(f"before {text} after")
+    shown = Secrets({"API_KEY": key}).scrub(f"before {text} after")
     assert REMOVED in shown
     assert shown.startswith("before ")
     assert shown.endswith(" after")
@@ -101,22 +101,22 @@ def test_what_comes_back_holds_no_secret(form: str, key: str) -> None:
 def test_every_part_of_an_answer_is_scrubbed() -> None:
     secrets = Secrets({"API_KEY": "123456789", "TOKEN": "tok-en-tok"})
     answer = {"a": ["tok-en-tok", {"tok-en-tok": 123456789}], "n": 5, "b": True, "c": None, "f": 0.5}
-    assert secrets.scrubbed(answer) == {"a": [REMOVED, {REMOVED: REMOVED}], "n": 5, "b": True, "c": None, "f": 0.5}
+    assert secrets.scrub(answer) == {"a": [REMOVED, {REMOVED: REMOVED}], "n": 5, "b": True, "c": None, "f": 0.5}
 
 
 def test_a_text_that_was_cut_does_not_end_with_the_beginning_of_a_secret() -> None:
     secrets = Secrets({"API_KEY": "sk-live-0123456789"})
-    assert secrets.scrubbed("the key is sk-live-0123", cut=True) == f"the key is {REMOVED}"
-    assert secrets.scrubbed("the key is sk-live-0123") == "the key is sk-live-0123"
-    assert secrets.scrubbed("nothing of it", cut=True) == "nothing of it"
+    assert secrets.scrub("the key is sk-live-0123", cut=True) == f"the key is {REMOVED}"
+    assert secrets.scrub("the key is sk-live-0123") == "the key is sk-live-0123"
+    assert secrets.scrub("nothing of it", cut=True) == "nothing of it"
 
 
 def test_a_longer_secret_that_holds_a_shorter_one_goes_whole() -> None:
-    assert Secrets({"A": "abcd", "B": "abcdefgh"}).scrubbed("abcdefgh abcd") == f"{REMOVED} {REMOVED}"
+    assert Secrets({"A": "abcd", "B": "abcdefgh"}).scrub("abcdefgh abcd") == f"{REMOVED} {REMOVED}"
 
 
 def test_without_secrets_nothing_changes() -> None:
-    assert Secrets({}).scrubbed({"a": "***"}) == {"a": "***"}
+    assert Secrets({}).scrub({"a": "***"}) == {"a": "***"}
 
 
 @settings(max_examples=examples(200))
@@ -127,7 +127,7 @@ def test_any_secret_is_taken_out_of_any_form(key: str, data: st.DataObject) -> N
     key = key.strip()
     form = data.draw(st.sampled_from(sorted(FORMS)))
     text = FORMS[form](key)
-    shown = Secrets({"API_KEY": key}).scrubbed(f"<{text}>")
+    shown = Secrets({"API_KEY": key}).scrub(f"<{text}>")
     assert key not in shown
     assert text not in shown
 

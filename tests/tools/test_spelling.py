@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from longthread.tools.tool import spelled
+from longthread.tools.tool import spell_in_pinyin
 
 
 @pytest.mark.parametrize(
@@ -21,4 +21,4 @@ from longthread.tools.tool import spelled
     ],
 )
 def test_chinese_is_said_in_pinyin_and_the_rest_stays(name: str, told: str) -> None:
-    assert spelled(name) == told
+    assert spell_in_pinyin(name) == told

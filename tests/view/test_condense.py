@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from longthread.errors import SqlFailed
 from longthread.model.manifest import Segment
-from longthread.tools.tool import failed, succeeded
+from longthread.tools.tool import make_failure, make_success
 from longthread.view.condense import TRUNCATED, condense_result, cut_result, is_condensable
 from longthread.view.items import FORM, ViewItem
 from longthread.view.manifest import shown
@@ -23,7 +23,7 @@ def result(columns: list[str], rows: list[list[Any]], total: int | None = None, 
     """A result of run_sql, as a model reads it."""
     data = {"query": "q11", "sql": SQL, "columns": columns, "rows": rows, "row_count": len(rows), "total": total}
     data |= {"shown": f"{len(rows)} of {total}", "truncated": False, "notes": [], "elapsed_ms": 8, **more}
-    return json.dumps(succeeded(data), ensure_ascii=False)
+    return json.dumps(make_success(data), ensure_ascii=False)
 
 
 def read(condensed: str) -> Any:
@@ -84,14 +84,14 @@ def test_a_list_of_tables_is_names_first() -> None:
     names = [f"table_{n}" for n in range(40)]
     about = {name: {"rows": 7, "comment": "what it is about"} for name in names}
     listing = {"source": "demo", "dialect": "sqlite", "fingerprint": "ab" * 20, "tables": names, "total": 40}
-    data = read(condense_result(json.dumps(succeeded(listing | {"shown": "40 of 40", "about": about}))))
+    data = read(condense_result(json.dumps(make_success(listing | {"shown": "40 of 40", "about": about}))))
     assert (data["tables"], data["total"]) == ([*names[:10], "… (10 of 40)"], 40)
     assert "fingerprint" not in data
 
 
 def test_columns_of_a_table_keep_name_and_type() -> None:
     columns = [{"name": f"c{n}", "type": "TEXT" if n % 2 else "REAL", "comment": "注释" * 40} for n in range(9)]
-    data = read(condense_result(json.dumps(succeeded({"table_name": "t", "columns": columns}), ensure_ascii=False)))
+    data = read(condense_result(json.dumps(make_success({"table_name": "t", "columns": columns}), ensure_ascii=False)))
     assert data["columns"][0] == {"name": "c0", "type": "REAL"}
     assert data["columns"][-1].endswith("of 9, 2 of 3 fields)")
 
@@ -99,7 +99,7 @@ def test_columns_of_a_table_keep_name_and_type() -> None:
 def test_nested_json_of_an_api_shows_its_items() -> None:
     items = [{"name": f"Item {n}", "price": n, "tags": ["a"] * 9, "text": "x" * 99} for n in range(25)]
     body = {"page": 1, "meta": {"took": 3}, "data": {"items": items}}
-    condensed = condense_result(json.dumps(succeeded({"status": 200, "body": body, "elapsed_ms": 9})))
+    condensed = condense_result(json.dumps(make_success({"status": 200, "body": body, "elapsed_ms": 9})))
     assert read(condensed)["body"]["data"]["items"][1] == {"name": "Item 1", "price": 1}
     assert "of 25, 2 of 4 fields)" in condensed
 
@@ -107,13 +107,13 @@ def test_nested_json_of_an_api_shows_its_items() -> None:
 def test_what_was_recalled_shows_what_it_says() -> None:
     found = [{"entry": "01a2267a-f1df-73fb-a66f-972631bd0aaa", "seq": n, "role": "user", "text": f"{n}: the port is 80"}
              for n in range(4)]  # fmt: skip
-    data = read(condense_result(json.dumps(succeeded({"found": found}))))
+    data = read(condense_result(json.dumps(make_success({"found": found}))))
     assert [hit["text"] for hit in data["found"][:4]] == [f"{n}: the port is 80" for n in range(4)]
 
 
 def test_the_result_of_code_comes_before_its_output() -> None:
     data = read(
-        condense_result(json.dumps(succeeded({"printed": "line\n" * 300, "result": {"mean": 1.5, "n": [1] * 50}})))
+        condense_result(json.dumps(make_success({"printed": "line\n" * 300, "result": {"mean": 1.5, "n": [1] * 50}})))
     )
     assert data["result"] == {"mean": 1.5, "n": [*[1] * 10, "… (10 of 50)"]}
     assert data["printed"].startswith("line\nline")
@@ -121,7 +121,7 @@ def test_the_result_of_code_comes_before_its_output() -> None:
 
 @pytest.mark.parametrize("word", ["blah ", "无用的话"])
 def test_an_error_keeps_its_beginning_and_its_remedy(word: str) -> None:
-    error = failed(SqlFailed(reason=f"no such column: foo. {word * 90}The nearest columns are: food."))
+    error = make_failure(SqlFailed(reason=f"no such column: foo. {word * 90}The nearest columns are: food."))
     data = read(condense_result(json.dumps(error, ensure_ascii=False)))
     assert data["error"]["type"] == "sql_failed"
     assert "no such column: foo" in data["error"]["message"]

@@ -48,7 +48,7 @@ def chart_tool(store: Driver, thread: Thread, window: Window) -> Tool:
     arguments = Arguments(CHART_PARAMETERS, tool=CHART)
 
     async def work(given: Mapping[str, Any]) -> Mapping[str, Any]:
-        asked = arguments.checked({name: value for name, value in given.items() if value is not None})
+        asked = arguments.validate({name: value for name, value in given.items() if value is not None})
         found = await _find_result(asked.get("query", ""), store, thread, window)
         return await asyncio.to_thread(_drawn, found, asked)
 

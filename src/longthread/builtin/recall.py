@@ -18,7 +18,7 @@ from longthread.model.entry import Entry
 from longthread.model.language import is_chinese
 from longthread.model.moment import moment_of
 from longthread.model.thread import Scope
-from longthread.tools.tool import Observation, Tool, failed, succeeded
+from longthread.tools.tool import Observation, Tool, make_failure, make_success
 from longthread.view.tokens import ANY, estimate
 
 HIT_CHARS = 1200
@@ -136,7 +136,7 @@ def recall_tool(
             entry_id = text_argument(arguments, "entry_id")
             if entry_id:
                 hit = await _find_entry(recaller, asked, thread_id, entry_id)
-                return succeeded({"found": [_page(hit, thread_id, asked.words, arguments, room())]})
+                return make_success({"found": [_page(hit, thread_id, asked.words, arguments, room())]})
             if arguments.get("offset") is not None:
                 raise InvalidInput(reason="An offset goes with an entry_id: give the entry that it is in.")
             if not asked.words.strip():
@@ -145,14 +145,14 @@ def recall_tool(
             wider = look_up if asked.scope.thread_id is None else None
             remembered = await wider(asked.text, asked.k) if wider is not None else []
         except LongthreadError as error:
-            return failed(error)
+            return make_failure(error)
         wanted = set(find_telling_terms(f"{asked.text} {asked.topic}"))
         shown = [(hit, excerpt(content_of(hit.entry), wanted, HIT_CHARS)) for hit in recalled.hits]
         about = asked.words
         data: dict[str, Any] = {"found": [_hit(hit, thread_id, wanted, text, about) for hit, text in shown]}
         data |= {"memories": remembered} if remembered else {}
         data |= {"note": NOTHING_YET} if recalled is _NOTHING else {}
-        return succeeded(data | ({"warnings": list(recalled.warnings)} if recalled.warnings else {}))
+        return make_success(data | ({"warnings": list(recalled.warnings)} if recalled.warnings else {}))
 
     return replace(describe_tool(scopes), call=call)
 
@@ -161,7 +161,7 @@ def describe_tool(scopes: Sequence[str] = tuple(SCOPES)) -> Tool:
     """The tool as a model sees it, without a thread. A single scope is not described."""
 
     async def call(arguments: Mapping[str, Any]) -> Observation:
-        return failed(InvalidInput(reason="This tool belongs to no thread."))
+        return make_failure(InvalidInput(reason="This tool belongs to no thread."))
 
     properties = dict(_PROPERTIES)
     if len(scopes) > 1:

@@ -211,7 +211,7 @@ class FoundSentence:
         if not known or len(known) < len(steps):
             return None
         (begin, low), (end, high) = known[0], known[-1]
-        labels = (self.found.written(low, 0), self.found.written(high, 0))
+        labels = (self.found.format_cell(low, 0), self.found.format_cell(high, 0))
         return PeriodSeries(grain, begin, end, *labels, number=len({step for step, _ in known}))
 
     def _period(self, series: PeriodSeries) -> str:

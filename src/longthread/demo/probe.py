@@ -11,7 +11,7 @@ from longthread.demo.schema import DemoColumn, DemoSchema, DemoTable, Ref
 from longthread.demo.talk import DemoCall, Exchange
 from longthread.demo.words.vocabulary import ProbedValue
 from longthread.tools.analysis.dialects.dialect import find_dialect
-from longthread.tools.analysis.quoting import quoted
+from longthread.tools.analysis.quoting import quote_identifier
 from longthread.tools.analysis.schema_linking import atoms, is_cjk
 
 _COLUMNS = ("found_in_table", "found_in_column", "found_value")
@@ -81,7 +81,7 @@ def _searchable(table: DemoTable, column: DemoColumn) -> bool:
 
 
 def _part(table: DemoTable, column: DemoColumn, words: Sequence[str], dialect: str, number: int) -> str:
-    name = quoted(column.name, dialect)
+    name = quote_identifier(column.name, dialect)
     text = name if column.kind == "text" else f"CAST({name} AS {find_dialect(dialect).text_type})"
     tests = " OR ".join(f"LOWER({text}) LIKE {literal(f'%{word}%', dialect)}" for word in words)
     inner = (

@@ -415,7 +415,7 @@ def _upstream(found: UpstreamDefinition) -> Upstream:
     key, problem = found.api_key, ""
     if key is not None and key.startswith("${"):
         try:
-            key = read_secrets([key[2:-1]]).filled(key)
+            key = read_secrets([key[2:-1]]).fill(key)
         except LongthreadError as error:
             key, problem = None, str(error)
     return Upstream(found.name, found.base_url, found.dialects, key, found.holds_state, problem)

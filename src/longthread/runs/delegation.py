@@ -25,7 +25,7 @@ from longthread.store import log, runs
 from longthread.store.completion import to_the_end
 from longthread.store.runs import Lease
 from longthread.tools.arguments import Arguments
-from longthread.tools.tool import Observation, Tool, failed, spelled, succeeded
+from longthread.tools.tool import Observation, Tool, make_failure, make_success, spell_in_pinyin
 
 if TYPE_CHECKING:
     from longthread.runs.services.runs import Runs  # which makes the sub-agents of a run
@@ -80,10 +80,10 @@ class SubAgents:
 
         async def answer(args: Mapping[str, Any], call_id: str) -> Observation:
             try:
-                given = arguments.checked(args)
+                given = arguments.validate(args)
                 run = await self._ended(agent, given["task"], given.get("thread_id"), call_id)
             except LongthreadError as error:
-                return failed(error)
+                return make_failure(error)
             return _observed(agent, name, run, self._scope)
 
         async def call(args: Mapping[str, Any]) -> Observation:
@@ -162,7 +162,7 @@ def tool_names(agents: Sequence[Agent], taken: Collection[str]) -> list[str]:
     id if that name is incomplete, too long or taken."""
     used, names = set(taken), list[str]()
     for agent in agents:
-        written = spelled(agent.name)
+        written = spell_in_pinyin(agent.name)
         said = _NOT_IN_A_NAME.sub("_", written).strip("_")
         name = f"ask_{said}"
         whole = said and written.isascii()
@@ -189,7 +189,7 @@ def _observed(agent: Agent, tool: str, run: Run, scope: DelegationScope) -> Obse
         data: dict[str, Any] = {"agent": agent.name, "thread_id": thread_id, "answer": answer[:LONGEST]}
         if len(answer) > LONGEST:
             data["notes"] = [f"The answer has {len(answer)} characters; this is how it begins."]
-        return succeeded(data)
+        return make_success(data)
     if run.status == "failed":
         reason = str((outcome.get("error") or {}).get("message") or "it is not known why.")
         return _not_done("agent_failed", f"{agent.name} failed: {reason[:LONGEST]}", thread_id)

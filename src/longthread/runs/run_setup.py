@@ -39,7 +39,7 @@ from longthread.tools.analysis.schema_linking import Likely
 from longthread.tools.analysis.schema_prompt.ddl_text import SchemaText, schema_text
 from longthread.tools.analysis.source import Source
 from longthread.tools.analysis.toolbox import analysis_tools
-from longthread.tools.semantic.query_metric import TOKENS, described, semantic_tools
+from longthread.tools.semantic.query_metric import TOKENS, describe_layer, semantic_tools
 from longthread.tools.skills import Disclosure, load_skill_tool
 from longthread.tools.tool import Tool
 from longthread.view.budget import corrected
@@ -117,7 +117,7 @@ async def read_schema(context: RunContext, source: Source, question: str, metric
     first `question` is about before others, and its `metrics` as comments. Raises SourceError."""
     schema = await source.schema()
     most = min(_SCHEMA_MOST, int(_SCHEMA * context.tokens / context.factor))
-    notes = [f"-- {line}" for line in described(metrics, min(TOKENS, most // 8))]
+    notes = [f"-- {line}" for line in describe_layer(metrics, min(TOKENS, most // 8))]
     room = most - sum(estimate(note, context.family) for note in notes)
     made = await asyncio.to_thread(
         schema_text,

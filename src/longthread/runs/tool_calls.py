@@ -29,7 +29,7 @@ from longthread.runs.run_messages import is_malformed, note_of
 from longthread.store import catalog, log, runs
 from longthread.store.event_view import events_of_step
 from longthread.tools.arguments import Arguments
-from longthread.tools.tool import Observation, Tool, failed
+from longthread.tools.tool import Observation, Tool, make_failure
 
 
 async def call_tools(context: RunContext, calls: Sequence[Mapping[str, Any]]) -> None:
@@ -154,7 +154,7 @@ async def _observe(context: RunContext, call: Mapping[str, Any], maker: Message,
         try:
             args = with_query(args, call["id"], maker, context.window.own)
         except LongthreadError as error:
-            return failed(error)
+            return make_failure(error)
     return await tool.run(args, call["id"])
 
 
@@ -192,9 +192,9 @@ def ask_for(context: RunContext, tool: Tool, call: Mapping[str, Any], maker: Mes
     """Ask a person about a call; the execution ends after the other calls of the message. If the tool does not take the
     arguments, return an error for the model instead."""
     try:
-        args = Arguments(tool.parameters, tool=tool.name).checked(call["args"])
+        args = Arguments(tool.parameters, tool=tool.name).validate(call["args"])
     except LongthreadError as error:
-        return failed(error)
+        return make_failure(error)
     asked = Approval(
         thread_id=context.lease.thread_id,
         run_id=context.run.id,

@@ -23,7 +23,7 @@ from longthread.server.requests import is_owner
 from longthread.server.stream import Encoders, UserLists
 from longthread.settings import Settings
 from longthread.store.maintenance.write_check import WriteCheck
-from longthread.tools.analysis.address import shown
+from longthread.tools.analysis.address import redact_spec
 from longthread.tools.uploads import Uploads
 
 DEMO = "demo"
@@ -49,7 +49,7 @@ class CallerRights:
     @property
     def own_source(self) -> str | None:
         """The configured source without its password, as callers see and name it."""
-        return None if self.settings.source is None else shown(self.settings.source)
+        return None if self.settings.source is None else redact_spec(self.settings.source)
 
     @property
     def sources(self) -> list[str]:
@@ -62,7 +62,7 @@ class CallerRights:
             return self.settings.source
         if name is None or self.owner or name == DEMO:
             return name
-        raise SourceNotAllowed(source=shown(name), allowed=", ".join(self.sources))
+        raise SourceNotAllowed(source=redact_spec(name), allowed=", ".join(self.sources))
 
     def model(self, name: str | None) -> str | None:
         """The model that a caller named; None is the thread's or the configured one. Raises ModelNotAllowed."""

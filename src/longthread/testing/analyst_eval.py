@@ -250,7 +250,7 @@ async def _failure(source: Source, sql: str) -> str | None:
     schema = await source.schema()
     try:
         judged = await asyncio.to_thread(source.judge, sql, schema)
-        run = source.bounded(judged.text)
+        run = source.restrict_statement(judged.text)
         await source.work(lambda connection: list(islice(connection.query(run), 1)), _GOLD_SECONDS)
     except LongthreadError as error:
         return str(error)

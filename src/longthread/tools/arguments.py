@@ -95,7 +95,7 @@ _OPEN = frozenset({"additionalProperties", "unevaluatedProperties", "patternProp
 _REFERENCES = ("$ref", "$dynamicRef", "$recursiveRef")
 
 
-def named(error: LongthreadError, tool: str) -> LongthreadError:
+def add_tool_name(error: LongthreadError, tool: str) -> LongthreadError:
     """Adds the tool's name to an error of a template, which does not know it."""
     return ArgumentsInvalid(tool=tool, problem=error.problem) if type(error) is ArgumentsInvalid else error
 
@@ -114,15 +114,15 @@ class Arguments:
             if isinstance(schema, Mapping) and "default" in schema:
                 self._check_default(name, schema)
 
-    def checked(self, given: Mapping[str, Any]) -> dict[str, Any]:
+    def validate(self, given: Mapping[str, Any]) -> dict[str, Any]:
         """The valid arguments with defaults; 5.0 becomes 5 where an integer is expected. Raises ArgumentsInvalid."""
-        filled: dict[str, Any] = _filled(self._schema, deepcopy(dict(given)))
-        problems = [*self._unknown(filled), *_unsendable(filled, ""), *self._wrong(filled)]
+        filled: dict[str, Any] = _fill_defaults(self._schema, deepcopy(dict(given)))
+        problems = [*self._report_unknown(filled), *_unsendable(filled, ""), *self._wrong(filled)]
         if problems:
             raise ArgumentsInvalid(tool=self._tool, problem=" ".join(dict.fromkeys(problems[:_PROBLEMS])))
         return filled
 
-    def _unknown(self, given: Mapping[str, Any]) -> Iterator[str]:
+    def _report_unknown(self, given: Mapping[str, Any]) -> Iterator[str]:
         if _OPEN & self._schema.keys():
             return
         known = ", ".join(f"`{name}`" for name in self.properties) or "none"
@@ -221,7 +221,7 @@ def _references(schema: Any) -> Iterator[str]:
             yield from _references(one)
 
 
-def _filled(schema: Any, value: Any) -> Any:
+def _fill_defaults(schema: Any, value: Any) -> Any:
     """Adds the defaults of `properties` and `items`, recursively."""
     if not isinstance(schema, Mapping):
         return value
@@ -229,11 +229,11 @@ def _filled(schema: Any, value: Any) -> Any:
         properties = schema.get("properties", {})
         for name, one in properties.items():
             if name in value:
-                value[name] = _filled(one, value[name])
+                value[name] = _fill_defaults(one, value[name])
             elif isinstance(one, Mapping) and "default" in one:
                 value[name] = deepcopy(one["default"])
     elif isinstance(value, list) and isinstance(schema.get("items"), Mapping):
-        return [_filled(schema["items"], one) for one in value]
+        return [_fill_defaults(schema["items"], one) for one in value]
     elif isinstance(value, float) and value.is_integer() and schema.get("type") == "integer":
         return int(value)
     return value
@@ -271,17 +271,17 @@ def _sentence(error: ValidationError) -> str:
     if error.validator == "required" and isinstance(error.instance, Mapping):
         missing = next((name for name in _names(error.validator_value) if name not in error.instance), "")
         inside = f"{path}.{missing}" if path else str(missing)
-        return f"The argument `{inside}` is missing{_expected(error.schema, str(missing))}."
+        return f"The argument `{inside}` is missing{_describe_expected(error.schema, str(missing))}."
     if not path:
         return f"The arguments do not fit: {_short(error.message, 200)}."
     if error.validator == "type":
-        return f"`{path}` must be of type {_types(error.validator_value)}, and is {_given(error.instance)}."
+        return f"`{path}` must be of type {_types(error.validator_value)}, and is {_format_given(error.instance)}."
     if error.validator == "enum":
-        return f"`{path}` must be one of {_short(error.validator_value, 400)}, and is {_given(error.instance)}."
+        return f"`{path}` must be one of {_short(error.validator_value, 400)}, and is {_format_given(error.instance)}."
     return f"`{path}` is not allowed: {_short(error.message, 200)}."
 
 
-def _expected(schema: Any, name: str) -> str:
+def _describe_expected(schema: Any, name: str) -> str:
     about = schema.get("properties", {}).get(name) if isinstance(schema, Mapping) else None
     if not isinstance(about, Mapping):
         return ""
@@ -298,7 +298,7 @@ def _types(value: Any) -> str:
     return " or ".join(str(one) for one in value) if isinstance(value, list) else str(value)
 
 
-def _given(value: Any) -> str:
+def _format_given(value: Any) -> str:
     """A value as JSON, so that a text has quotes."""
     return _short(json.dumps(value, ensure_ascii=False, default=str))
 

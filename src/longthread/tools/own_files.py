@@ -63,10 +63,10 @@ def _identity(found: os.stat_result) -> _Identity:
 
 def _identities(paths: Iterable[Path]) -> list[_Identity]:
     """What is at paths, in their order, without those where nothing is."""
-    return [*_found(paths)]
+    return [*_identify_files(paths)]
 
 
-def _found(paths: Iterable[Path]) -> Iterator[_Identity]:
+def _identify_files(paths: Iterable[Path]) -> Iterator[_Identity]:
     for path in paths:
         try:
             yield _identity(path.stat())

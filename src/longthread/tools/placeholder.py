@@ -30,7 +30,7 @@ def parts_of(text: str, properties: Mapping[str, Any]) -> TemplateParts:
     parts: list[str | Placeholder] = []
     for number, part in enumerate(_PLACE.split(text)):
         if number % 2:
-            parts.append(_named(part, properties))
+            parts.append(_make_placeholder(part, properties))
         elif "{{" in part or (number and part.startswith("}")):
             begun = part[max(0, part.find("{{")) :][:40]
             raise ToolInvalid(problem=f"{begun!r} is not the place of an argument. Write {{{{name}}}}.")
@@ -64,7 +64,7 @@ def is_scalar(types: frozenset[str]) -> bool:
     return bool(types) and types <= _SCALARS
 
 
-def _named(name: str, properties: Mapping[str, Any]) -> Placeholder:
+def _make_placeholder(name: str, properties: Mapping[str, Any]) -> Placeholder:
     if name not in properties:
         close = close_names(name, list(properties)) or list(properties)[:8]
         hint = f"The nearest are: {', '.join(close)}." if close else "The schema has none."

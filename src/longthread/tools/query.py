@@ -23,9 +23,9 @@ from longthread.tools.analysis.dialects.dialect import SqlDialect, find_dialect,
 from longthread.tools.analysis.guard import Guard
 from longthread.tools.analysis.quoting import literal
 from longthread.tools.analysis.source import Source
-from longthread.tools.arguments import Arguments, named
+from longthread.tools.arguments import Arguments, add_tool_name
 from longthread.tools.placeholder import Placeholder, TemplateParts, is_scalar, parts_of, types_of
-from longthread.tools.tool import DefinedTool, ImplementationFields, Observation, Tool, failed, succeeded
+from longthread.tools.tool import DefinedTool, ImplementationFields, Observation, Tool, make_failure, make_success
 
 _LARGEST = 2**63
 _ESCAPE = "\\"
@@ -58,9 +58,11 @@ class BoundParameter:
         if any(value is None for value in values):
             return [None]
         given = zip(self.parts, values, strict=True)
-        return ["".join(self._escaped(value) if isinstance(part, Placeholder) else str(value) for part, value in given)]
+        return [
+            "".join(self._escape_value(value) if isinstance(part, Placeholder) else str(value) for part, value in given)
+        ]
 
-    def _escaped(self, value: Any) -> str:
+    def _escape_value(self, value: Any) -> str:
         text = ("true" if value else "false") if isinstance(value, bool) else str(value)
         return "".join(self.escaped.get(character, character) for character in text)
 
@@ -94,7 +96,7 @@ class Template:
             first = len(values) + 1
             values += given
             run += ", ".join(self.dialect.place(first + number) for number in range(len(given))) + text
-            shown += ", ".join(_written(value, self.dialect.name) for value in given) + text
+            shown += ", ".join(_write_literal(value, self.dialect.name) for value in given) + text
         return BoundStatement(run, values, shown)
 
     @property
@@ -104,7 +106,7 @@ class Template:
         return self.texts[0] + "".join(mark + text for mark, text in zip(marks, self.texts[1:], strict=True))
 
 
-def compiled(sql: str, properties: Mapping[str, Any], dialect: str) -> Template:
+def compile_template(sql: str, properties: Mapping[str, Any], dialect: str) -> Template:
     """Compiles a template for arguments of these schemas. Raises ToolInvalid."""
     return _Compiler(sql, properties, dialect).template()
 
@@ -118,15 +120,15 @@ class _Compiler:
         self._names: dict[str, Placeholder] = {}
 
     def template(self) -> Template:
-        marked = "".join(self._marked(part) for part in self._parts)
+        marked = "".join(self._mark_part(part) for part in self._parts)
         texts: list[str] = [""]
         bound: list[tuple[TemplateParts, bool]] = []
         end = 0
         for token in self._tokens(marked):
             if token.token_type is TokenType.DPIPE and self._dialect.pipes_are_or:
                 one_text = "Write a text with places in it as one text: '%{{name}}%'."
-                raise _refused(f"|| is OR in {self._dialect.title}. {one_text}")
-            found = self._bound(token, marked)
+                raise _make_refusal(f"|| is OR in {self._dialect.title}. {one_text}")
+            found = self._find_parameter(token, marked)
             if found is None and (self._dialect.has_ilike or token.token_type is not TokenType.ILIKE):
                 continue
             texts[-1] += marked[end : token.start]
@@ -139,10 +141,10 @@ class _Compiler:
         texts[-1] += marked[end:]
         seen = sum(isinstance(part, Placeholder) for parts, _ in bound for part in parts)
         if seen != len(self._names):
-            raise _refused("a place stands in a comment. Take it out of there.")
-        return self._placed(texts, bound)
+            raise _make_refusal("a place stands in a comment. Take it out of there.")
+        return self._place_parameters(texts, bound)
 
-    def _marked(self, part: str | Placeholder) -> str:
+    def _mark_part(self, part: str | Placeholder) -> str:
         if isinstance(part, str):
             return part
         name = f"{self._mark}{len(self._names)}x"
@@ -153,12 +155,12 @@ class _Compiler:
         try:
             return sqlglot.tokenize(marked, read=self._dialect.sqlglot)
         except SqlglotError as error:
-            raise _refused(f"the SQL cannot be read as {self._dialect.name}.") from error
+            raise _make_refusal(f"the SQL cannot be read as {self._dialect.name}.") from error
 
-    def _bound(self, token: Token, marked: str) -> tuple[TemplateParts, bool] | None:
+    def _find_parameter(self, token: Token, marked: str) -> tuple[TemplateParts, bool] | None:
         """The parameter in a token, and whether it is in a text; None if there is none."""
         if token.token_type is TokenType.VAR and token.text.startswith("$"):  # a name to sqlglot
-            raise _refused(_OWN)
+            raise _make_refusal(_OWN)
         if self._mark not in token.text:
             return None
         if token.token_type is TokenType.VAR and token.text in self._names:
@@ -166,8 +168,8 @@ class _Compiler:
         if token.token_type is TokenType.STRING and marked[token.start] in self._dialect.text_quotes:
             return tuple(self._taken_apart(token.text)), True
         if token.token_type is TokenType.IDENTIFIER:
-            raise _refused(_IN_A_NAME)
-        raise _refused("a place stands within a word or a special text. Give it room, or write a plain '…' text.")
+            raise _make_refusal(_IN_A_NAME)
+        raise _make_refusal("a place stands within a word or a special text. Give it room, or write a plain '…' text.")
 
     def _taken_apart(self, text: str) -> list[str | Placeholder]:
         parts: list[str | Placeholder] = []
@@ -178,12 +180,12 @@ class _Compiler:
                 text = after
         return [*parts, text] if text else parts
 
-    def _placed(self, texts: list[str], bound: list[tuple[TemplateParts, bool]]) -> Template:
+    def _place_parameters(self, texts: list[str], bound: list[tuple[TemplateParts, bool]]) -> Template:
         tree, nodes = self._nodes(texts, len(bound))
         made = []
         for number, ((parts, is_text), node) in enumerate(zip(bound, nodes, strict=True)):
             self._check_types(parts, is_text, node)
-            made.append(self._made(parts, is_text, node, texts, number))
+            made.append(self._make_parameter(parts, is_text, node, texts, number))
         called = tree.find_all(exp.Anonymous, exp.AnonymousAggFunc)
         return Template(tuple(texts), tuple(made), self._dialect, frozenset(one.name for one in called))
 
@@ -195,22 +197,22 @@ class _Compiler:
             statements = sqlglot.parse(sql, read=self._dialect.sqlglot)
         except (SqlglotError, RecursionError) as error:
             reason = f"with values in its places, the SQL is no statement of {self._dialect.name}. {_TYPED}"
-            raise _refused(reason) from error
+            raise _make_refusal(reason) from error
         tree = next((one for one in statements if one is not None), None)
         if tree is None or len(statements) != 1:
-            raise _refused("the SQL is not one statement.")
+            raise _make_refusal("the SQL is not one statement.")
         nodes = list(tree.find_all(exp.Placeholder, exp.Parameter))
         found = {node.name.removeprefix("p"): node for node in nodes}
         wanted = [str(number) for number in range(1, count + 1)]
         if len(nodes) > count:
-            raise _refused(_OWN)
+            raise _make_refusal(_OWN)
         if sorted(found) != sorted(wanted):
-            raise _refused(_IN_A_NAME)
+            raise _make_refusal(_IN_A_NAME)
         for node in nodes:
             _check_position(node)
         return tree, [found[label] for label in wanted]
 
-    def _made(
+    def _make_parameter(
         self, parts: TemplateParts, is_text: bool, node: exp.Expr, texts: list[str], number: int
     ) -> BoundParameter:
         parent = node.parent
@@ -218,7 +220,7 @@ class _Compiler:
             given = parent.parent.expression.name if isinstance(parent.parent, exp.Escape) else ""
             adds = not given and not self._dialect.escapes_patterns
             if adds and not texts[number].rstrip().upper().endswith("LIKE"):
-                raise _refused("a place stands in a pattern behind an operator. Write LIKE or ILIKE.")
+                raise _make_refusal("a place stands in a pattern behind an operator. Write LIKE or ILIKE.")
             if adds:
                 texts[number + 1] = f" ESCAPE '{_ESCAPE}'{texts[number + 1]}"
                 parts = tuple(one.replace(_ESCAPE, _ESCAPE * 2) if isinstance(one, str) else one for one in parts)
@@ -228,9 +230,9 @@ class _Compiler:
             return BoundParameter(parts, True, {one: f"[{one}]" for one in "*?["})
         like = node.find_ancestor(*_LIKES, exp.Query)
         if isinstance(like, _LIKES) and _is_in(node, like.expression):
-            raise _refused("a place stands in a pattern that is put together. Write it as one text: '%{{name}}%'.")
+            raise _make_refusal("a place stands in a pattern that is put together. Write it as one text: '%{{name}}%'.")
         if isinstance(parent, _PATTERNS) and len(parts) > 1:
-            raise _refused("a place stands within a regular expression, which would read its value as one.")
+            raise _make_refusal("a place stands within a regular expression, which would read its value as one.")
         is_list = not is_text and isinstance(parts[0], Placeholder) and self._types(parts[0]) == {"array"}
         return BoundParameter(parts, is_text, {}, is_list)
 
@@ -266,19 +268,21 @@ _TYPED = "A typed value is written CAST({{name}} AS DATE), or CAST({{name}} AS I
 def _check_position(node: exp.Expr) -> None:
     parent = node.parent
     if isinstance(parent, _SORTS):
-        raise _refused("a place stands in ORDER BY or GROUP BY, where a value changes nothing. Use CASE, or a name.")
+        raise _make_refusal(
+            "a place stands in ORDER BY or GROUP BY, where a value changes nothing. Use CASE, or a name."
+        )
     if isinstance(parent, exp.Interval):
-        raise _refused(f"a place stands in INTERVAL, which takes no bound value. {_TYPED}")
+        raise _make_refusal(f"a place stands in INTERVAL, which takes no bound value. {_TYPED}")
     value = isinstance(parent, exp.Condition | exp.Func | exp.Tuple | exp.Values | exp.Where | exp.Having | exp.Join)
     value |= isinstance(parent, (*_COUNTS, exp.AtTimeZone, exp.Distinct))
     value |= isinstance(parent, exp.Alias | exp.Cast) and node.arg_key == "this"
     value |= isinstance(parent, exp.Select) and node.arg_key == "expressions"
     if isinstance(parent, exp.Alias) and node.arg_key != "this":
-        raise _refused(f"{_IN_A_NAME} {_TYPED}")
+        raise _make_refusal(f"{_IN_A_NAME} {_TYPED}")
     if (type(parent), node.arg_key) in _WORDS:
-        raise _refused(_IN_A_NAME)
+        raise _make_refusal(_IN_A_NAME)
     if not value or isinstance(parent, _NAMES) or (isinstance(parent, exp.Cast) and node.arg_key != "this"):
-        raise _refused(_IN_A_NAME)
+        raise _make_refusal(_IN_A_NAME)
 
 
 def _is_in(node: exp.Expr, within: exp.Expr) -> bool:
@@ -288,7 +292,7 @@ def _is_in(node: exp.Expr, within: exp.Expr) -> bool:
     return inside is not None
 
 
-def _written(value: Any, dialect: str) -> str:
+def _write_literal(value: Any, dialect: str) -> str:
     if value is None:
         return "NULL"
     if isinstance(value, bool):
@@ -296,7 +300,7 @@ def _written(value: Any, dialect: str) -> str:
     return literal(value, dialect) if isinstance(value, str) else f" {value!r} "
 
 
-def _refused(problem: str) -> ToolInvalid:
+def _make_refusal(problem: str) -> ToolInvalid:
     return ToolInvalid(problem=f"in `sql_template`, {problem}")
 
 
@@ -310,25 +314,25 @@ SourceOpener = Callable[[str], Awaitable[Source]]
 
 def check(implementation: Mapping[str, Any], parameters: Mapping[str, Any], *, dialect: str | None = None) -> None:
     """Checks an implementation in the dialect of its source, or in any. Raises ToolInvalid."""
-    _Query(implementation).compiled(Arguments(parameters), dialect)
+    _Query(implementation).compile_template(Arguments(parameters), dialect)
 
 
 def build(definition: DefinedTool, sources: SourceOpener) -> Tool:
     """Builds the tool. Raises ToolInvalid."""
     query = _Query(definition.implementation)
     arguments = Arguments(definition.parameters, tool=definition.name)
-    query.compiled(arguments, None)
+    query.compile_template(arguments, None)
     templates: dict[str, Template] = {}
 
     async def call(given: Mapping[str, Any]) -> Observation:
         try:
-            checked = arguments.checked(given)
+            checked = arguments.validate(given)
             source = await sources(query.database)
             if source.dialect not in templates:
-                templates[source.dialect] = query.compiled(arguments, source.dialect)
-            return succeeded(await _answer(source, templates[source.dialect], checked, query.rows))
+                templates[source.dialect] = query.compile_template(arguments, source.dialect)
+            return make_success(await _answer(source, templates[source.dialect], checked, query.rows))
         except LongthreadError as error:
-            return failed(named(error, definition.name))
+            return make_failure(add_tool_name(error, definition.name))
 
     return Tool(definition.name, definition.description or "", definition.parameters, call, retry_safe=True)
 
@@ -346,7 +350,11 @@ async def _answer(source: Source, template: Template, arguments: Mapping[str, An
             run, limits, keep=keep, cell=limits.cell_characters, parameters=statement.values
         )
     )
-    return {"sql": sql, **result.observed(limits, keep), "elapsed_ms": round((time.monotonic() - started) * 1000)}
+    return {
+        "sql": sql,
+        **result.build_observation(limits, keep),
+        "elapsed_ms": round((time.monotonic() - started) * 1000),
+    }
 
 
 class _Query:
@@ -358,12 +366,12 @@ class _Query:
         self.sql = fields.text("sql_template", "one SELECT", longest=_LONGEST)
         self.rows = fields.whole("max_rows", _MOST_ROWS, _MOST_ROWS)
 
-    def compiled(self, arguments: Arguments, dialect: str | None) -> Template:
+    def compile_template(self, arguments: Arguments, dialect: str | None) -> Template:
         """The template for a dialect, or for the first that parses it."""
         first: ToolInvalid | None = None
         for one in (dialect,) if dialect else list_sources():
             try:
-                template = compiled(self.sql, arguments.properties, one)
+                template = compile_template(self.sql, arguments.properties, one)
                 # Unknown functions are checked once there is a source.
                 Guard(one).judge(template.example, functions=template.functions)
                 return template

@@ -21,14 +21,14 @@ _SHORTEST = 4
 
 
 class Secrets:
-    """The secrets of one tool, by name. Only `filled` reveals them."""
+    """The secrets of one tool, by name. Only `fill` reveals them."""
 
     def __init__(self, values: Mapping[str, str], names: Iterable[str] = ()) -> None:
         self._values = {name: value.strip() for name, value in values.items()}
         self.names = frozenset(values) | frozenset(names)
         """The names that the tool may use, set or not."""
         usable = sorted((one for one in self._values.values() if len(one) >= _SHORTEST), key=len, reverse=True)
-        encoded = {form for value in usable for form in _encoded(value)}
+        encoded = {form for value in usable for form in _encode_secret(value)}
         self._beginnings = {*usable, *encoded, *(quote(value, safe="") for value in usable)}
         whole = [*map(_pattern, usable), *map(re.escape, sorted(encoded, key=len, reverse=True))]
         self._pattern = re.compile("|".join(whole)) if whole else None
@@ -36,12 +36,12 @@ class Secrets:
     def __repr__(self) -> str:
         return f"Secrets({', '.join(sorted(self.names))})"
 
-    def filled(self, text: str) -> str:
+    def fill(self, text: str) -> str:
         """Replaces each `${NAME}`. Raises SecretUnusable."""
         return _PLACE.sub(lambda place: self._value(place[1]), text)
 
     def filled_in_url(self, text: str) -> str:
-        """Like `filled`, with the values percent-encoded."""
+        """Like `fill`, with the values percent-encoded."""
         return _PLACE.sub(lambda place: quote(self._value(place[1]), safe=""), text)
 
     def _value(self, name: str) -> str:
@@ -54,23 +54,23 @@ class Secrets:
             raise SecretUnusable(name=name, problem="holds a line break or another control character.")
         return value
 
-    def scrubbed(self, value: Any, *, cut: bool = False) -> Any:
+    def scrub(self, value: Any, *, cut: bool = False) -> Any:
         """Removes the secrets from a JSON value: as they are, and as in URLs, JSON, HTML, Base64 or hexadecimal. Of a
         `cut` text also the beginning of a secret at its end."""
         if self._pattern is None:
             return value
         if isinstance(value, str):
             text = self._pattern.sub(REMOVED, value)
-            return self._ended(text) if cut else text
+            return self._strip_partial_secret(text) if cut else text
         if isinstance(value, Mapping):
-            return {self.scrubbed(str(key)): self.scrubbed(one, cut=cut) for key, one in value.items()}
+            return {self.scrub(str(key)): self.scrub(one, cut=cut) for key, one in value.items()}
         if isinstance(value, list | tuple):
-            return [self.scrubbed(one, cut=cut) for one in value]
+            return [self.scrub(one, cut=cut) for one in value]
         if isinstance(value, int | float) and not isinstance(value, bool) and self._pattern.search(str(value)):
             return REMOVED
         return value
 
-    def _ended(self, text: str) -> str:
+    def _strip_partial_secret(self, text: str) -> str:
         longest = 0
         for form in self._beginnings:
             most = min(len(form) - 1, len(text))
@@ -101,10 +101,10 @@ def secret_names(implementation: Mapping[str, Any], used: Iterable[str]) -> froz
 
 def _pattern(secret: str) -> str:
     """A pattern of a secret with any encoding of its characters."""
-    return "".join(f"(?:{'|'.join(_written(character))})" for character in secret)
+    return "".join(f"(?:{'|'.join(_list_spellings(character))})" for character in secret)
 
 
-def _written(character: str) -> Iterator[str]:
+def _list_spellings(character: str) -> Iterator[str]:
     yield re.escape(character)
     yield "".join(f"%(?:25)*(?i:{byte:02x})" for byte in character.encode())
     if character == " ":
@@ -122,7 +122,7 @@ def _written(character: str) -> Iterator[str]:
             yield re.escape(named)
 
 
-def _encoded(secret: str) -> set[str]:
+def _encode_secret(secret: str) -> set[str]:
     """A secret in Base64 and hexadecimal, also within a longer text such as user:secret."""
     data = secret.encode()
     forms = {data.hex(), data.hex().upper()}

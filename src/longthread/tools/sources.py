@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Any
 from longthread.errors import SourceError, SqlTimeout
 from longthread.settings import Settings
 from longthread.store.completion import to_the_end
-from longthread.tools.analysis.files.encoding import known
+from longthread.tools.analysis.files.encoding import find_codec
 from longthread.tools.analysis.isolation.remote import IdleWorkers
 from longthread.tools.analysis.limits import Limits
 from longthread.tools.analysis.open import open_source
 from longthread.tools.analysis.schema import Column, Table
-from longthread.tools.analysis.source import Source, told
+from longthread.tools.analysis.source import Source, hide_folders
 from longthread.tools.analysis.toolbox import sample
 from longthread.tools.own_files import OwnFiles
 from longthread.tools.uploads import Uploads
@@ -39,7 +39,7 @@ class Opener:
             rows=settings.sql_rows,
             memory_mb=settings.sql_memory_mb,
             isolated=settings.sql_isolated,
-            encoding=known(settings.file_encoding) if settings.file_encoding else "",
+            encoding=find_codec(settings.file_encoding) if settings.file_encoding else "",
         )
         self._idle = IdleWorkers(settings.sql_idle_workers)
         self._uploads = Uploads.of(settings)
@@ -61,7 +61,7 @@ class Opener:
                 own=self._own,
             )
         except SourceError as error:
-            raise told(error, hidden) from error.__cause__
+            raise hide_folders(error, hidden) from error.__cause__
 
     async def close(self) -> None:
         """Ends the processes that wait. Those of sources that are open end with these."""
@@ -83,7 +83,7 @@ class RunSources:
         self._opened: dict[str, Source] = {}
         self._lock = asyncio.Lock()
 
-    async def named(self, name: str) -> Source:
+    async def open_named(self, name: str) -> Source:
         """A source of the catalog, opened on first use. Raises SourceError, DefinitionNotFound."""
         async with self._lock:
             if name not in self._opened:

@@ -51,7 +51,7 @@ class Tool:
         return await (self.call(args) if self.answer is None else self.answer(args, call_id))
 
 
-def succeeded(data: Mapping[str, Any]) -> Observation:
+def make_success(data: Mapping[str, Any]) -> Observation:
     """The observation of a successful call."""
     return {"ok": True, "data": dict(data)}
 
@@ -61,14 +61,14 @@ def as_observation(work: Work) -> Callable[[Mapping[str, Any]], Awaitable[Observ
 
     async def call(arguments: Mapping[str, Any]) -> Observation:
         try:
-            return succeeded(await work(arguments))
+            return make_success(await work(arguments))
         except LongthreadError as error:
-            return failed(error)
+            return make_failure(error)
 
     return call
 
 
-def failed(error: LongthreadError) -> Observation:
+def make_failure(error: LongthreadError) -> Observation:
     """The observation of a failed call: the error's code and message."""
     return {"ok": False, "error": {"type": error.code, "message": str(error)}}
 
@@ -146,7 +146,7 @@ class ImplementationFields:
 _CHINESE = re.compile(r"[\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U000323af]+")
 
 
-def spelled(name: str) -> str:
+def spell_in_pinyin(name: str) -> str:
     """Converts Chinese in a name to pinyin: `研究员` is `yan_jiu_yuan`."""
     return _CHINESE.sub(_in_pinyin, name)
 

@@ -24,7 +24,7 @@ from longthread.tools.tool import Tool
 
 
 @asynccontextmanager
-async def tried(
+async def open_trial(
     store: Driver, settings: Settings, name: str, *, source: str | None = None, draft: Definition | None = None
 ) -> AsyncIterator[Tool]:
     """A tool of the catalog, ready to be called. `name` is the definition's or a model's (`files_read` of an MCP
@@ -61,7 +61,9 @@ async def tried(
         if not definition.is_active:
             raise ToolInvalid(tool=definition.name, problem="it is switched off: is_active is false.")
         async with Interpreters(cpython=settings.code_cpython) as interpreters, Servers() as servers:
-            yield _chosen(await build(definition, ToolParts(sources.named, interpreters, servers)), definition, name)
+            yield _choose_tool(
+                await build(definition, ToolParts(sources.open_named, interpreters, servers)), definition, name
+            )
     finally:
         await sources.close()
         await opener.close()
@@ -80,7 +82,7 @@ def _meant(definitions: Sequence[Definition], name: str) -> ToolDefinition:
     return found[0]
 
 
-def _chosen(tools: Sequence[Tool], definition: ToolDefinition, name: str) -> Tool:
+def _choose_tool(tools: Sequence[Tool], definition: ToolDefinition, name: str) -> Tool:
     for tool in tools:
         if tool.name == name or (len(tools) == 1 and name in {definition.name, definition.id}):
             return tool

@@ -25,10 +25,10 @@ from longthread.errors import LongthreadError, UploadFailed, UploadNotFound, Upl
 from longthread.model.ids import new_id
 from longthread.settings import Settings
 from longthread.store.completion import to_the_end
-from longthread.tools.analysis.address import is_url, parsed
+from longthread.tools.analysis.address import is_url, parse_url
 from longthread.tools.analysis.dialects.dialect import find_dialect
 from longthread.tools.analysis.dialects.sqlite import DIALECT as SQLITE
-from longthread.tools.analysis.files.encoding import called, recoded
+from longthread.tools.analysis.files.encoding import name_encoding, recode_file
 from longthread.tools.analysis.files.listing import reader_of
 from longthread.tools.analysis.open import database_kind
 from longthread.tools.upload_files import (
@@ -165,7 +165,7 @@ class Uploads:
             _expect_joinable(uploads)
         await asyncio.to_thread(self._sources.mkdir, 0o700, exist_ok=True)
         await self.unsettle(first)
-        kept = await self._moved(first, self._sources)
+        kept = await self._move_upload(first, self._sources)
         if not _is_data(first.path):
             return Kept(kept)
         folder = kept.path.with_name(joint_name([each.path.name for each in uploads]))
@@ -173,7 +173,7 @@ class Uploads:
         try:
             await to_the_end(asyncio.to_thread(into_folder, kept.path, folder))
         except OSError as error:
-            await self.settle(await self._moved(kept, self._folder))
+            await self.settle(await self._move_upload(kept, self._folder))
             raise UploadFailed(reason=f"{error.strerror or error}.") from error
         if not others:
             return made
@@ -212,7 +212,7 @@ class Uploads:
         path = kept.upload.path
         if path.is_dir() and (files := kept.upload.files):
             await to_the_end(asyncio.to_thread(out_of_folder, path, files[0].name))
-        await self.settle(await self._moved(kept.upload, self._folder))
+        await self.settle(await self._move_upload(kept.upload, self._folder))
 
     async def take_out(self, kept: Kept) -> None:
         """Make files uploads again that `add` has moved into a source."""
@@ -235,7 +235,7 @@ class Uploads:
             raise UploadNotFound(upload=upload.id) from error
 
     @staticmethod
-    async def _moved(upload: Upload, to: Path) -> Upload:
+    async def _move_upload(upload: Upload, to: Path) -> Upload:
         try:
             await to_the_end(asyncio.to_thread(upload.path.parent.rename, to / upload.id))
         except OSError as error:
@@ -322,7 +322,7 @@ class Uploads:
 
     def _below(self, address: str) -> Path | None:
         """The path of an address below the folder of all uploads, if it leads there."""
-        path = (parsed(address).database or "") if is_url(address) else address
+        path = (parse_url(address).database or "") if is_url(address) else address
         try:
             found = Path(path).expanduser().resolve()
         except (OSError, ValueError, RuntimeError):  # nothing that is there
@@ -414,8 +414,10 @@ def _to_utf8(path: Path, encoding: str) -> None:
         reason = f"a {path.suffix} file has no encoding to choose: only {', '.join(TEXT_SUFFIXES)} do."
         raise UploadRefused(name=path.name, reason=reason)
     made, codec = path.with_name(_PART), "utf-8-sig" if encoding == "utf-8" else encoding  # a mark is not of the text
-    if not recoded(path, made, codec, to="utf-8-sig"):  # with a mark: a setting may name the encoding of other files
-        reason = f"it is not {called(encoding)}. Choose another encoding, or none, and it is found out."
+    if not recode_file(
+        path, made, codec, to="utf-8-sig"
+    ):  # with a mark: a setting may name the encoding of other files
+        reason = f"it is not {name_encoding(encoding)}. Choose another encoding, or none, and it is found out."
         raise UploadRefused(name=path.name, reason=reason)
     made.replace(path)
 

@@ -4,7 +4,15 @@ from pathlib import Path
 
 import pytest
 
-from longthread.tools.analysis.address import is_url, parsed, remembered, same_source, scrubbed, secrets_of, shown
+from longthread.tools.analysis.address import (
+    is_url,
+    normalize_spec,
+    parse_url,
+    redact_spec,
+    same_source,
+    scrub_message,
+    secrets_of,
+)
 
 
 @pytest.mark.parametrize(
@@ -38,13 +46,13 @@ from longthread.tools.analysis.address import is_url, parsed, remembered, same_s
     ],
 )
 def test_secrets_are_not_shown(spec: str, told: str) -> None:
-    assert shown(spec) == told
+    assert redact_spec(spec) == told
 
 
 def test_a_message_is_scrubbed() -> None:
-    secrets = secrets_of(parsed("postgresql://me:top%20secret@h/d?sslpassword=other"))
+    secrets = secrets_of(parse_url("postgresql://me:top%20secret@h/d?sslpassword=other"))
     assert sorted(secrets) == ["other", "top secret"]
-    assert scrubbed("bad top secret and other", secrets) == "bad *** and ***"
+    assert scrub_message("bad top secret and other", secrets) == "bad *** and ***"
 
 
 def test_a_path_is_no_url() -> None:
@@ -65,8 +73,8 @@ def test_a_path_is_no_url() -> None:
     ],
 )
 def test_a_remembered_address_can_be_opened_again_and_has_no_password(spec: str, kept: str) -> None:
-    assert remembered(spec) == kept
-    assert remembered(kept) == kept
+    assert normalize_spec(spec) == kept
+    assert normalize_spec(kept) == kept
 
 
 @pytest.mark.parametrize(

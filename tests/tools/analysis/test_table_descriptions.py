@@ -16,7 +16,7 @@ from longthread.tools.analysis.limits import Limits
 from longthread.tools.analysis.result import Result
 from longthread.tools.analysis.schema import Column, ForeignKey, Schema, Table
 from longthread.tools.analysis.source import Source
-from longthread.tools.analysis.table_descriptions import Profile, comment_of, description, listed
+from longthread.tools.analysis.table_descriptions import Profile, comment_of, describe_tables, description
 
 Opened = Callable[..., Awaitable[Source]]
 LIMITS = Limits()
@@ -90,7 +90,7 @@ def test_thousands_of_tables_that_refer_to_one_are_counted() -> None:
 
 def test_a_list_of_tables_has_a_bound() -> None:
     tables = [Table(f"table_{n}", "t", comment="这张表说明很多事情。" * 500) for n in range(500)]
-    told = listed(tables, {}, LIMITS)
+    told = describe_tables(tables, {}, LIMITS)
     assert 0 < len(told) < 500
     assert bytes_of([list(told), told]) <= 64_000 - 4_000
     assert told["table_0"]["comment"].endswith("… (5000 characters)")
@@ -100,7 +100,7 @@ def test_a_list_of_tables_has_a_bound() -> None:
 def test_a_result_has_a_bound_whatever_its_columns(columns: int) -> None:
     names = [f"a_rather_long_column_name_{n}" for n in range(columns)]
     result = Result(names, [["数据" * 20] * columns for _ in range(20)], counted=20)
-    data = result.observed(LIMITS, 20, beside=10_000)
+    data = result.build_observation(LIMITS, 20, beside=10_000)
     assert bytes_of(data) <= 54_000
     assert data["row_count"] >= 1
     assert all(len(row) == len(data["columns"]) for row in data["rows"])

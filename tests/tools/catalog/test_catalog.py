@@ -170,9 +170,11 @@ async def test_a_renamed_definition_keeps_its_id(catalog: Catalog) -> None:
 async def test_what_is_written_can_be_applied_again(catalog: Catalog) -> None:
     await catalog.apply_files([EXAMPLES])
     names = await catalog.names()
-    every = [names.written(each.kind, each.name, each.body) for each in names.by_key.values() if each.kind != "tool"]
+    every = [
+        names.write_definition(each.kind, each.name, each.body) for each in names.by_key.values() if each.kind != "tool"
+    ]
     every += [
-        names.written(each.kind, each.name, each.body)
+        names.write_definition(each.kind, each.name, each.body)
         for each in names.by_key.values()
         if each.kind == "tool" and not each.is_builtin
     ]
@@ -407,7 +409,7 @@ async def test_a_password_that_another_program_wrote_is_not_shown(catalog: Catal
     plain("INSERT INTO sources (name, address) VALUES ('theirs', 'postgresql://u:hunter2@h/d')")
     names = await catalog.names()
     found = names.one("source", "theirs")
-    assert "hunter2" not in json.dumps(names.written("source", "theirs", found.body))
+    assert "hunter2" not in json.dumps(names.write_definition("source", "theirs", found.body))
     assert "hunter2" not in repr(await catalog.source("theirs"))
     assert await catalog.address("theirs") == "postgresql://u:hunter2@h/d"
     [change] = await catalog.apply([source("theirs", address="postgresql://u:${PW}@h/d")])

@@ -77,7 +77,7 @@ def fork_server() -> Iterator[_Shared]:
 @pytest.fixture
 def interpreters(own_interpreters: Interpreters, fork_server: _Shared) -> Interpreters:
     """Interpreters whose runs are forked where those of earlier tests were."""
-    runner: Any = own_interpreters.named("cpython")
+    runner: Any = own_interpreters.get_interpreter("cpython")
     runner._server = fork_server
     return own_interpreters
 

@@ -292,9 +292,9 @@ async def test_what_a_server_is_told_is_told_to_no_other(url: str) -> None:
 
     own = ServerUrl("one", "http://one.example/mcp", (("Authorization", "Bearer x"),), False, 1_000)
     web = Web(own, Network(resolve=resolve))
-    assert await web.judged(httpx.URL(own.url)) == ["93.184.215.14"]
+    assert await web.check_addresses(httpx.URL(own.url)) == ["93.184.215.14"]
     with pytest.raises(ApiRefused, match="another server"):
-        await web.judged(httpx.URL(url))
+        await web.check_addresses(httpx.URL(url))
 
 
 @pytest.mark.parametrize(

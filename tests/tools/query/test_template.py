@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from longthread.errors import ArgumentsInvalid, ToolInvalid
-from longthread.tools.query import compiled
+from longthread.tools.query import compile_template
 
 PROPERTIES: dict[str, Any] = {
     "query": {"type": "string"},
@@ -33,7 +33,7 @@ PRINTED = "SELECT * FROM data WHERE content ILIKE '%{{query}}%' LIMIT {{limit}}"
     ],
 )
 def test_the_documents_template_is_compiled_as_it_is_printed(dialect: str, run: str) -> None:
-    template = compiled(PRINTED, PROPERTIES, dialect)
+    template = compile_template(PRINTED, PROPERTIES, dialect)
     statement = template.statement({"query": r"50% of_\x", "limit": 5})
     assert statement.run == template.example == run
     assert statement.values == [r"%50\% of\_\\x%", 5]
@@ -44,7 +44,9 @@ def test_the_documents_template_is_compiled_as_it_is_printed(dialect: str, run: 
 
 
 def test_mysql_has_texts_in_double_quotes_too() -> None:
-    template = compiled('SELECT `a b` FROM t WHERE a = "it\'s {{query}}" AND b LIKE "{{query}}!%"', PROPERTIES, "mysql")
+    template = compile_template(
+        'SELECT `a b` FROM t WHERE a = "it\'s {{query}}" AND b LIKE "{{query}}!%"', PROPERTIES, "mysql"
+    )
     statement = template.statement({"query": "50%"})
     assert statement.run == "SELECT `a b` FROM t WHERE a = :p1 AND b LIKE :p2"
     assert statement.values == ["it's 50%", r"50\%!%"]
@@ -71,7 +73,7 @@ def test_mysql_has_texts_in_double_quotes_too() -> None:
     ],
 )
 def test_values_are_bound(dialect: str, sql: str, values: list[Any]) -> None:
-    template = compiled(sql, PROPERTIES, dialect)
+    template = compile_template(sql, PROPERTIES, dialect)
     given = {"query": "x'y", "kind": "b", "limit": 10, "price": 1.5, "flag": True}
     statement = template.statement(given)
     assert statement.values == values
@@ -90,14 +92,14 @@ def test_values_are_bound(dialect: str, sql: str, values: list[Any]) -> None:
     ],
 )
 def test_wildcards_of_a_value_are_themselves(dialect: str, sql: str, run: str, value: str) -> None:
-    template = compiled(sql, PROPERTIES, dialect)
+    template = compile_template(sql, PROPERTIES, dialect)
     statement = template.statement({"query": r"%_\!"})
     assert statement.run.endswith(run)
     assert statement.values == [value]
 
 
 def test_glob_knows_other_wildcards() -> None:
-    assert compiled("SELECT 1 FROM t WHERE a GLOB '*{{query}}'", PROPERTIES, "sqlite").statement(
+    assert compile_template("SELECT 1 FROM t WHERE a GLOB '*{{query}}'", PROPERTIES, "sqlite").statement(
         {"query": "a*[?"}
     ).values == ["*a[*][[][?]"]
 
@@ -144,7 +146,7 @@ def test_glob_knows_other_wildcards() -> None:
 )
 def test_what_is_no_value_is_refused(dialect: str, sql: str, said: str) -> None:
     with pytest.raises(ToolInvalid) as caught:
-        compiled(sql, PROPERTIES, dialect)
+        compile_template(sql, PROPERTIES, dialect)
     assert said in str(caught.value)
 
 
@@ -152,24 +154,24 @@ def test_what_is_no_value_is_refused(dialect: str, sql: str, said: str) -> None:
 def test_a_quoted_name_has_no_place(dialect: str) -> None:
     name = "`x{{query}}`" if dialect == "mysql" else '"x{{query}}"'
     with pytest.raises(ToolInvalid, match="Names cannot be arguments"):
-        compiled(f"SELECT {name} FROM t", PROPERTIES, dialect)
+        compile_template(f"SELECT {name} FROM t", PROPERTIES, dialect)
 
 
 @pytest.mark.parametrize("sql", ["SELECT a FROM t WHERE a ~ '^{{query}}'", "SELECT a FROM t WHERE a = E'x{{query}}'"])
 def test_what_postgresql_would_read_otherwise_is_refused(sql: str) -> None:
     with pytest.raises(ToolInvalid):
-        compiled(sql, PROPERTIES, "postgresql")
+        compile_template(sql, PROPERTIES, "postgresql")
 
 
 @pytest.mark.parametrize("own", ["$1", ":p1", "?"])
 @pytest.mark.parametrize("dialect", DIALECTS)
 def test_places_of_sqls_own_are_refused(dialect: str, own: str) -> None:
     with pytest.raises(ToolInvalid):
-        compiled(f"SELECT a FROM t WHERE a = {own} AND b = {{{{query}}}}", PROPERTIES, dialect)
+        compile_template(f"SELECT a FROM t WHERE a = {own} AND b = {{{{query}}}}", PROPERTIES, dialect)
 
 
 def test_a_number_that_no_database_takes_is_refused() -> None:
-    template = compiled("SELECT {{limit}} FROM t", PROPERTIES, "sqlite")
+    template = compile_template("SELECT {{limit}} FROM t", PROPERTIES, "sqlite")
     with pytest.raises(ArgumentsInvalid, match="64 bits"):
         template.statement({"limit": 2**63})
     assert template.statement({"limit": -(2**63)}).values == [-(2**63)]
@@ -177,9 +179,12 @@ def test_a_number_that_no_database_takes_is_refused() -> None:
 
 def test_types_are_those_of_the_schema() -> None:
     properties = {"a": {"anyOf": [{"type": "integer"}, {"type": "null"}]}, "b": {"const": 5}, "c": {"enum": [[1]]}}
-    assert compiled("SELECT {{a}}, {{b}}", properties, "sqlite").statement({"a": None, "b": 5}).values == [None, 5]
+    assert compile_template("SELECT {{a}}, {{b}}", properties, "sqlite").statement({"a": None, "b": 5}).values == [
+        None,
+        5,
+    ]
     with pytest.raises(ToolInvalid, match="type of `c`"):
-        compiled("SELECT {{c}}", properties, "sqlite")
+        compile_template("SELECT {{c}}", properties, "sqlite")
 
 
 @pytest.mark.parametrize(
@@ -191,7 +196,7 @@ def test_types_are_those_of_the_schema() -> None:
 )
 def test_a_list_is_as_many_parameters_as_it_has_items(dialect: str, run: str) -> None:
     sql = "SELECT a FROM t WHERE b = {{query}} AND a IN ({{ids}}) LIMIT {{limit}}"
-    template = compiled(sql, PROPERTIES, dialect)
+    template = compile_template(sql, PROPERTIES, dialect)
     statement = template.statement({"query": "x", "ids": [7, 8, 9], "limit": 5})
     assert (statement.run, statement.values) == (run, ["x", 7, 8, 9, 5])
     for none in ([], None):

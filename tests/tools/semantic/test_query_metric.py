@@ -9,7 +9,7 @@ import pytest
 from tests.tools.semantic.conftest import SEMANTICS, SHOP, QueryMetric
 
 from longthread.model.semantics import layer_of
-from longthread.tools.semantic.query_metric import TOKENS, described
+from longthread.tools.semantic.query_metric import TOKENS, describe_layer
 from longthread.view.tokens import estimate
 
 pytestmark = pytest.mark.sampled(2)
@@ -179,11 +179,11 @@ async def test_a_table_of_the_name_of_a_part_stays_what_it_is(querying: Querying
 @pytest.mark.parametrize("meaning", ["what it is, in many words " * 8, "它的含义，用许多话来说" * 20, None])
 def test_what_a_prompt_says_of_many_metrics_has_a_bound(meaning: str | None) -> None:
     many = [{"name": f"metric_{n}", "table": "t", "sql": "count(*)", "meaning": meaning} for n in range(900)]
-    [line] = described(layer_of([{"metrics": many}]))
+    [line] = describe_layer(layer_of([{"metrics": many}]))
     assert TOKENS < estimate(line) < 2.2 * TOKENS
     assert line.startswith("Metrics: metric_0")
     assert line.endswith(" more.")
-    assert estimate(next(described(layer_of([{"metrics": many}]), 100))) < 220
+    assert estimate(next(describe_layer(layer_of([{"metrics": many}]), 100))) < 220
 
 
 @ENGINES

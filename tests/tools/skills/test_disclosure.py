@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from longthread.model.catalog import Skill
-from longthread.tools.skills import disclose, load_skill_tool, triggered
+from longthread.tools.skills import disclose, load_skill_tool, select_triggered
 from longthread.tools.skills.disclosure import SHORT
 from longthread.view.tokens import estimate
 
@@ -76,9 +76,9 @@ def test_what_is_always_shown(one: Skill, is_told: bool) -> None:
 
 
 def test_a_question_opens_skills_and_the_beginning_stays_the_same() -> None:
-    assert triggered(ALL, "Where are the keys?") == [KEYED.id]
-    assert triggered(ALL, "我的钥匙在哪里") == [KEYED.id]
-    assert triggered(ALL, "long") == []
+    assert select_triggered(ALL, "Where are the keys?") == [KEYED.id]
+    assert select_triggered(ALL, "我的钥匙在哪里") == [KEYED.id]
+    assert select_triggered(ALL, "long") == []
     prompts = [disclose("You help.", ALL, ids, window=WINDOW).prompt for ids in ((), (KEYED.id,), (KEYED.id, FILED.id))]
     for shorter, longer in pairwise(prompts):
         assert longer.startswith(shorter)

@@ -14,7 +14,7 @@ import pytest
 from longthread.errors import CatalogInvalid, InvalidInput
 from longthread.tools.catalog.documents import read_paths, read_skills, read_text
 from longthread.tools.skills.bundle import MOST_BYTES, File, files_in, path_problem
-from longthread.tools.skills.folder import Page, exported, folder_name, read_skill, write_skill
+from longthread.tools.skills.folder import Page, export_files, folder_name, read_skill, write_skill
 from longthread.tools.yamltext import as_yaml
 
 PAGE = """\
@@ -93,7 +93,7 @@ def test_a_folder_comes_back_as_it_was(
     folder: Path, tmp_path: Path, through: Callable[[dict[str, Any]], dict[str, Any]]
 ) -> None:
     found = through(read_skill(folder))
-    written = write_skill(found["name"], exported(found), tmp_path / "out", force=False)
+    written = write_skill(found["name"], export_files(found), tmp_path / "out", force=False)
     before = files(folder)
     del before[".git/config"]
     assert files(written) == before
@@ -110,19 +110,19 @@ def test_a_definition_comes_back_as_it_was(tmp_path: Path) -> None:
         "tools": ["search", {"tool": "mean", "required": True, "default_params": {"n": 1.5}}],
         "config": {"instructions": "Do it.", "always": False, "own": {"x": [1, "二"]}, "files": {"a.txt": "\u2028"}},
     }
-    written = write_skill("Forms 表单", exported(skill), tmp_path, force=False)
+    written = write_skill("Forms 表单", export_files(skill), tmp_path, force=False)
     assert written.name == "Forms 表单"
     assert read_skill(written) == skill
     [other] = read_skills([tmp_path])
     assert other.data == skill
     short = {"name": "x", "description": "y"}
-    assert read_skill(write_skill("x", exported(short), tmp_path, force=False)) == short
+    assert read_skill(write_skill("x", export_files(short), tmp_path, force=False)) == short
 
 
 def test_what_has_changed_since_is_written_and_the_rest_stays(folder: Path, tmp_path: Path) -> None:
     found = read_skill(folder)
     found |= {"name": "forms", "description": "Other.", "trigger_keywords": ["form"], "tools": ["mean"]}
-    written = write_skill("forms", exported(found), tmp_path / "out", force=False)
+    written = write_skill("forms", export_files(found), tmp_path / "out", force=False)
     page = Page.of((written / "SKILL.md").read_text("utf-8"))
     assert "name: forms\ndescription: Other.\nlicense: Apache-2.0\n" in page.front
     for kept in ("version: 1.10\n", "since: 2026-01-31", "x-own: {a: [1, 2.50, null]}", "author: example-org"):
@@ -135,14 +135,14 @@ def test_what_has_changed_since_is_written_and_the_rest_stays(folder: Path, tmp_
         "tools": ["mean"],
     }
     cleared = {key: value for key, value in again.items() if key not in ("tools", "trigger_keywords")}
-    assert "trigger" not in Page.of(exported(cleared)[0].content.decode()).front
+    assert "trigger" not in Page.of(export_files(cleared)[0].content.decode()).front
 
 
 def test_line_breaks_of_windows_stay(tmp_path: Path) -> None:
     (tmp_path / "s").mkdir()
     content = b"---\r\nname: s\r\ndescription: d\r\n---\r\nDo it.\r\n"
     (tmp_path / "s" / "SKILL.md").write_bytes(content)
-    assert exported(read_skill(tmp_path / "s"))[0].content == content
+    assert export_files(read_skill(tmp_path / "s"))[0].content == content
 
 
 @pytest.mark.parametrize(
@@ -272,12 +272,12 @@ def test_no_path_leads_out_of_a_folder(path: str, tmp_path: Path) -> None:
     assert path_problem(path)
     skill = {"name": "s", "description": "d", "config": {"files": {path: "x"}}}
     with pytest.raises(InvalidInput, match="cannot be exported: files"):
-        exported(skill)
+        export_files(skill)
 
 
 def test_a_row_that_another_program_wrote_is_exported_as_far_as_it_can_be() -> None:
     broken = {"instructions": "Do.", "front_matter": "name: [", "files": None}
-    [page] = exported({"name": "s", "description": "d", "tools": None, "config": broken})
+    [page] = export_files({"name": "s", "description": "d", "tools": None, "config": broken})
     assert page.content == b"---\nname: s\ndescription: d\n---\nDo."
     for skill, said in (
         ({"name": "s"}, "has no description"),
@@ -285,7 +285,7 @@ def test_a_row_that_another_program_wrote_is_exported_as_far_as_it_can_be() -> N
         ({"name": "s", "description": "d", "config": {"instructions": "\ud800"}}, "characters that are no text"),
     ):
         with pytest.raises(InvalidInput, match=said):
-            exported(skill)
+            export_files(skill)
     odd = {"files": {"a": {"base64": "!"}, "b": 7, "c": "\ud800", "d": "ok"}}
     assert {path: file.text for path, file in files_in(odd).items()} == {"c": None, "d": "ok"}
 
@@ -370,7 +370,7 @@ def test_any_bytes_come_back(tmp_path: Path) -> None:
     ]
     for n in range(60):
         text = "".join(chance.choices(pieces, k=chance.randrange(12)))
-        made = {"name": "s", "description": "d", "config": {"files": {"a": File("a", text.encode()).stored}}}
+        made = {"name": "s", "description": "d", "config": {"files": {"a": File("a", text.encode()).stored_form}}}
         assert through_yaml(made) == made == through_json(made)
-        target = write_skill(f"s{n}", exported(made), tmp_path, force=False)
+        target = write_skill(f"s{n}", export_files(made), tmp_path, force=False)
         assert (target / "a").read_bytes() == text.encode()

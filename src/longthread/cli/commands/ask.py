@@ -161,7 +161,7 @@ def ask_decision(tool: str, parameters: Mapping[str, Any], terminal: Terminal) -
             return Decision("reject", message=_read("Why not? The model is told (may be empty): ") or None)
         if answer.lower() in _EDIT and (text := _read("Arguments as JSON: ")):
             try:
-                return Decision("edit", Arguments(parameters, tool=tool).checked(arguments_of(text)))
+                return Decision("edit", Arguments(parameters, tool=tool).validate(arguments_of(text)))
             except LongthreadError as error:
                 terminal.err.print(translate(str(error)), style="red", markup=False, highlight=False)
 

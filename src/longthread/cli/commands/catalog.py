@@ -203,7 +203,7 @@ _ABOUT: dict[Kind, str] = {
 
 
 def _row(names: Names, each: Definition) -> tuple[str, ...]:
-    written = names.written(each.kind, each.name, each.body)
+    written = names.write_definition(each.kind, each.name, each.body)
     about = written[_ABOUT[each.kind]]
     if isinstance(about, list):
         about = ", ".join(str(item.get("tool")) if isinstance(item, dict) else str(item) for item in about)
@@ -227,7 +227,7 @@ def _show(kind: Kind, name: str, version: int | None, *, as_json: bool, database
     if as_json:
         print_line(_json(names, found))
         return
-    written = names.written(kind, found.name, found.body)
+    written = names.write_definition(kind, found.name, found.body)
     echo_data(f"# {in_line(_head(found))}")
     kept = {key: value for key, value in written.items() if value not in (None, [], {})}
     sys.stdout.write(as_yaml(kept))
@@ -243,7 +243,7 @@ def _head(found: Definition | Version) -> str:
 
 def _json(names: Names, found: Definition | Version) -> dict[str, Any]:
     """A definition for a program: what a person writes, with the ids."""
-    data = names.written(found.kind, found.name, found.body or {}) | {"id": found.id, "version": found.version}
+    data = names.write_definition(found.kind, found.name, found.body or {}) | {"id": found.id, "version": found.version}
     data |= {"by": found.by}
     if isinstance(found, Version):
         return data | {"at": found.at.isoformat()}
@@ -270,10 +270,10 @@ def _history(kind: Kind, name: str, *, as_json: bool, database: str | None) -> N
 def _delete(
     kind: Kind, name: str, *, force: bool, yes: bool, dry_run: bool, as_json: bool, database: str | None
 ) -> None:
-    from longthread.tools.catalog.definitions import described
+    from longthread.tools.catalog.definitions import describe_belongings
 
     found = with_catalog(database, lambda catalog: catalog.delete(kind, name, force=force, dry_run=True))
-    belongings = described(found.belongings)
+    belongings = describe_belongings(found.belongings)
     along = [say("{} of it", translate(belongings))] if belongings else []
     along += [say("its place in the {} {}", say(each.kind), each.name) for each in found.changed]
     also = say(", with {}", say(", ").join(along)) if along else ""

@@ -272,7 +272,7 @@ async def _read_taught(name: str) -> _Taught:
     from longthread.model.catalog import source_of
     from longthread.store import catalog
     from longthread.testing.gold_questions import SqlQuestion
-    from longthread.tools.catalog.address import filled
+    from longthread.tools.catalog.address import fill_in_secrets
     from longthread.tools.catalog.names import Names
 
     async with existing(Settings.load()) as store, store.reading() as tx:
@@ -283,7 +283,7 @@ async def _read_taught(name: str) -> _Taught:
     if not questions:
         how = f"Teach it some: longthread sources teach {source.name} --example QUESTION --sql SQL"
         raise InvalidInput(reason=f"The source {source.name} has no example with SQL. {how}")
-    return _Taught(definition, filled(source.address), questions)
+    return _Taught(definition, fill_in_secrets(source.address), questions)
 
 
 async def _teach(analyst: Analyst, taught: _Taught) -> None:

@@ -71,10 +71,10 @@ def _serve(settings: Settings, *, open_browser: bool) -> None:
 
 
 def _announce(url: str, settings: Settings) -> None:
-    from longthread.tools.analysis.address import shown
+    from longthread.tools.analysis.address import redact_spec
 
     echo("Conversations are in  {}", described(settings.database))
-    source = shown(settings.source) if settings.source else say("none: start with --source")
+    source = redact_spec(settings.source) if settings.source else say("none: start with --source")
     echo("Source                {}", source)
     model = settings.model or say("demo (rule-based; set LONGTHREAD_MODEL for a real one)")
     echo("Model                 {}", model)

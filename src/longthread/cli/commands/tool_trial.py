@@ -41,9 +41,9 @@ def run(
     given = arguments_of(args)
 
     async def work() -> Observation:
-        from longthread.tools.trial import tried
+        from longthread.tools.trial import open_trial
 
-        async with existing(settings) as store, tried(store, settings, name, source=source) as tool:
+        async with existing(settings) as store, open_trial(store, settings, name, source=source) as tool:
             return await _call_tool(tool, given, terminal, yes=yes)
 
     observation = run_work(work())
@@ -59,12 +59,12 @@ def run(
 async def _call_tool(tool: Tool, given: dict[str, Any], terminal: Terminal, *, yes: bool) -> Observation:
     """What a call comes to: checked first, then approved where it must be, then made."""
     from longthread.tools.arguments import Arguments
-    from longthread.tools.tool import failed
+    from longthread.tools.tool import make_failure
 
     try:
-        checked = Arguments(tool.parameters, tool=tool.name).checked(given)
+        checked = Arguments(tool.parameters, tool=tool.name).validate(given)
     except LongthreadError as error:
-        return failed(error)
+        return make_failure(error)
     if not tool.approve or yes:
         return await tool.run(given if not tool.approve else checked, "trial")
     decision = _ask_decision(tool, checked, terminal)

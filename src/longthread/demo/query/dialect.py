@@ -7,15 +7,15 @@ from typing import Any
 from longthread.demo.schema import DemoTable
 from longthread.tools.analysis import quoting
 from longthread.tools.analysis.dialects.dialect import find_dialect
-from longthread.tools.analysis.quoting import quoted
+from longthread.tools.analysis.quoting import quote_identifier
 
 
 def quote_table(table: DemoTable, dialect: str) -> str:
     """A table's name, quoted. In PostgreSQL and DuckDB a dot parts schema and table, unless its description says how
     the name is written."""
     if table.sql_name or not find_dialect(dialect).has_schemas:
-        return table.sql_name or quoted(table.name, dialect)
-    return ".".join(quoted(part) for part in table.name.split("."))
+        return table.sql_name or quote_identifier(table.name, dialect)
+    return ".".join(quote_identifier(part) for part in table.name.split("."))
 
 
 def literal(value: Any, dialect: str = "") -> str:

@@ -22,7 +22,7 @@ from longthread.demo.query.plan import (
 from longthread.demo.query.sums import unwanted_label
 from longthread.demo.schema import DemoColumn, DemoSchema, DemoTable, Ref, key_of, yes_no
 from longthread.tools.analysis.dialects.dialect import find_dialect
-from longthread.tools.analysis.quoting import quoted
+from longthread.tools.analysis.quoting import quote_identifier
 
 _SPELLED = {"!=": "<>", "not >": "<="}
 _NEGATIONS: dict[Operator, Operator] = {"!=": "=", "not in": "in", "not like": "like", "not >": ">"}
@@ -78,7 +78,7 @@ class PlanSql:
         return literal(value, self.dialect)
 
     def _alias(self, alias: str) -> str:
-        return quoted(alias, self.dialect)
+        return quote_identifier(alias, self.dialect)
 
     def _field(self, field: Field) -> str:
         if not self.joined.hops:
@@ -87,7 +87,7 @@ class PlanSql:
         return f"{self._alias(alias)}.{self._column(field.ref.column)}"
 
     def _column(self, name: str) -> str:
-        return quoted(name, self.dialect)
+        return quote_identifier(name, self.dialect)
 
     def _from(self) -> str:
         lines = ["FROM " + self._table(self.joined.base, self.joined.aliases[self.joined.base, None])]

@@ -22,11 +22,11 @@ from longthread.memory.search.recall import Recaller
 from longthread.model.thread import Scope
 from longthread.settings import Settings
 from longthread.store import log
-from longthread.tools.tool import Observation, failed, succeeded
+from longthread.tools.tool import Observation, make_failure, make_success
 
 SCOPES = ("thread", "user")
 """What may be offered. Threads of LangGraph's have no agent."""
-_NO_STORE = failed(
+_NO_STORE = make_failure(
     InvalidInput(
         reason="There is no log to look in: neither the agent's checkpointer nor its store is Longthread's. Give the "
         "agent one: create_agent(…, checkpointer=saver), with a LongthreadSaver."
@@ -126,7 +126,7 @@ class _Lookup:
         self, thread_id: str | None, question_id: str | None, room: PageRoom, arguments: dict[str, Any]
     ) -> Observation:
         if thread_id is None:
-            return failed(InvalidInput(reason="There is no thread: the agent was called without a thread_id."))
+            return make_failure(InvalidInput(reason="There is no thread: the agent was called without a thread_id."))
         scope = Scope(self.backing.user_id, thread_id)
         before = await self._question(thread_id, question_id)
         tool = recalling.recall_tool(
@@ -143,7 +143,7 @@ class _Lookup:
         data = found.get("data")
         if self.backing.has_text or not isinstance(data, dict):
             return found
-        return succeeded({**data, "warnings": [*data.get("warnings", ()), NO_TEXT]})
+        return make_success({**data, "warnings": [*data.get("warnings", ()), NO_TEXT]})
 
     async def _question(self, thread_id: str, question_id: str | None) -> EntryPlace | None:
         """Return the place of the question that the agent answers; after all entries if it is not stored yet."""

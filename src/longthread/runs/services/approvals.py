@@ -183,7 +183,7 @@ def _made(call: Approval, decision: Decision, by: str) -> Approval:
         return replace(call, message=message, by=by)
     if decision.tool not in {None, call.tool}:
         raise InvalidInput(reason=f"An edit changes the arguments of a call. This one is of {call.tool}: reject it.")
-    edited = Arguments(call.parameters, tool=call.tool).checked(storable(dict(decision.args)))
+    edited = Arguments(call.parameters, tool=call.tool).validate(storable(dict(decision.args)))
     return replace(call, edited=edited, message=message, by=by)
 
 

@@ -28,7 +28,7 @@ from longthread.tools.analysis.result import is_whole
 from longthread.tools.analysis.source import Source
 from longthread.tools.analysis.toolbox import run_query
 from longthread.tools.placeholder import names_in
-from longthread.tools.query import BoundStatement, compiled
+from longthread.tools.query import BoundStatement, compile_template
 
 KEPT_ROWS, KEPT_BYTES = 1_000, 128_000
 """Rows that a card keeps, and bytes of their JSON."""
@@ -216,7 +216,7 @@ async def _bound(source: Source, card: BoardCard, parameters: Sequence[CardParam
     values = {each.name: each.value for each in parameters}
     properties = {name: {"type": _type_of(value)} for name, value in values.items()}
     try:
-        template = await asyncio.to_thread(compiled, card.sql, properties, source.dialect)
+        template = await asyncio.to_thread(compile_template, card.sql, properties, source.dialect)
     except ToolInvalid as error:
         problem = error.problem.removeprefix("in `sql_template`, ")
         raise InvalidInput(reason=f"The query's parameters cannot be used: {problem}") from error

@@ -400,7 +400,7 @@ class Runs:
                 model=models.name,
                 protocol=protocol,
                 max_steps=put.max_steps or config.get("max_steps") or self._settings.max_steps,
-                agent=role.asked(question),
+                agent=role.make_run(question),
                 caller=caller,
                 place=put.place,
                 key=put.key,
@@ -433,7 +433,7 @@ class Runs:
         """Open what a run needs, begin it or take it over, and execute it. `begun` begins it or takes it over; its
         argument says whether there is room."""
         async with self._sources.for_run(role, source, thread, user_id, scope) as sources:
-            agent_tools = await role.tools(ToolParts(sources.named, self._interpreters, self._servers))
+            agent_tools = await role.tools(ToolParts(sources.open_named, self._interpreters, self._servers))
             window = await self._services.context_windows.of(*models.all)
             metrics = await semantic_layer(self._store, sources.own) if sources.own else SemanticLayer()
             with ExitStack() as undoing:

@@ -13,7 +13,7 @@ from longthread.store import log
 from longthread.store.driver import Driver
 from longthread.tools.analysis.address import same_source
 from longthread.tools.analysis.source import Source
-from longthread.tools.catalog.address import filled
+from longthread.tools.catalog.address import fill_in_secrets
 from longthread.tools.catalog.names import address_again, address_of, named_address
 from longthread.tools.catalog.role import AgentRole
 from longthread.tools.sources import Opener, RunSources
@@ -102,7 +102,7 @@ class Sources:
             _expect_uses_sources(role)
         elif _uses_sources(role):
             if role.source is not None:
-                return await self._opener.open(filled(role.source.address), user_id)
+                return await self._opener.open(fill_in_secrets(role.source.address), user_id)
             if scope.source is not None:
                 return await self._opener.open(await self.with_password(scope.source), user_id)
         if role.asks_data or spec or (role.sub_agents and isinstance(thread, Thread) and thread.source):

@@ -14,7 +14,7 @@ from longthread.runs.analyst import Analyst
 from longthread.runs.handle import RunHandle
 from longthread.server.mcp.offer import TEXT, THREAD, WHOLE, OfferedTool, ReportProgress, ToolAnswer, each, schema, text
 from longthread.server.problems import for_clients
-from longthread.tools.analysis.address import shown
+from longthread.tools.analysis.address import redact_spec
 from longthread.tools.catalog.definitions import Catalog
 
 _DEMO = "demo"
@@ -137,9 +137,9 @@ class AskTools:
             return source
         names = ", ".join(sorted({_DEMO, *stored}))
         raise InvalidInput(
-            reason=f"The source {shown(source)[:200]} may not be asked here. By name there is: {names}; without a name "
-            "it is this server's own. Whoever runs `longthread mcp` adds others to the catalog, or starts it with "
-            "--any-source."
+            reason=f"The source {redact_spec(source)[:200]} may not be asked here. By name there is: {names}; without "
+            "a name it is this server's own. Whoever runs `longthread mcp` adds others to the catalog, or starts it "
+            "with --any-source."
         )
 
 

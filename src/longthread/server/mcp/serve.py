@@ -104,7 +104,7 @@ class _Tools:
             await context.session.report_progress(steps, None, message)
 
         try:
-            arguments = self._arguments[offer.name].checked(params.arguments or {})
+            arguments = self._arguments[offer.name].validate(params.arguments or {})
             answer = await _alone(offer.call(arguments, progress))
         except LongthreadError as error:
             return types.CallToolResult(content=[types.TextContent(text=for_clients(str(error)))], is_error=True)

@@ -33,8 +33,8 @@ from longthread.tools.arguments import Arguments
 from longthread.tools.catalog.definitions import Catalog, power_of
 from longthread.tools.catalog.names import Names
 from longthread.tools.catalog.role import AgentRole, active_roles
-from longthread.tools.tool import Tool, failed
-from longthread.tools.trial import tried
+from longthread.tools.tool import Tool, make_failure
+from longthread.tools.trial import open_trial
 
 router = APIRouter(prefix="/api/catalog", tags=["catalog"], dependencies=[OWNER_ONLY])
 
@@ -132,7 +132,7 @@ async def switch(
     found = names.one(_KINDS[kind], name)
     if found.is_builtin:
         raise DefinitionBuiltIn(kind=found.kind, name=found.name)
-    written = names.written(found.kind, found.name, found.body) | {"id": found.id, "is_active": body.is_active}
+    written = names.write_definition(found.kind, found.name, found.body) | {"id": found.id, "is_active": body.is_active}
     return await _applied(served, user, written)
 
 
@@ -157,11 +157,11 @@ async def run(served: ServedDep, rights: Rights, name: PathSegment, body: TrialB
     if body.definition is not None:
         item = _named(body.definition, "tools", name)
         draft = (await Catalog(served.analyst.store).define_over_http(item, dry_run=True)).definition
-    async with tried(served.analyst.store, served.analyst.settings, name, source=source, draft=draft) as tool:
+    async with open_trial(served.analyst.store, served.analyst.settings, name, source=source, draft=draft) as tool:
         try:
-            args = Arguments(tool.parameters, tool=tool.name).checked(body.args)
+            args = Arguments(tool.parameters, tool=tool.name).validate(body.args)
         except LongthreadError as error:
-            return {"tool": tool.name, "observation": failed(error)}
+            return {"tool": tool.name, "observation": make_failure(error)}
         return {"tool": tool.name, "observation": await _called(tool, args, approved=body.approve)}
 
 
@@ -204,7 +204,7 @@ def _item(names: Names, found: Definition) -> CatalogItem:
 
 def _written(names: Names, found: Definition) -> JsonObject:
     """A definition as a person writes it; of a built-in tool also with its arguments, which the code has."""
-    definition = names.written(found.kind, found.name, found.body)
+    definition = names.write_definition(found.kind, found.name, found.body)
     if found.is_builtin and found.kind == "tool":
         definition["schema"] = {**definition["schema"], "parameters": builtin_parameters()[found.name]}
     return definition
@@ -222,7 +222,7 @@ def _version(names: Names, found: Version) -> CatalogItem:
         "updated_at": found.at.isoformat(),
         "used_by": [],
         "power": power_of(body) if body is not None and found.kind == "tool" else None,
-        "definition": None if body is None else names.written(found.kind, found.name, body),
+        "definition": None if body is None else names.write_definition(found.kind, found.name, body),
     }
 
 

@@ -393,7 +393,7 @@ async def _defined(served: Served) -> list[SourceDefinition]:
 
 async def _address(served: Served, given: str, user: str) -> str:
     """The address of a new source, which can be opened. Raises CatalogInvalid, SourceError, InvalidInput."""
-    where = address.normalized(given)
+    where = address.normalize_address(given)
     if "${" in where:  # else a user who may add sources could send any secret to any server
         raise CatalogInvalid(
             problems=["Secrets are not filled in here. Define this source in a file, with `longthread apply`."]

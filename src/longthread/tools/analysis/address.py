@@ -55,11 +55,11 @@ class SourceUrl:
             raise ValueError("its port is no number")
         return cls(
             found["driver"],
-            _decoded(found["username"]),
-            _decoded(found["password"]),
+            _decode_part(found["username"]),
+            _decode_part(found["password"]),
             found["name"] or found["address"],
             int(found["port"]) if found["port"] is not None else None,
-            _decoded(found["database"]),
+            _decode_part(found["database"]),
             query,
         )
 
@@ -81,7 +81,7 @@ class SourceUrl:
         return f"{self.driver}://{login}{'@' if self.username is not None else ''}{host}{port}{place}{options}"
 
 
-def _decoded(part: str | None) -> str | None:
+def _decode_part(part: str | None) -> str | None:
     return None if part is None else unquote(part)
 
 
@@ -90,34 +90,36 @@ def is_url(spec: str) -> bool:
     return _SCHEME.match(spec) is not None
 
 
-def parsed(spec: str) -> SourceUrl:
+def parse_url(spec: str) -> SourceUrl:
     """Parses a URL. Raises InvalidInput, whose message has no secret."""
-    url = _parsed(spec)
+    url = _try_parse_url(spec)
     if url is None:
-        raise InvalidInput(reason=f"The URL {shown(spec)} cannot be understood. Percent-encode special characters.")
+        raise InvalidInput(
+            reason=f"The URL {redact_spec(spec)} cannot be understood. Percent-encode special characters."
+        )
     return url
 
 
-def shown(spec: str) -> str:
+def redact_spec(spec: str) -> str:
     """`spec` without password and without all but harmless options. Of a URL that cannot be parsed only the scheme is
     left: the password could be anywhere."""
     if not is_url(spec):
         return _ASSIGNED.sub(r"\1***", spec if _PATH.match(spec) else _CREDENTIALS.sub(":***@", spec))
-    url = _parsed(spec)
+    url = _try_parse_url(spec)
     if url is None:
         return f"{_SCHEME.match(spec)[0]}://…"  # type: ignore[index] # is_url says that it matches
     options = {name: value for name, value in _harmless(url.query).items() if name in _SHOWN_OPTIONS}
     return _ASSIGNED.sub(r"\1***", replace(url, query=options).text(password=False))
 
 
-def remembered(spec: str) -> str:
+def normalize_spec(spec: str) -> str:
     """`spec` as a thread stores it: with an absolute path, and without the password of a URL, which PGPASSWORD or a
     password file may give."""
     if not is_url(spec):
         return spec if spec == "demo" else str(Path(spec).expanduser().absolute())
-    url = _parsed(spec)
+    url = _try_parse_url(spec)
     if url is None:
-        return shown(spec)
+        return redact_spec(spec)
     text = absolute(replace(url, password=None, query=_harmless(url.query))).text()
     return text if is_file(url.kind) else _ASSIGNED.sub(r"\1***", text)
 
@@ -143,7 +145,7 @@ def secrets_of(url: SourceUrl) -> list[str]:
     return sorted((secret for secret in found if secret), key=len, reverse=True)
 
 
-def scrubbed(message: Any, secrets: list[str]) -> str:
+def scrub_message(message: Any, secrets: list[str]) -> str:
     """Removes secrets from a driver's message."""
     text = str(message)
     for secret in secrets:
@@ -151,7 +153,7 @@ def scrubbed(message: Any, secrets: list[str]) -> str:
     return text
 
 
-def _parsed(spec: str) -> SourceUrl | None:
+def _try_parse_url(spec: str) -> SourceUrl | None:
     """The URL; None where it cannot be parsed, or where a part of the password was taken for something else (an @ is
     left over). No cause is ever chained: its text would carry the password."""
     try:
@@ -172,7 +174,7 @@ def _harmless(query: Mapping[str, tuple[str, ...]]) -> dict[str, tuple[str, ...]
 
 
 def _comparable(spec: str) -> str:
-    text = remembered(spec.strip())
+    text = normalize_spec(spec.strip())
     driver = _DRIVER.match(text)
     dialect = load_schemes().get(driver["scheme"]) if driver is not None else None
     if driver is None or dialect is None or dialect.is_file:

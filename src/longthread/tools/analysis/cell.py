@@ -34,11 +34,11 @@ def hexadecimal(value: bytes) -> str:
 
 def json_cell(value: Any, limit: int, binary: Binary = hexadecimal) -> tuple[Any, bool]:
     """`value` as JSON, with text cut to `limit` characters, and whether something was cut."""
-    cell, was_cut = shown(value, limit, binary)
+    cell, was_cut = render_cell(value, limit, binary)
     return as_numbers([cell])[0], was_cut
 
 
-def shown(value: Any, limit: int, binary: Binary = hexadecimal) -> tuple[Any, bool]:
+def render_cell(value: Any, limit: int, binary: Binary = hexadecimal) -> tuple[Any, bool]:
     """Like `json_cell`, but exact numbers stay: `as_numbers` decides by the whole column."""
     if isinstance(value, bytes | bytearray | memoryview) and len(value) > _WHOLE_BYTES:
         return f"<{len(value)} bytes>", False

@@ -119,7 +119,9 @@ def chart(wanted: ChartRequest, data: Data, label: str) -> Chart:
         measures |= dict.fromkeys(ids, "nominal")
     numbers = [column for column in data.columns if data.measure(column) == "quantitative"]
     channels = (_slices if wanted.mark == "arc" else _axes)(wanted, found, measures, numbers)
-    encoding = {channel: _encoded(one, aggregate, data, measures) for channel, (one, aggregate) in channels.items()}
+    encoding = {
+        channel: _encode_column(one, aggregate, data, measures) for channel, (one, aggregate) in channels.items()
+    }
     return Chart(_spec(wanted, label, encoding), measures, _notes(wanted, data, found, measures))
 
 
@@ -146,10 +148,10 @@ def _chart_of_several(wanted: ChartRequest, data: Data, label: str, ys: Sequence
     sized: dict[str, Any] = {"field": value, "type": "quantitative", "title": None}
     if wanted.aggregate is not None:
         sized |= {"aggregate": wanted.aggregate, "title": wanted.aggregate}
-    encoding = {"x": _encoded(x, None, data, measures), "y": sized, "color": color}
+    encoding = {"x": _encode_column(x, None, data, measures), "y": sized, "color": color}
     if wanted.mark == "bar":
         encoding["xOffset"] = {"field": measure, "type": "nominal", "sort": list(ys)}
-    fold = {"fold": [escaped(column) for column in ys], "as": [measure, value]}
+    fold = {"fold": [escape_column(column) for column in ys], "as": [measure, value]}
     spec = _spec(wanted, label, encoding) | {"transform": [fold]}
     return Chart(spec, measures, _notes(wanted, data, {"x": x}, measures))
 
@@ -165,9 +167,9 @@ def _spec(wanted: ChartRequest, label: str, encoding: Mapping[str, Any]) -> dict
 def with_rows(spec: Mapping[str, Any], data: Data) -> dict[str, Any]:
     """The specification with its rows, for any Vega-Lite viewer."""
     encoded = {one["field"]: one["type"] for one in spec.get("encoding", {}).values() if "field" in one}
-    measures = {column: encoded.get(escaped(column), data.measure(column)) for column in data.columns}
+    measures = {column: encoded.get(escape_column(column), data.measure(column)) for column in data.columns}
     values = [
-        {column: _shown(cell, measures[column]) for column, cell in zip(data.columns, row, strict=True)}
+        {column: _convert_cell(cell, measures[column]) for column, cell in zip(data.columns, row, strict=True)}
         for row in data.rows
     ]
     return {**spec, "data": {**spec.get("data", {}), "values": values}}
@@ -219,14 +221,14 @@ def _not_measured(
     return InvalidInput(reason=f"{what} cannot be shown: {types}. {there} Choose one for y, or the aggregate count.")
 
 
-def _encoded(
+def _encode_column(
     column: str | None, aggregate: Aggregate | None, data: Data, measures: Mapping[str, FieldType]
 ) -> dict[str, Any]:
     if column is None:
         return {"aggregate": "count", "type": "quantitative", "title": "count"}
     measure = measures[column]
     title = " ".join(column.split())  # a break of the line in it would break Vega's own expressions
-    encoded: dict[str, Any] = {"field": escaped(column), "type": measure, "title": title}
+    encoded: dict[str, Any] = {"field": escape_column(column), "type": measure, "title": title}
     if aggregate is not None:
         encoded |= {"aggregate": aggregate, "title": f"{aggregate} of {title}"}
         encoded["type"] = "quantitative"
@@ -238,7 +240,7 @@ def _encoded(
     return encoded
 
 
-def escaped(column: str) -> str:
+def escape_column(column: str) -> str:
     """Escapes a column's name: Vega-Lite reads `a.b` and `a[0]` as nested fields."""
     return _SPECIAL.sub(r"\\\1", column)
 
@@ -285,7 +287,7 @@ def _are_exact(texts: Sequence[Any]) -> bool:
     return are_long or all("." in text for text in texts)
 
 
-def _shown(cell: Any, measure: str) -> Any:
+def _convert_cell(cell: Any, measure: str) -> Any:
     """A cell for Vega. Infinities, NaN and infinite times become null."""
     if measure == "temporal" and isinstance(cell, str):
         return None if cell in _NO_MOMENTS else iso(cell)

@@ -50,9 +50,9 @@ def comments_of(sql: str) -> Comments:
     if "--" not in sql and "/*" not in sql:
         return Comments()
     head, definitions = _split(sql)
-    comments = Comments(table=_joined(head))
+    comments = Comments(table=_join_texts(head))
     for position, definition in enumerate(definitions):
-        before, behind = _joined(definition.before), _joined(definition.behind)
+        before, behind = _join_texts(definition.before), _join_texts(definition.behind)
         if position == 0 and before and behind and comments.table is None:
             comments.table = before
         text = behind or before
@@ -113,7 +113,7 @@ def _name(kind: str, text: str) -> str:
     return "" if text.upper() in _CONSTRAINTS else text
 
 
-def _joined(texts: list[str]) -> str | None:
+def _join_texts(texts: list[str]) -> str | None:
     return " ".join(texts) or None
 
 

@@ -104,7 +104,7 @@ class Engine(ABC):
         """Names of the database's own functions that only read."""
         return frozenset()
 
-    def defined(self, connection: SourceConnection) -> frozenset[str]:
+    def list_functions(self, connection: SourceConnection) -> frozenset[str]:
         """Names of all functions that the database itself defines, in lower case."""
         return frozenset()
 

@@ -120,7 +120,7 @@ class _Stepping(Parser):
     def _advance(self, times: int = 1) -> None:
         self.left -= 1
         if self.left < 0:
-            raise _refused("it is nested so that reading it takes too long. Nest fewer calls")
+            raise _make_refusal("it is nested so that reading it takes too long. Nest fewer calls")
         super()._advance(times)
 
 
@@ -180,7 +180,7 @@ class Guard:
         text = self._bare(sql)
         known = {name.casefold() for name in functions}
         own = {name.casefold() for name in defined} - known
-        statement, explains = self._parsed(text, own)
+        statement, explains = self._parse_statement(text, own)
         files = {name.casefold() for name in tables}
         for node in statement.walk():
             self._check_node(node, own)
@@ -190,7 +190,7 @@ class Guard:
                 self._check_table(node, files)
         size, builder = built_size(statement, self._dialect)
         if size > LARGEST:
-            raise _refused(
+            raise _make_refusal(
                 f"{builder} would build more than {LARGEST} characters or elements. Write smaller numbers, bound those "
                 "from a column by least(…, 1000), and let range or generate_series stand after FROM, for rows"
             )
@@ -199,16 +199,16 @@ class Guard:
     def _bare(self, sql: str) -> str:
         text = sql.strip()
         if not text:
-            raise _refused("it is empty")
+            raise _make_refusal("it is empty")
         if "\0" in text:
-            raise _refused("it contains a NUL character")
+            raise _make_refusal("it contains a NUL character")
         if len(text) > _LONGEST:
-            raise _refused(f"it has {len(text)} characters, and the limit is {_LONGEST}. Write a shorter one")
+            raise _make_refusal(f"it has {len(text)} characters, and the limit is {_LONGEST}. Write a shorter one")
         if self._dialect.has_odd_comment(text):
-            raise _refused("it has an executable comment, a hint, or a comment that others read otherwise")
+            raise _make_refusal("it has an executable comment, a hint, or a comment that others read otherwise")
         return text
 
-    def _parsed(self, text: str, own: Collection[str]) -> tuple[exp.Expr, bool]:
+    def _parse_statement(self, text: str, own: Collection[str]) -> tuple[exp.Expr, bool]:
         """The tree, and whether it is what an EXPLAIN explains."""
         try:
             query = _behind_explain(text, self._dialect.sqlglot)
@@ -216,23 +216,23 @@ class Guard:
             _check_characters(tokens, query)
             parsed = self._parser(len(tokens)).parse(tokens, query)
         except (SqlglotError, *BROKEN) as error:
-            raise _refused(f"it cannot be parsed as {self._dialect.sqlglot} ({_first_line(error)})") from error
+            raise _make_refusal(f"it cannot be parsed as {self._dialect.sqlglot} ({_first_line(error)})") from error
         except RecursionError as error:
-            raise _refused("it is nested too deeply") from error
+            raise _make_refusal("it is nested too deeply") from error
         _check_called(tokens, own, "is one of a database's own")
         if self._foreign:
             _check_called(tokens, self._foreign, f"is not one that {self._dialect.title} has")
         if self._dialect.pipes_are_or and any(token.token_type is TokenType.DPIPE for token in tokens):
-            raise _refused(f"|| is OR in {self._dialect.title}, and joins no texts. Write CONCAT(…), or OR")
+            raise _make_refusal(f"|| is OR in {self._dialect.title}, and joins no texts. Write CONCAT(…), or OR")
         statements = [one for one in parsed if one is not None and not isinstance(one, exp.Semicolon)]
         if len(statements) != 1:
-            raise _refused("it is more than one statement" if statements else "it is empty")
+            raise _make_refusal("it is more than one statement" if statements else "it is empty")
         root = statements[0]
         if type(root) in _REFUSED_NODES:
-            raise _refused(_REFUSED_NODES[type(root)])
+            raise _make_refusal(_REFUSED_NODES[type(root)])
         listing = isinstance(root, exp.Show) and root.name.upper() == "TABLES" and not root.args.get("db")
         if not isinstance(root, _ROOTS) and not (listing and self._dialect.shows_tables):
-            raise _refused(f"it is a {root.key.upper()}, not a query")
+            raise _make_refusal(f"it is a {root.key.upper()}, not a query")
         return root, query is not text
 
     def _parser(self, tokens: int) -> Parser:
@@ -244,26 +244,26 @@ class Guard:
     def _check_node(self, node: exp.Expr, own: Collection[str]) -> None:
         reason = _REFUSED_NODES.get(type(node))
         if reason:
-            raise _refused(reason)
+            raise _make_refusal(reason)
         if isinstance(node, exp.PropertyEQ | exp.Parameter) and self._dialect.has_variables:
-            raise _refused("it uses a variable")
+            raise _make_refusal("it uses a variable")
         if isinstance(node, exp.Describe | exp.Summarize) and isinstance(node.this, exp.Literal):
-            raise _refused("it would read a file")
+            raise _make_refusal("it would read a file")
         are_own = self._dialect.qualified_calls_are_own
         if are_own and isinstance(node, exp.Dot) and isinstance(node.expression, exp.Func):
-            raise _refused(f"the function {node.expression.name[:60]} is one of a database's own")
+            raise _make_refusal(f"the function {node.expression.name[:60]} is one of a database's own")
         if isinstance(node, exp.Dot) and node.expression.name.casefold() in own:  # (row).f is f(row) in PostgreSQL
-            raise _refused(f"{node.expression.name[:60]} is a function of a database's own")
+            raise _make_refusal(f"{node.expression.name[:60]} is a function of a database's own")
         begins = self._dialect.statement_words
         if begins and isinstance(node, exp.Alias | exp.TableAlias) and _is_statement(node, begins):
-            raise _refused("it is more than one statement")
+            raise _make_refusal("it is more than one statement")
 
     def _check_function(self, node: exp.Func, known: Collection[str]) -> None:
         if isinstance(node, _REFUSED_FUNCTIONS):
-            raise _refused(f"the function {node.sql_name().lower()} is not allowed")
+            raise _make_refusal(f"the function {node.sql_name().lower()} is not allowed")
         name = name_of(node)
         if isinstance(node, exp.Anonymous | exp.AnonymousAggFunc) and not self._may_call(name, known):
-            raise _refused(f"the function {name[:60]} is not one that is known to only read")
+            raise _make_refusal(f"the function {name[:60]} is not one that is known to only read")
 
     def _may_call(self, name: str, known: Collection[str]) -> bool:
         if name in _NEVER:
@@ -276,13 +276,13 @@ class Guard:
             return
         name, schema = table.name.casefold(), table.db.casefold()
         if len([part for part in table.parts if part.name]) > 3:
-            raise _refused("it reads from another server")
+            raise _make_refusal("it reads from another server")
         if isinstance(table.this, exp.Literal) or (
             self._dialect.reads_named_files and _FILE.search(name) and name not in known
         ):
-            raise _refused(f"it would read the file {table.name[:60]}")
+            raise _make_refusal(f"it would read the file {table.name[:60]}")
         if self._is_system(name, schema, table.catalog.casefold()):
-            raise _refused(f"it reads {table.name[:60]}, which belongs to the database system")
+            raise _make_refusal(f"it reads {table.name[:60]}, which belongs to the database system")
 
     def _is_system(self, name: str, schema: str, catalog: str) -> bool:
         if schema == "information_schema":
@@ -295,7 +295,7 @@ def _check_called(tokens: Sequence[Token], names: Collection[str], reason: str) 
     be one that a database itself has defined, and the type says nothing of what that does."""
     for token, following in pairwise(tokens):
         if following.token_type is TokenType.L_PAREN and token.text.casefold() in names:
-            raise _refused(f"the function {token.text[:60]} {reason}")
+            raise _make_refusal(f"the function {token.text[:60]} {reason}")
 
 
 def _check_characters(tokens: Sequence[Token], text: str) -> None:
@@ -306,11 +306,11 @@ def _check_characters(tokens: Sequence[Token], text: str) -> None:
         if token.token_type in _QUOTED:
             inside += text.count("{#", token.start, token.end + 1)
         elif not " ".join(token.text.split()).isprintable():  # a word such as GROUP BY may hold blanks
-            raise _refused("a name in it has an invisible character. Write it without, or in quotes")
+            raise _make_refusal("a name in it has an invisible character. Write it without, or in quotes")
     if any((one.token_type, two.token_type) == _CONTINUED for one, two in pairwise(tokens)):
-        raise _refused("a text goes on behind E'…', by rules of that. Write one text, or ||")
+        raise _make_refusal("a text goes on behind E'…', by rules of that. Write one text, or ||")
     if text.count("{#") > inside:
-        raise _refused("{# is no SQL")
+        raise _make_refusal("{# is no SQL")
 
 
 def _is_statement(alias: exp.Expr, words: Collection[str]) -> bool:
@@ -352,5 +352,5 @@ def _first_line(error: Exception) -> str:
     return " ".join(plain.split())[:200]
 
 
-def _refused(reason: str) -> SqlRefused:
+def _make_refusal(reason: str) -> SqlRefused:
     return SqlRefused(reason=f"{reason}.")

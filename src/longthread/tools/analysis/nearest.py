@@ -12,7 +12,7 @@ from sqlglot import exp
 
 from longthread.errors import LongthreadError
 from longthread.tools.analysis.engine import SourceConnection
-from longthread.tools.analysis.quoting import literal, quoted
+from longthread.tools.analysis.quoting import literal, quote_identifier
 from longthread.tools.analysis.schema import Schema, Table
 from longthread.tools.analysis.source import Source
 
@@ -107,7 +107,7 @@ def _owner(column: exp.Column, tables: dict[str, Table]) -> tuple[Table, str] | 
 def _notes(connection: SourceConnection, source: Source, schema: Schema, filters: Sequence[Filter]) -> list[str]:
     notes: list[str] = []
     for one in filters:
-        name = quoted(one.column, source.dialect)
+        name = quote_identifier(one.column, source.dialect)
         test = f"{name} {one.how} {literal(one.value, source.dialect)}"
         if _first(connection, source, schema, f"SELECT 1 AS n FROM {one.table.sql} WHERE {test} LIMIT 1"):
             continue
@@ -129,9 +129,9 @@ def _note(one: Filter, values: Sequence[str]) -> str:
     missing = f"No {one.table.label}.{one.column} {how} '{_cut(one.value)}'"
     near = close_values(one.value.strip("%_") if one.how != "=" else one.value, values)
     if near:
-        return f"{missing}. The nearest values are: {_listed(near)}."
+        return f"{missing}. The nearest values are: {_list_values(near)}."
     if 0 < len(values) <= _FEW:
-        return f"{missing}. Its values are: {_listed(values)}."
+        return f"{missing}. Its values are: {_list_values(values)}."
     return f"{missing}."
 
 
@@ -167,7 +167,7 @@ def _plain(text: str) -> str:
     return " ".join(bare.casefold().split())
 
 
-def _listed(values: Sequence[str]) -> str:
+def _list_values(values: Sequence[str]) -> str:
     return ", ".join(f"'{_cut(value)}'" for value in values)
 
 

@@ -16,13 +16,13 @@ from longthread.errors import (
     SourceUnreadable,
     SourceUnsupported,
 )
-from longthread.tools.analysis.address import SourceUrl, absolute, is_url, parsed, remembered, shown
+from longthread.tools.analysis.address import SourceUrl, absolute, is_url, normalize_spec, parse_url, redact_spec
 from longthread.tools.analysis.dialects.dialect import list_sources, load_dialects, load_schemes
 from longthread.tools.analysis.dialects.duckdb import DIALECT as DUCKDB
 from longthread.tools.analysis.dialects.sqlite import DIALECT as SQLITE
 from longthread.tools.analysis.engine import Engine
 from longthread.tools.analysis.engines.sqlite import is_sqlite
-from longthread.tools.analysis.files.encoding import known
+from longthread.tools.analysis.files.encoding import find_codec
 from longthread.tools.analysis.files.listing import KINDS, data_files, left_out, reader_of, unread_sheet
 from longthread.tools.analysis.isolation.remote import IdleWorkers, WorkerEngine
 from longthread.tools.analysis.isolation.worker import DATA_FILES, engine_class
@@ -78,13 +78,13 @@ async def open_source(
 
 def _engine(spec: str, limits: Limits, demo_folder: Path | None, own: OwnFiles | None) -> tuple[Engine, str]:
     if spec == DEMO:
-        engine = _embedded(SQLITE.name, spaceflight_database(demo_folder), DEMO, limits)
+        engine = _create_embedded_engine(SQLITE.name, spaceflight_database(demo_folder), DEMO, limits)
         engine.name = "spaceflight"
         return engine, DEMO
     if is_url(spec):
         # Without its password: a thread stores its source.
-        stored = remembered(spec)
-        return _engine_of_url(absolute(parsed(spec)), stored, limits, own), stored
+        stored = normalize_spec(spec)
+        return _engine_of_url(absolute(parse_url(spec)), stored, limits, own), stored
     if not spec:
         raise SourceNotFound(source="(nothing)")
     try:
@@ -92,18 +92,18 @@ def _engine(spec: str, limits: Limits, demo_folder: Path | None, own: OwnFiles |
         path = Path(spec).expanduser().absolute()
         stored = str(path)
         if not path.exists() and (encoded := _ENCODED.fullmatch(stored)):
-            path, limits = Path(encoded[1]), replace(limits, encoding=known(encoded[2]))
+            path, limits = Path(encoded[1]), replace(limits, encoding=find_codec(encoded[2]))
         if not path.exists():
-            raise SourceNotFound(source=shown(spec)[:200])
+            raise SourceNotFound(source=redact_spec(spec)[:200])
         _refuse_own(path, stored, own)
         return _engine_of_path(path, stored, limits), stored
     except PermissionError as error:
         raise SourceUnreadable(source=spec, reason="permission denied.") from error
     except (OSError, ValueError, RuntimeError) as error:  # a name too long for a path, or one with a NUL in it
-        raise SourceNotFound(source=shown(spec[:200])) from error
+        raise SourceNotFound(source=redact_spec(spec[:200])) from error
 
 
-def _embedded(kind: str, path: Path, spec: str, limits: Limits) -> Engine:
+def _create_embedded_engine(kind: str, path: Path, spec: str, limits: Limits) -> Engine:
     """An embedded engine, in a worker where the system can fork."""
     if limits.isolated and hasattr(os, "fork"):
         return WorkerEngine(kind, path, spec, limits)
@@ -133,7 +133,7 @@ def _engine_of_url(url: SourceUrl, spec: str, limits: Limits, own: OwnFiles | No
         raise SourceNotFound(source=spec)
     _refuse_own(path, spec, own)
     # DuckDB would read a SQLite file too, without asking whether it is a store.
-    return _embedded(SQLITE.name if is_sqlite(path) else dialect.name, path, spec, limits)
+    return _create_embedded_engine(SQLITE.name if is_sqlite(path) else dialect.name, path, spec, limits)
 
 
 def _engine_of_path(path: Path, spec: str, limits: Limits) -> Engine:
@@ -141,15 +141,15 @@ def _engine_of_path(path: Path, spec: str, limits: Limits) -> Engine:
         if not data_files(path):
             reason = f"the folder has no data files ({KINDS}). Give one that has, or a database file itself."
             raise SourceUnreadable(source=spec, reason=" ".join([reason, *left_out(path)[:_LISTED]]))
-        return _embedded(DATA_FILES, path, spec, limits)
+        return _create_embedded_engine(DATA_FILES, path, spec, limits)
     if not path.is_file():
         raise SourceUnreadable(source=spec, reason="it is neither a file nor a folder.")
     if (kind := database_kind(path)) is not None:
-        return _embedded(kind, path, spec, limits)
+        return _create_embedded_engine(kind, path, spec, limits)
     if (unread := unread_sheet(path)) is not None:
         raise SourceUnsupported(source=spec, reason=unread)
     if reader_of(path):
-        return _embedded(DATA_FILES, path, spec, limits)
+        return _create_embedded_engine(DATA_FILES, path, spec, limits)
     reason = f"its kind is not known. Longthread reads SQLite and DuckDB databases, {KINDS} files."
     raise SourceUnsupported(source=spec, reason=reason)
 

@@ -42,16 +42,20 @@ def _read_reserved(dialect: str) -> frozenset[str]:
 def quoted_if_needed(name: str, dialect: str) -> str:
     """A name as SQL: an identifier that is quoted where its characters, its case or a reserved word ask for it."""
     plain = _FOLDED if find_dialect(dialect).folds_names else _PLAIN
-    return name if plain.fullmatch(name) and name.casefold() not in _read_reserved(dialect) else quoted(name, dialect)
+    return (
+        name
+        if plain.fullmatch(name) and name.casefold() not in _read_reserved(dialect)
+        else quote_identifier(name, dialect)
+    )
 
 
 def quoted_label(label: str, sql: str, dialect: str) -> str:
     """A table's label as SQL: of schema and table, unless the dot is in its name, as `sql`, its quoted name, tells."""
-    is_one = not find_dialect(dialect).has_schemas or sql == quoted(label, dialect)
+    is_one = not find_dialect(dialect).has_schemas or sql == quote_identifier(label, dialect)
     return ".".join(quoted_if_needed(part, dialect) for part in ([label] if is_one else label.split(".")))
 
 
-def quoted(name: str, dialect: str = "") -> str:
+def quote_identifier(name: str, dialect: str = "") -> str:
     """A quoted identifier."""
     mark = find_dialect(dialect).quote
     return f"{mark}{name.replace(mark, mark * 2)}{mark}"

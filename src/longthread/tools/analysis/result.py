@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from itertools import accumulate
 from typing import Any
 
-from longthread.tools.analysis.cell import Binary, as_numbers, hexadecimal, shown
+from longthread.tools.analysis.cell import Binary, as_numbers, hexadecimal, render_cell
 from longthread.tools.analysis.limits import Interrupted, Limits, Watch
 
 _CUT = " each says how long it is."
@@ -70,7 +70,7 @@ class Result:
         return self.counted if self.complete else None
 
     @property
-    def shown(self) -> str:
+    def rows_shown(self) -> str:
         """ "N of M" """
         of = str(self.counted) if self.complete else f"more than {self.counted}"
         return f"{len(self.rows)} of {of}"
@@ -79,7 +79,7 @@ class Result:
     def is_wide(self) -> bool:
         return self.all_columns > len(self.columns)
 
-    def bounded(self, room: int) -> Result:
+    def truncate_to(self, room: int) -> Result:
         """The rows that fit into `room` bytes of JSON with the column names; fewer columns if not even one row fits."""
         shown = len(self.columns)
         while shown > 1 and _size(self.columns[:shown]) + _size((self.rows or [[]])[0][:shown]) > room:
@@ -90,12 +90,14 @@ class Result:
         counted = replace(self, rows=rows[: max(count, 1)], columns=self.columns[:shown])
         return replace(counted, all_columns=max(self.all_columns, len(self.columns)))
 
-    def observed(self, limits: Limits, keep: int, beside: int = 0) -> dict[str, Any]:
+    def build_observation(self, limits: Limits, keep: int, beside: int = 0) -> dict[str, Any]:
         """Return the data of an observation, for at most `keep` rows. Reserve the bytes of the last argument for other
         data."""
-        return self.bounded(max(limits.bytes // 4, limits.bytes - _BESIDE - beside))._observed(limits, keep)
+        return self.truncate_to(max(limits.bytes // 4, limits.bytes - _BESIDE - beside))._build_observation_data(
+            limits, keep
+        )
 
-    def _observed(self, limits: Limits, keep: int) -> dict[str, Any]:
+    def _build_observation_data(self, limits: Limits, keep: int) -> dict[str, Any]:
         notes = []
         if self.is_wide:
             notes.append(
@@ -114,8 +116,8 @@ class Result:
             "rows": self.rows,
             "row_count": len(self.rows),
             "total": self.total,
-            "shown": self.shown,
-            "truncated": self.is_wide or self.shown != f"{len(self.rows)} of {len(self.rows)}",
+            "shown": self.rows_shown,
+            "truncated": self.is_wide or self.rows_shown != f"{len(self.rows)} of {len(self.rows)}",
             "notes": notes,
         }
 
@@ -178,11 +180,11 @@ def count_rest(interrupt: Callable[[], None], rows: Rows, result: Result, limits
 
 def shaped_row(row: Sequence[Any], cell: int, room: int | None, binary: Binary) -> tuple[list[Any], int]:
     """A row of JSON values and exact numbers. The first row is cut to fit into `room`, as one row is always shown."""
-    cells = [shown(value, cell, binary) for value in row]
+    cells = [render_cell(value, cell, binary) for value in row]
     if room is not None and cells:
         fits = max(16, room // (8 * len(cells)))
         if _size([value for value, _ in cells]) > room and fits < cell:
-            cells = [shown(value, fits, binary) for value in row]
+            cells = [render_cell(value, fits, binary) for value in row]
     return [value for value, _ in cells], sum(cut for _, cut in cells)
 
 

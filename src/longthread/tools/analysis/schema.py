@@ -96,7 +96,7 @@ class Schema:
 
     def find(self, name: str) -> Table:
         """Finds a table by its name: exact, unquoted, or in another case. Raises TableNotFound."""
-        bare = unquoted(name)
+        bare = unquote_name(name)
         for candidate in (name, bare):
             if candidate in self.tables:
                 return self.tables[candidate]
@@ -144,7 +144,7 @@ def close_names(name: str, names: Iterable[str]) -> list[str]:
     return [by_folded[folded] for folded in close[:5]]
 
 
-def unquoted(name: str) -> str:
+def unquote_name(name: str) -> str:
     """Removes quotes around a name or its parts."""
     text = name.strip().rstrip(";").strip()
     for opening, closing in ('""', "``", "[]", "''"):

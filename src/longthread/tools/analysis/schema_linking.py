@@ -45,8 +45,8 @@ def stem(word: str) -> str:
             if ending == "ied":
                 return base + "i"
             if _VOWEL.search(base) and len(base) >= 3:
-                return _closed(_undoubled(base))
-    return _closed(word)
+                return _strip_vowel_ending(_undouble_ending(base))
+    return _strip_vowel_ending(word)
 
 
 def _singular(word: str) -> str:
@@ -59,13 +59,13 @@ def _singular(word: str) -> str:
     return word
 
 
-def _undoubled(base: str) -> str:
+def _undouble_ending(base: str) -> str:
     if len(base) > 3 and base[-1] == base[-2] and (base[-1] not in "lsz" or (base[-1] == "l" and len(base) > 5)):
         return base[:-1]
     return base
 
 
-def _closed(word: str) -> str:
+def _strip_vowel_ending(word: str) -> str:
     if len(word) > 3 and word.endswith("ie"):
         return word[:-1]
     if len(word) > 3 and word.endswith("e"):
@@ -245,7 +245,7 @@ def _joins(schema: Schema, group: Mapping[str, str]) -> dict[str, set[str]]:
         for name in table.primary_key if len(table.primary_key) == 1 else ():
             for other in having.get((group[label], name.casefold()), []):
                 _join(joined, (label, other))
-    for pair in _joined_by_name(having, {(group[label], _named(label)): label for label in schema.tables}):
+    for pair in _joined_by_name(having, {(group[label], _split_label(label)): label for label in schema.tables}):
         _join(joined, pair)
     return joined
 
@@ -257,12 +257,12 @@ def _joined_by_name(
     the table by schema and words of its name."""
     for (group, column), labels in having.items():
         if column.endswith("id"):
-            target = named.get((group, _named(column.removesuffix("id"))))
+            target = named.get((group, _split_label(column.removesuffix("id"))))
             yield from ((label, target) for label in labels if target is not None)
             yield from combinations(labels, 2) if len(labels) <= _FEW else ()
 
 
-def _named(label: str) -> tuple[str, ...]:
+def _split_label(label: str) -> tuple[str, ...]:
     return tuple(terms(split_name(label.rpartition(".")[2])))
 
 

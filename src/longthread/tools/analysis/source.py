@@ -26,7 +26,7 @@ from longthread.tools.analysis.limits import GRACE, Interrupted, Limits, Watch
 from longthread.tools.analysis.names.missing import apply_mends, mend_date_parts
 from longthread.tools.analysis.names.resolver import Resolver
 from longthread.tools.analysis.policy.restricted_schema import Restricted, restrict
-from longthread.tools.analysis.policy.rewrite import rewritten
+from longthread.tools.analysis.policy.rewrite import rewrite_statement
 from longthread.tools.analysis.policy.user_policy import UserPolicy
 from longthread.tools.analysis.schema import Schema
 from longthread.tools.analysis.schema_prompt.values import READ_SECONDS, SourceValues, read_values
@@ -126,7 +126,7 @@ class Source:
         """
         async with self._slots:
             if self._closed:
-                raise _closed(self.label)
+                raise _make_closed_error(self.label)
             job = _Job(self, action, self.limits.seconds if seconds is None else seconds)
             waiting = asyncio.wrap_future(job.outcome)
             job.start()
@@ -134,7 +134,7 @@ class Source:
                 return await asyncio.shield(waiting)
             except asyncio.CancelledError:
                 job.stop()
-                await _ended(waiting)
+                await _wait_for_end(waiting)
                 raise
 
     async def close(self) -> None:
@@ -169,7 +169,7 @@ class Source:
         with self._lock:
             self._left.add(job)
 
-    def arrived(self, job: _Job[Any]) -> None:
+    def finish_job(self, job: _Job[Any]) -> None:
         """Notes the end of work. The last abandoned work of a closed source frees the engine."""
         with self._lock:
             self._jobs.discard(job)
@@ -184,7 +184,7 @@ class Source:
         known = self._schema
         if known is None or known[0] != mark:
             schema = self._engine.read_schema(connection)
-            self._defined = self._engine.defined(connection)
+            self._defined = self._engine.list_functions(connection)
             if self._policy is None:
                 self.functions = self._engine.functions(connection)
             else:  # the database's own functions may read anything
@@ -196,7 +196,9 @@ class Source:
 
     def _restrict(self, schema: Schema, policy: UserPolicy, views: dict[str, str]) -> Restricted:
         dialect = self.dialect
-        return restrict(schema, policy, dialect, views, lambda sql, seen: rewritten(sql, seen, dialect), self._defined)
+        return restrict(
+            schema, policy, dialect, views, lambda sql, seen: rewrite_statement(sql, seen, dialect), self._defined
+        )
 
     def judge(self, sql: str, schema: Schema) -> Judged:
         """Checks that a statement only reads. Blocking: parsing a long one takes a while. Raises SqlRefused."""
@@ -207,7 +209,7 @@ class Source:
         for its values, if given. Blocking. Raises SqlRefused, TableNotFound, ColumnNotFound."""
         judged = self.judge(sql, schema)
         Resolver(schema, self.dialect, self.functions).check(judged.tree)
-        return judged.text, self.bounded(judged.text if run is None else run)
+        return judged.text, self.restrict_statement(judged.text if run is None else run)
 
     def prepare_mended(self, sql: str, schema: Schema) -> tuple[str, str, list[str]]:
         """Prepare a statement of a model, with what is certainly wrong mended: qualifiers, keys in joins, and other
@@ -223,17 +225,17 @@ class Source:
         if not self.functions & {"year", "month", "day"}:
             mends += mend_date_parts(judged.tree, judged.text, schema, self.dialect)
         if not mends:
-            return judged.text, self.bounded(judged.text), []
+            return judged.text, self.restrict_statement(judged.text), []
         text, run = self.prepare(apply_mends(judged.text, mends), schema)
         return text, run, list(dict.fromkeys(mend.note for mend in mends))
 
-    def bounded(self, sql: str) -> str:
+    def restrict_statement(self, sql: str) -> str:
         """A judged statement, rewritten by the policy for the user. Raises SqlRefused, TableNotFound."""
         if self._policy is None:
             return sql
         if self._restricted is None:
             raise SqlRefused(reason="its schema was not read yet, so that nothing is known of what may be read.")
-        return rewritten(sql, self._restricted, self.dialect)
+        return rewrite_statement(sql, self._restricted, self.dialect)
 
     def hides(self, text: str) -> bool:
         """Whether a text names a hidden table or column, or could name one, as the schema is not read yet."""
@@ -241,9 +243,9 @@ class Source:
             return False
         return self._restricted is None or self._restricted.is_named_in(text)
 
-    def told(self, error: BaseException) -> BaseException:
+    def hide_folders(self, error: BaseException) -> BaseException:
         """The error, without the hidden folders."""
-        return told(error, self._hidden)
+        return hide_folders(error, self._hidden)
 
     def idle(self) -> SourceConnection | None:
         """A connection of the pool for the calling thread, if one is left."""
@@ -306,7 +308,7 @@ class _Job(Generic[T]):
         try:
             self._thread.start()
         except RuntimeError:  # the system has no more threads
-            self._source.arrived(self)
+            self._source.finish_job(self)
             raise
 
     def join(self) -> None:
@@ -328,12 +330,12 @@ class _Job(Generic[T]):
         else:
             self._settle(None, result)
         finally:
-            self._source.arrived(self)
+            self._source.finish_job(self)
 
     def _run(self) -> T:
         """Runs the action. A session that the server has ended is replaced once, as all work only reads."""
         until = time.monotonic() + self._seconds
-        connection = self._connected()
+        connection = self._acquire_connection()
         try:
             return self._done_with(connection, self._seconds)
         except SourceUnreachable:
@@ -341,14 +343,14 @@ class _Job(Generic[T]):
             if self._stopped or left <= 0:
                 raise
         self._source.drop_idle()  # the server may have ended those too
-        return self._done_with(self._connected(), left)
+        return self._done_with(self._acquire_connection(), left)
 
-    def _connected(self) -> SourceConnection:
+    def _acquire_connection(self) -> SourceConnection:
         """A connection; a new one must open within the source's limit. A file may take any time to open."""
         source = self._source
         if (waiting := source.idle()) is not None:
             return waiting
-        watch = self._watched(Watch(source.stop_opening, source.limits.open_seconds, self._leave_opening))
+        watch = self._set_watch(Watch(source.stop_opening, source.limits.open_seconds, self._leave_opening))
         try:
             with watch:
                 connection = source.connect()
@@ -361,7 +363,7 @@ class _Job(Generic[T]):
             raise self._not_open()
         return connection
 
-    def _watched(self, watch: Watch) -> Watch:
+    def _set_watch(self, watch: Watch) -> Watch:
         """Has `stop` reach what the watch guards."""
         with self._lock:
             self._watch = watch
@@ -370,11 +372,11 @@ class _Job(Generic[T]):
         return watch
 
     def _done_with(self, connection: SourceConnection, seconds: float) -> T:
-        watch = self._watched(Watch(connection.interrupt, seconds, lambda: self._give_up(connection)))
+        watch = self._set_watch(Watch(connection.interrupt, seconds, lambda: self._give_up(connection)))
         try:
             with watch:
                 if self._stopped:
-                    raise _closed(self._source.label)
+                    raise _make_closed_error(self._source.label)
                 return self._action(connection)
         except Interrupted:
             raise self._reason() from None
@@ -401,19 +403,19 @@ class _Job(Generic[T]):
             if first and leaving:
                 self._source.leave(self)
             if first and error is not None:
-                self.outcome.set_exception(self._source.told(error))
+                self.outcome.set_exception(self._source.hide_folders(error))
             elif first:
                 self.outcome.set_result(result[0])
         return first
 
     def _reason(self) -> SourceError:
         if self._stopped:
-            return _closed(self._source.label)
+            return _make_closed_error(self._source.label)
         return SqlTimeout(seconds=f"{self._seconds:g}")
 
     def _not_open(self) -> SourceError:
         if self._stopped:
-            return _closed(self._source.label)
+            return _make_closed_error(self._source.label)
         return SourceTimeout(source=self._source.label, seconds=f"{self._source.limits.open_seconds:g}")
 
 
@@ -424,7 +426,7 @@ def without(text: str, hidden: tuple[str, ...]) -> str:
     return text
 
 
-def told(error: BaseException, hidden: tuple[str, ...]) -> BaseException:
+def hide_folders(error: BaseException, hidden: tuple[str, ...]) -> BaseException:
     """An error that does not say the folders `hidden`: the same one, if it does not."""
     if not isinstance(error, LongthreadError) or not any(each in str(error) for each in hidden):
         return error
@@ -432,7 +434,7 @@ def told(error: BaseException, hidden: tuple[str, ...]) -> BaseException:
     return type(error)(**details)
 
 
-async def _ended(waiting: asyncio.Future[T]) -> None:
+async def _wait_for_end(waiting: asyncio.Future[T]) -> None:
     """Waits for the end of the thread, even if the task is cancelled again."""
     while not waiting.done():
         try:
@@ -443,5 +445,5 @@ async def _ended(waiting: asyncio.Future[T]) -> None:
         waiting.exception()  # the killed statement's error: retrieved, not raised
 
 
-def _closed(spec: str) -> SourceError:
+def _make_closed_error(spec: str) -> SourceError:
     return SourceFailed(source=spec, reason="it was closed.")

@@ -31,7 +31,7 @@ class _RegexpGenerator(MySQLGenerator):
         return self.sql(operand) if plain else f"({self.sql(operand)})"
 
 
-def written(tree: exp.Expr, dialect: str, *, comments: bool = True) -> str:
+def write_sql(tree: exp.Expr, dialect: str, *, comments: bool = True) -> str:
     """A tree as SQL."""
     known = find_dialect(dialect)
     if not known.has_regexp_like:

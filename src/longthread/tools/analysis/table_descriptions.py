@@ -15,11 +15,11 @@ from itertools import accumulate
 from typing import Any
 
 from longthread.errors import ColumnNotFound, SqlFailed, SqlRefused
-from longthread.tools.analysis.cell import as_numbers, cut, json_cell, shown
+from longthread.tools.analysis.cell import as_numbers, cut, json_cell, render_cell
 from longthread.tools.analysis.dialects.dialect import find_dialect
 from longthread.tools.analysis.engine import SourceConnection
 from longthread.tools.analysis.limits import Interrupted, Limits, Watch
-from longthread.tools.analysis.quoting import quoted
+from longthread.tools.analysis.quoting import quote_identifier
 from longthread.tools.analysis.schema import Column, Schema, Table, close_names
 
 _FEW = 100
@@ -109,7 +109,7 @@ def _column_statistics(
 ) -> dict[str, Any]:
     if column.shape in _SKIPPED:
         return {}
-    name = quoted(column.name, dialect)
+    name = quote_identifier(column.name, dialect)
     # PostgreSQL has no least truth, and no least label of a domain.
     ordered = column.shape != "boolean" and not column.is_enumerated
     bounds = f", min({name}), max({name})" if ordered else ", NULL, NULL"
@@ -128,7 +128,7 @@ def _column_statistics(
             f"SELECT {name} FROM {relation} WHERE {name} IS NOT NULL "
             f"GROUP BY {name} ORDER BY count(*) DESC, {name} LIMIT {_SHOWN}"
         )
-        statistics["values"] = as_numbers([shown(row[0], limits.sample_cell_characters)[0] for row in rows])
+        statistics["values"] = as_numbers([render_cell(row[0], limits.sample_cell_characters)[0] for row in rows])
     if distinct and column.shape == "text":
         statistics |= _numbers(connection, relation, name, find_dialect(dialect).text_type)
     return statistics
@@ -168,7 +168,7 @@ def count_in(values: Iterable[Any], room: int) -> int:
     return sum(1 for total in accumulate(size_of(value) + 2 for value in values) if total <= room)
 
 
-def listed(
+def describe_tables(
     tables: Sequence[Table], rows: Mapping[str, tuple[int | None, bool]], limits: Limits
 ) -> dict[str, dict[str, Any]]:
     """Entries of a list of tables: the first ones that fit into one observation."""
@@ -206,7 +206,7 @@ def description(
     """Describes a table's `columns` from place `begin` on: shorter if they do not fit, and then fewer."""
     named = "table_name" if begin == 0 else "table"
     head: dict[str, Any] = {named: table.label, "kind": table.kind, "rows": found.rows}
-    if "." in table.label and table.sql == quoted(table.label, dialect):
+    if "." in table.label and table.sql == quote_identifier(table.label, dialect):
         head["sql_name"] = table.sql  # a dot that parts no schema and table
     keys = _keys(schema, table, limits) if begin == 0 else {}
     comment = _comment(table.comment, 0, limits) if begin == 0 else {}

@@ -32,8 +32,8 @@ from longthread.tools.analysis.table_descriptions import (
     comment_of,
     count_in,
     count_rows,
+    describe_tables,
     description,
-    listed,
     named_columns,
     profile,
     size_of,
@@ -144,9 +144,9 @@ class _Toolbox:
         missed = [f"No table's name fits {pattern!r}: these are the others."] if pattern and not chosen else []
         chosen = chosen or list(schema.tables.values())
         begin = _place(arguments, "offset", len(chosen))
-        wanted = await asyncio.to_thread(self._shown, schema, chosen, arguments, begin)
+        wanted = await asyncio.to_thread(self._select_tables, schema, chosen, arguments, begin)
         rows = await self._source.work(lambda connection: self._count(connection, wanted))
-        about = listed(wanted, rows, self._limits)
+        about = describe_tables(wanted, rows, self._limits)
         shown = wanted[: len(about)]
         listing: dict[str, Any] = {
             "source": self._source.label,
@@ -178,7 +178,9 @@ class _Toolbox:
         more = [f"{len(notes) - fitting} more notes are in the tables' descriptions."] if len(notes) > fitting else []
         return [*notes[:fitting], *more]
 
-    def _shown(self, schema: Schema, chosen: list[Table], arguments: _Arguments, begin: int | None) -> list[Table]:
+    def _select_tables(
+        self, schema: Schema, chosen: list[Table], arguments: _Arguments, begin: int | None
+    ) -> list[Table]:
         """The tables to list: those from place `begin` on, or the likely ones of many."""
         if not self._is_ranked(chosen, arguments):
             return chosen[begin or 0 :][: self._limits.listed_tables]
@@ -228,7 +230,7 @@ class _Toolbox:
         limit = _count(arguments, "limit", 5, self._limits.sample_rows)
         result, total = await self._source.work(lambda connection: self._sample(connection, table, limit))
         of = result.counted if total is None and len(result.rows) < limit else total
-        observed = result.observed(self._limits, limit)
+        observed = result.build_observation(self._limits, limit)
         return {
             "table_name": table.label,
             **{name: observed[name] for name in ("columns", "rows", "row_count")},
@@ -292,13 +294,13 @@ async def run_query(
             )
         )
     except SqlFailed as error:
-        raise await asyncio.to_thread(_hinted, error, source, schema, sql) from error
+        raise await asyncio.to_thread(_add_hints, error, source, schema, sql) from error
     elapsed = round((time.monotonic() - started) * 1000)
     losses = await asyncio.to_thread(_losses, source, schema, sql)
     notes = [*mended, *losses, *await notes_of(source, schema, sql)]
     formats = await asyncio.to_thread(_formats, source, schema, sql)
     beside = len("".join([sql, *notes, json.dumps(formats)]).encode())
-    observed = result.observed(limits, limits.rows, beside=beside)
+    observed = result.build_observation(limits, limits.rows, beside=beside)
     found = {"sql": sql, **observed, "notes": [*observed["notes"], *notes], "elapsed_ms": elapsed}
     return found | ({"formats": formats} if formats else {})
 
@@ -322,7 +324,7 @@ def _losses(source: Source, schema: Schema, sql: str) -> list[str]:
     return [note for label, note in of_tables if label in read]
 
 
-def _hinted(error: SqlFailed, source: Source, schema: Schema, sql: str) -> SqlFailed:
+def _add_hints(error: SqlFailed, source: Source, schema: Schema, sql: str) -> SqlFailed:
     """Adds the nearest names to an error of the database."""
     reason, dialect = error.reason, find_dialect(source.dialect)
     # Of the tables in the query, if there are any.

@@ -54,19 +54,19 @@ class ApiResponse:
         is_text = self.media_type.startswith(_TEXTS) or self.media_type.endswith(("+json", "+xml"))
         if self.media_type and not is_text:
             return f"<{len(self.content)} bytes of {self.media_type}>", self.cut
-        text = self._decoded()
-        value = _MISSING if self.cut or len(text) > _PARSED else _parsed(text)
+        text = self._decode_content()
+        value = _MISSING if self.cut or len(text) > _PARSED else _parse_json(text)
         if value is not _MISSING:
             # An escape may have made half of a surrogate pair, which nothing can store.
-            written = json.dumps(secrets.scrubbed(value), ensure_ascii=False).encode("utf-8", "replace").decode()
+            written = json.dumps(secrets.scrub(value), ensure_ascii=False).encode("utf-8", "replace").decode()
             if len(written) <= SHOWN:
                 return json.loads(written), False
         part = text[: 2 * SHOWN]  # scrubbing a long text would block the event loop
         cut = self.cut or len(part) < len(text)
-        clean = secrets.scrubbed(part, cut=cut)
+        clean = secrets.scrub(part, cut=cut)
         return clean[:SHOWN], cut or len(clean) > SHOWN
 
-    def _decoded(self) -> str:
+    def _decode_content(self) -> str:
         try:
             # Some codecs of Python are no charsets: `punycode` takes quadratic time, `idna` fails.
             known = codecs.lookup(self.charset).name not in _NO_CHARSETS
@@ -83,7 +83,7 @@ async def read(response: httpx.Response, most: int, *, head: bool = False) -> Ap
     content = bytearray()
     cut = False
     if not head:
-        async with aclosing(_unpacked(response, most)) as pieces:
+        async with aclosing(_unpack_response(response, most)) as pieces:
             async for piece in pieces:
                 content += piece
                 if len(content) > most:
@@ -93,7 +93,7 @@ async def read(response: httpx.Response, most: int, *, head: bool = False) -> Ap
     return ApiResponse(response.status_code, media_type.strip().lower()[:100], charset, bytes(content[:most]), cut)
 
 
-async def _unpacked(response: httpx.Response, most: int) -> AsyncGenerator[bytes]:
+async def _unpack_response(response: httpx.Response, most: int) -> AsyncGenerator[bytes]:
     encoding = response.headers.get("content-encoding", "identity").strip().lower()
     if encoding not in ("identity", "", "gzip", "x-gzip", "deflate"):
         raise ApiFailed(reason=f"the answer is packed as {encoding[:40]!r}, which was not asked for.")
@@ -133,7 +133,7 @@ class _Unpacking:
 _MISSING = object()
 
 
-def _parsed(text: str) -> Any:
+def _parse_json(text: str) -> Any:
     """Parses JSON without NaN and Infinity."""
     try:
         value = json.loads(text, parse_constant=_refuse, parse_float=_finite)
@@ -164,7 +164,7 @@ _LOGGERS = (
 
 
 @contextmanager
-def silenced() -> Iterator[None]:
+def silence_loggers() -> Iterator[None]:
     """Within it, and in tasks that start there, these loggers drop their records."""
     token = _silent.set(True)
     try:
@@ -208,7 +208,7 @@ NOT_SENT, BROKEN = "no", "perhaps"
 """`sent` of ApiFailed: there was no connection; or it broke before the answer, and the server may have acted."""
 
 
-async def exchanged(
+async def send_request(
     request: FilledRequest, hosts: Hosts, network: Network, *, most: int, allow_private: bool, seconds: float
 ) -> ApiResponse:
     """Sends a request and follows redirects, which are checked too. Raises ApiRefused: the URL or address is not
@@ -221,11 +221,11 @@ async def exchanged(
         answer, target = await _sent(request, addresses, network, most, seconds)
         if target is None:
             return answer
-        request = _redirected(request, answer.status, target)
+        request = _redirect_request(request, answer.status, target)
     raise ApiFailed(reason=f"it was redirected more than {_REDIRECTS} times.")
 
 
-def _redirected(request: FilledRequest, status: int, target: str) -> FilledRequest:
+def _redirect_request(request: FilledRequest, status: int, target: str) -> FilledRequest:
     """The request of a redirect, without secrets for another host."""
     try:
         url = request.url.join(target)
@@ -264,7 +264,7 @@ async def _sent(
             content=request.content,
             extensions={"timeout": timeouts, "sni_hostname": host},
         )
-        with silenced(), _translated(host):
+        with silence_loggers(), _translate_errors(host):
             async with network.connection() as transport:
                 try:
                     response = await transport.handle_async_request(sent)
@@ -282,7 +282,7 @@ async def _sent(
 
 
 @contextmanager
-def _translated(host: str) -> Iterator[None]:
+def _translate_errors(host: str) -> Iterator[None]:
     """Raises ApiFailed in place of the HTTP library's errors, without the request in its message."""
     name = host[:100]
     try:

@@ -70,7 +70,7 @@ class RequestTemplate:
         self.secrets = secret_names(implementation, self._texts())
         self.hosts = Hosts(self.base, fields.texts("hosts"))
 
-    def filled(self, arguments: Mapping[str, Any], secrets: Secrets) -> FilledRequest:
+    def fill(self, arguments: Mapping[str, Any], secrets: Secrets) -> FilledRequest:
         """Fills in a call. Raises ArgumentsInvalid, SecretUnusable."""
         path = "".join(_in_path(part, arguments, secrets) for part in self._path)
         pairs = [pair for one in self._query if (pair := _in_query(one, arguments, secrets)) is not None]
@@ -137,9 +137,9 @@ class RequestTemplate:
         flat = isinstance(body, Mapping) and not any(isinstance(one, Mapping | list) for one in body.values())
         if self._form not in ("json", "form") or (self._form == "form" and not flat):
             raise _invalid("body_format", "is json, or form for a `body_template` that is an object of plain values.")
-        return self._compiled(body)
+        return self._compile_value(body)
 
-    def _compiled(self, value: Any) -> Any:
+    def _compile_value(self, value: Any) -> Any:
         if isinstance(value, str):
             parts = parts_of(value, self._properties)
             return (
@@ -148,8 +148,8 @@ class RequestTemplate:
         if isinstance(value, Mapping):
             if any("{{" in str(key) or _SECRET in str(key) for key in value):
                 raise _invalid("body_template", "has a place in the name of a field. Only values may be places.")
-            return {str(key): self._compiled(one) for key, one in value.items()}
-        return [self._compiled(one) for one in value] if isinstance(value, list) else value
+            return {str(key): self._compile_value(one) for key, one in value.items()}
+        return [self._compile_value(one) for one in value] if isinstance(value, list) else value
 
     def _texts(self) -> Iterator[str]:
         """All texts that may have a secret."""
@@ -176,7 +176,7 @@ def _base(text: str) -> httpx.URL:
 
 def _in_path(part: str | Placeholder, arguments: Mapping[str, Any], secrets: Secrets) -> str:
     if isinstance(part, str):
-        return _SPACES.sub(_quoted, secrets.filled_in_url(part))
+        return _SPACES.sub(_quote_match, secrets.filled_in_url(part))
     text = _text(arguments.get(part.name))
     if not text:
         raise ArgumentsInvalid(tool="the request", problem=f"`{part.name}` is part of a path, and must not be empty.")
@@ -198,7 +198,7 @@ def _in_query(
             "".join(
                 quote(_text(arguments[part.name]), safe="")
                 if isinstance(part, Placeholder)
-                else _SPACES.sub(_quoted, secrets.filled_in_url(part))
+                else _SPACES.sub(_quote_match, secrets.filled_in_url(part))
                 for part in parts
             )
         )
@@ -210,7 +210,7 @@ def _in_header(name: str, parts: TemplateParts, arguments: Mapping[str, Any], se
     written = ""
     for part in parts:
         if isinstance(part, str):
-            written += secrets.filled(part)
+            written += secrets.fill(part)
             continue
         value = arguments.get(part.name)
         if value is None:
@@ -233,7 +233,7 @@ def _in_body(value: Any, arguments: Mapping[str, Any], secrets: Secrets) -> Any:
             given = arguments.get(value[0].name)
             return _MISSING if given is None else given
         return "".join(
-            secrets.filled(part) if isinstance(part, str) else _text(arguments.get(part.name)) for part in value
+            secrets.fill(part) if isinstance(part, str) else _text(arguments.get(part.name)) for part in value
         )
     if isinstance(value, Mapping):
         made = {key: _in_body(one, arguments, secrets) for key, one in value.items()}
@@ -263,7 +263,7 @@ _SPACES = re.compile(r"[^!-~]+|[\"<>\\^`{|}]")
 """Characters that a URL must encode, such as spaces and Chinese."""
 
 
-def _quoted(found: re.Match[str]) -> str:
+def _quote_match(found: re.Match[str]) -> str:
     return quote(found[0], safe="")
 
 

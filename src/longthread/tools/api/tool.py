@@ -8,11 +8,11 @@ from collections.abc import Mapping
 from typing import Any
 
 from longthread.errors import ApiFailed, ApiStatus, LongthreadError
-from longthread.tools.api.exchange import BROKEN, NOT_SENT, ApiResponse, Network, exchanged
+from longthread.tools.api.exchange import BROKEN, NOT_SENT, ApiResponse, Network, send_request
 from longthread.tools.api.template import FIELDS, IDEMPOTENT, FilledRequest, RequestTemplate
-from longthread.tools.arguments import Arguments, named
+from longthread.tools.arguments import Arguments, add_tool_name
 from longthread.tools.secrets import Secrets, read_secrets
-from longthread.tools.tool import DefinedTool, ImplementationFields, Observation, Tool, failed, succeeded
+from longthread.tools.tool import DefinedTool, ImplementationFields, Observation, Tool, make_failure, make_success
 
 _ATTEMPTS = 3
 _BUSY = frozenset({429, 502, 503, 504})
@@ -39,12 +39,12 @@ def build(definition: DefinedTool, *, secrets: Secrets | None = None, network: N
     async def call(given: Mapping[str, Any]) -> Observation:
         started = time.monotonic()
         try:
-            request = api.template.filled(arguments.checked(given), known)
-            answer = await api.asked(request, over)
-            return _observed(answer, known, started)
+            request = api.template.fill(arguments.validate(given), known)
+            answer = await api.send(request, over)
+            return _build_observation(answer, known, started)
         except LongthreadError as error:
-            observation = failed(named(error, definition.name))
-            message = known.scrubbed(observation["error"]["message"])
+            observation = make_failure(add_tool_name(error, definition.name))
+            message = known.scrub(observation["error"]["message"])
             return observation | {"error": observation["error"] | {"message": message}}
 
     description = definition.description or ""
@@ -62,12 +62,12 @@ class _Api:
         self._seconds = fields.seconds("timeout_seconds", _SECONDS, _MOST_SECONDS)
         self._most = fields.whole("max_bytes", _BYTES, _MOST_BYTES)
 
-    async def asked(self, request: FilledRequest, network: Network) -> ApiResponse:
+    async def send(self, request: FilledRequest, network: Network) -> ApiResponse:
         """Sends the request, with up to two retries if it may be repeated."""
         try:
             async with asyncio.timeout(self._seconds):
                 for attempt in range(1, _ATTEMPTS):
-                    answer = await self._attempted(request, network)
+                    answer = await self._attempt(request, network)
                     if answer is not None:
                         return answer
                     await asyncio.sleep(_PAUSE * 2**attempt)
@@ -75,7 +75,7 @@ class _Api:
         except TimeoutError as error:
             raise ApiFailed(reason=f"there was no whole answer within {self._seconds:g} s.") from error
 
-    async def _attempted(self, request: FilledRequest, network: Network) -> ApiResponse | None:
+    async def _attempt(self, request: FilledRequest, network: Network) -> ApiResponse | None:
         """The answer; None if a retry is safe and may help."""
         try:
             answer = await self._once(request, network)
@@ -87,7 +87,7 @@ class _Api:
         return None if answer.status in _BUSY and self.repeatable else answer
 
     async def _once(self, request: FilledRequest, network: Network) -> ApiResponse:
-        return await exchanged(
+        return await send_request(
             request,
             self.template.hosts,
             network,
@@ -97,13 +97,13 @@ class _Api:
         )
 
 
-def _observed(answer: ApiResponse, secrets: Secrets, started: float) -> Observation:
+def _build_observation(answer: ApiResponse, secrets: Secrets, started: float) -> Observation:
     body, cut = answer.body(secrets)
     if not 200 <= answer.status < 300:
         raise ApiStatus(status=answer.status, body=str(body)[:_MESSAGE_CHARS] or "(nothing).")
     data: dict[str, Any] = {"status": answer.status, "body": body}
     if answer.media_type:
-        data["content_type"] = secrets.scrubbed(answer.media_type)
+        data["content_type"] = secrets.scrub(answer.media_type)
     if cut:
         data["notes"] = [f"The answer is longer than what is shown ({len(body)} characters)."]
-    return succeeded(data | {"elapsed_ms": round((time.monotonic() - started) * 1000)})
+    return make_success(data | {"elapsed_ms": round((time.monotonic() - started) * 1000)})

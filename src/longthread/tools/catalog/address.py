@@ -7,7 +7,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from longthread.errors import InvalidInput, SecretUnusable
-from longthread.tools.analysis.address import is_url, parsed, same_source, secrets_of, shown
+from longthread.tools.analysis.address import is_url, parse_url, redact_spec, same_source, secrets_of
 from longthread.tools.secrets import read_secrets
 
 _PLACE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]{0,99})\}")
@@ -21,14 +21,14 @@ _HOLDS_ONE = (
 )
 
 
-def normalized(address: str, folder: Path | None = None) -> str:
+def normalize_address(address: str, folder: Path | None = None) -> str:
     """Return an address for the catalog; a relative path begins in `folder`. Raises InvalidInput: it cannot be parsed,
     begins in the home of an unknown user, or has a password, which the message does not show."""
     address = address.strip()
     if _holds_secret(address):
         raise InvalidInput(reason=_HOLDS_ONE)
     if is_url(address):
-        parsed(_PLACE.sub("x", address))
+        parse_url(_PLACE.sub("x", address))
         return address
     if address == _DEMO:
         return address
@@ -41,16 +41,16 @@ def normalized(address: str, folder: Path | None = None) -> str:
 
 def public(address: str) -> str:
     """An address for people, without a password that another program may have written."""
-    return shown(address) if _holds_secret(address) else address
+    return redact_spec(address) if _holds_secret(address) else address
 
 
-def filled(address: str) -> str:
+def fill_in_secrets(address: str) -> str:
     """An address with its secrets, to open it. Raises SecretUnusable."""
     names = _PLACE.findall(address)
     if not names:
         return address
     secrets = read_secrets(names)
-    return secrets.filled_in_url(address) if is_url(address) else secrets.filled(address)
+    return secrets.filled_in_url(address) if is_url(address) else secrets.fill(address)
 
 
 def withheld(address: str, remembered: str) -> bool:
@@ -58,7 +58,7 @@ def withheld(address: str, remembered: str) -> bool:
     if not _PLACE.search(address) and not _holds_secret(address):
         return False
     with suppress(SecretUnusable):
-        return same_source(filled(address), remembered)
+        return same_source(fill_in_secrets(address), remembered)
     return same_source(address, remembered)
 
 
@@ -70,10 +70,10 @@ def is_of(address: str, remembered: str) -> bool:
 def _holds_secret(address: str) -> bool:
     bare = _PLACE.sub("", address)
     if not is_url(bare):
-        return _HIDDEN in shown(bare)
+        return _HIDDEN in redact_spec(bare)
     try:
-        url = parsed(bare)
+        url = parse_url(bare)
     except InvalidInput:
         return True  # the password could be anywhere
     options = [one for values in url.query.values() for one in values]
-    return bool(secrets_of(url)) or any(_HIDDEN in shown(f"./{option}") for option in options)
+    return bool(secrets_of(url)) or any(_HIDDEN in redact_spec(f"./{option}") for option in options)

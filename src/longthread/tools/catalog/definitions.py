@@ -40,15 +40,15 @@ from longthread.store.catalog import NOTHING, Belongings, StoredDefinition
 from longthread.store.driver import Driver, Transaction
 from longthread.store.maintenance.scrub import scrub
 from longthread.store.open import open_store
-from longthread.tools.analysis.address import remembered
+from longthread.tools.analysis.address import normalize_spec
 from longthread.tools.catalog import address
 from longthread.tools.catalog.documents import DefinitionDocument, read_data, read_paths
 from longthread.tools.catalog.drafts import DefinitionDraft, draft_of
 from longthread.tools.catalog.names import Names, address_of, may_be_name
-from longthread.tools.catalog.plan import Change, KnownCatalog, planned
+from longthread.tools.catalog.plan import Change, KnownCatalog, plan_changes
 from longthread.tools.catalog.role import version_of
 from longthread.tools.catalog.teach import name_of, taught, untaught, with_semantics
-from longthread.tools.skills.folder import exported, write_skill
+from longthread.tools.skills.folder import export_files, write_skill
 
 Power = Literal["code", "program", "secret", "private"]
 """What a tool can do with the rights of the server's user."""
@@ -152,7 +152,7 @@ class Catalog:
         async with self._store.reading() as tx:
             stored = await catalog_store.definitions(tx)
             names = Names(each.definition for each in stored)
-            if not names.named(kind, name):
+            if not names.find_definitions(kind, name):
                 gone = [
                     each
                     for each in await catalog_store.deleted(tx)
@@ -240,8 +240,8 @@ class Catalog:
         for each in found:
             if each.is_builtin:
                 raise InvalidInput(reason=f"The skill {each.name} is built in: there is nothing of it to export.")
-        written = [known.written("skill", each.name, each.body) for each in found]
-        folders = [(str(each["name"]), exported(each)) for each in written]
+        written = [known.write_definition("skill", each.name, each.body) for each in found]
+        folders = [(str(each["name"]), export_files(each)) for each in written]
         return [await asyncio.to_thread(write_skill, name, files, Path(to), force=force) for name, files in folders]
 
     async def delete(self, kind: Kind, name: str, *, force: bool = False, dry_run: bool = False) -> CatalogDeletion:
@@ -261,7 +261,7 @@ class Catalog:
                     raise DefinitionInUse(
                         kind="agent",
                         name=found.definition.name,
-                        users=described(found.belongings),
+                        users=describe_belongings(found.belongings),
                         remedy="To keep them, set is_active: false instead. --force deletes them too, for ever.",
                     )
             if not dry_run:
@@ -338,10 +338,10 @@ async def _record_known(tx: Transaction, stored: StoredDefinition | None) -> Non
 def _source_named(names: Names, spec: str) -> Definition:
     """The source of a name or address; a new one, without an id, for an unknown address."""
     spec = spec.strip()
-    found = names.named("source", spec)
+    found = names.find_definitions("source", spec)
     if not found:
         there = [each for (kind, _), each in names.by_key.items() if kind == "source"]
-        found = [each for each in there if address.is_of(str(each.body["address"]), remembered(spec))]
+        found = [each for each in there if address.is_of(str(each.body["address"]), normalize_spec(spec))]
     if found:
         return found[0]
     if may_be_name(spec) and not Path(spec).exists():
@@ -364,7 +364,7 @@ def _drafts(items: Iterable[Mapping[str, Any] | DefinitionDocument]) -> list[Def
 
 def _changes(known: KnownCatalog, drafts: Sequence[DefinitionDraft]) -> list[Change]:
     problems: list[str] = []
-    changes = planned(known, drafts, problems)
+    changes = plan_changes(known, drafts, problems)
     if problems:
         raise CatalogInvalid(problems=problems)
     return changes
@@ -391,10 +391,10 @@ def _deletable(names: Names, kind: Kind, name: str, *, force: bool) -> CatalogDe
     if needing is not None:
         user = "query tool" if needing == "tool" else needing
         remedy = f"A {user} needs its {kind}: give it another, or delete it first."
-        raise DefinitionInUse(kind=kind, name=definition.name, users=_listed(users), remedy=remedy)
+        raise DefinitionInUse(kind=kind, name=definition.name, users=_list_users(users), remedy=remedy)
     if users and not force:
         remedy = "Take it out there first; or delete it with --force, which takes it out of them."
-        raise DefinitionInUse(kind=kind, name=definition.name, users=_listed(users), remedy=remedy)
+        raise DefinitionInUse(kind=kind, name=definition.name, users=_list_users(users), remedy=remedy)
     return CatalogDeletion(definition, [_without(each, definition) for each in users])
 
 
@@ -412,12 +412,12 @@ def _without(user: Definition, gone: Definition) -> Definition:
     return replace(user, body=body, version=user.version + 1, by=None)
 
 
-def described(belongings: Belongings) -> str:
+def describe_belongings(belongings: Belongings) -> str:
     """An agent's data, for people."""
     threads = (belongings.threads, "conversation", "conversations")
     counted = (threads, (belongings.memories, "memory", "memories"))
     return " and ".join(f"{count:,} {one if count == 1 else many}" for count, one, many in counted if count)
 
 
-def _listed(users: Iterable[Definition]) -> str:
+def _list_users(users: Iterable[Definition]) -> str:
     return ", ".join(f"the {each.kind} {each.name}" for each in users)

@@ -72,7 +72,7 @@ def read_mappings(paths: Iterable[str | Path]) -> list[Mapping[str, Any]]:
         place = Path(path).expanduser()
         files = sorted(each for each in place.rglob("*") if each.suffix in SUFFIXES) if place.is_dir() else [place]
         for file in files:
-            found += [data for _, data in _parsed(_text_of(file), str(file)) if isinstance(data, Mapping)]
+            found += [data for _, data in _parse_documents(_text_of(file), str(file)) if isinstance(data, Mapping)]
     return found
 
 
@@ -98,7 +98,7 @@ def read_text(
 ) -> list[DefinitionDocument]:
     """The definitions of a YAML or JSON text. Raises CatalogInvalid."""
     documents: list[DefinitionDocument] = []
-    for number, (line, data) in enumerate(_parsed(text, name), start=1):
+    for number, (line, data) in enumerate(_parse_documents(text, name), start=1):
         where = f"{name}, document {number} (line {line})"
         documents += _definitions(data, where, kind, folder)
     if not documents:
@@ -122,11 +122,13 @@ def _definitions(data: Any, where: str, kind: Kind | None, folder: Path | None) 
         for number, one in enumerate(data, start=1):
             yield from _definitions(one, f"{where}, item {number}", kind, folder)
     elif not isinstance(data, dict):
-        raise CatalogInvalid(problems=[f"{where}: this is no definition but {_shown(data)}."])
+        raise CatalogInvalid(problems=[f"{where}: this is no definition but {_describe_value(data)}."])
     elif "kind" not in data and data and data.keys() <= _LISTS.keys():
         for key, items in data.items():
             if not isinstance(items, list):
-                raise CatalogInvalid(problems=[f"{where}: `{key}` must be a list of {key}, and is {_shown(items)}."])
+                raise CatalogInvalid(
+                    problems=[f"{where}: `{key}` must be a list of {key}, and is {_describe_value(items)}."]
+                )
             for number, one in enumerate(items, start=1):
                 yield from _definitions(one, f"{where}, {key}[{number}]", _LISTS[key], folder)
     else:
@@ -137,7 +139,7 @@ def _definition(data: dict[str, Any], where: str, kind: Kind | None, folder: Pat
     given = data.get("kind", kind)
     chosen = next((each for each in KINDS if isinstance(given, str) and given.lower() in (each, f"{each}s")), None)
     if chosen is None:
-        problem = "does not say its `kind`" if given is None else f"has the kind {_shown(given)}"
+        problem = "does not say its `kind`" if given is None else f"has the kind {_describe_value(given)}"
         raise CatalogInvalid(
             problems=[f"{where}: a definition {problem}. Write kind: {', '.join(KINDS[:-1])} or {KINDS[-1]}."]
         )
@@ -171,7 +173,7 @@ def _text_of(file: Path) -> str:
         raise InvalidInput(reason=f"{file} cannot be read: {error.strerror or error}.") from None
 
 
-def _parsed(text: str, name: str) -> Iterator[tuple[int, Any]]:
+def _parse_documents(text: str, name: str) -> Iterator[tuple[int, Any]]:
     """Each document with its first line, without empty ones."""
     if text.lstrip()[:1] in ("{", "["):
         found = _json(text)
@@ -247,13 +249,13 @@ def _plain(value: Any, where: str) -> Any:
         if one is None or isinstance(one, bool | int) or (isinstance(one, float) and math.isfinite(one)):
             return one
         raise CatalogInvalid(
-            problems=[f"{where}: {path or 'it'} is {_shown(one)}. Put it into quotes if it is a text."]
+            problems=[f"{where}: {path or 'it'} is {_describe_value(one)}. Put it into quotes if it is a text."]
         )
 
     return plain(value, "", 0)
 
 
-def _shown(value: Any) -> str:
+def _describe_value(value: Any) -> str:
     if value is None:
         return "empty"
     if isinstance(value, dict | list):

@@ -219,7 +219,7 @@ def _source(fields: FieldReader, document: DefinitionDocument) -> tuple[str, Bod
     given = fields.text("address", required=True) or ""
     if given:
         try:
-            given = address.normalized(given, document.folder)
+            given = address.normalize_address(given, document.folder)
         except InvalidInput as error:
             fields.problem("address", str(error))
     body = {

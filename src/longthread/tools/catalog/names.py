@@ -28,7 +28,7 @@ class Names:
         for each in self.by_key.values():
             self._by_name.setdefault((each.kind, each.name), []).append(each)
 
-    def named(self, kind: Kind, name: str) -> list[Definition]:
+    def find_definitions(self, kind: Kind, name: str) -> list[Definition]:
         """The definitions of a name or id. Other programs may use a name twice."""
         found = self._by_name.get((kind, name), [])
         by_id = self.by_key.get((kind, name.lower()))
@@ -36,7 +36,7 @@ class Names:
 
     def one(self, kind: Kind, name: str) -> Definition:
         """The definition of a name or id. Raises DefinitionNotFound, DefinitionAmbiguous."""
-        found = self.named(kind, name)
+        found = self.find_definitions(kind, name)
         if not found:
             raise DefinitionNotFound(kind=kind, name=name, nearest=near(name, self.names(kind)).strip())
         if len(found) > 1:
@@ -73,15 +73,15 @@ class Names:
                 found.setdefault((kind, id_), []).append(each)
         return found
 
-    def written(self, kind: Kind, name: str, body: Body) -> dict[str, Any]:
+    def write_definition(self, kind: Kind, name: str, body: Body) -> dict[str, Any]:
         """A definition as a person writes it: with names in place of ids, without secrets."""
         data: dict[str, Any] = {"kind": kind, "name": name}
         body = without_key(body) if kind == "upstream" else body
         for field, value in body.items():
-            data[field] = self._written(kind, field, value)
+            data[field] = self._write_field(kind, field, value)
         return data
 
-    def _written(self, kind: Kind, field: str, value: Any) -> Any:
+    def _write_field(self, kind: Kind, field: str, value: Any) -> Any:
         if kind == "agent" and field in _LISTS and isinstance(value, list | tuple):
             return [self._name(_LISTS[field], str(each)) for each in value]
         if kind == "skill" and field == "tools" and isinstance(value, list | tuple):
@@ -127,7 +127,7 @@ async def address_of(store: Driver, name: str) -> str:
     found = source_of(Names(each.definition for each in stored).one("source", name))
     if not found.is_active:
         raise DefinitionNotFound(kind="source", name=name, nearest=_OFF)
-    return address.filled(found.address)
+    return address.fill_in_secrets(found.address)
 
 
 async def named_address(store: Driver, spec: str) -> str:
@@ -142,7 +142,7 @@ async def named_address(store: Driver, spec: str) -> str:
         return spec
     async with store.reading() as tx:
         found = [each.definition for each in await catalog_store.some(tx, "source", names=[spec])]
-    return address.filled(source_of(found[0]).address) if found and found[0].is_active else spec
+    return address.fill_in_secrets(source_of(found[0]).address) if found and found[0].is_active else spec
 
 
 async def address_again(store: Driver, spec: str) -> str:
@@ -163,4 +163,4 @@ async def address_again(store: Driver, spec: str) -> str:
     chosen = next((each for each in found if each.is_active), found[0])
     if not chosen.is_active:
         raise DefinitionNotFound(kind="source", name=chosen.name, nearest=_OFF)
-    return address.filled(chosen.address)
+    return address.fill_in_secrets(chosen.address)

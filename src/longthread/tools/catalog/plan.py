@@ -74,12 +74,12 @@ class Change:
         }
 
 
-def compared(old: Mapping[str, Any], new: Mapping[str, Any], path: str = "") -> Iterator[FieldChange]:
+def compare_objects(old: Mapping[str, Any], new: Mapping[str, Any], path: str = "") -> Iterator[FieldChange]:
     """The differing fields of two objects, recursively."""
     for key in [*old, *(key for key in new if key not in old)]:
         before, after, inside = old.get(key, _ABSENT), new.get(key, _ABSENT), f"{path}.{key}" if path else key
         if isinstance(before, Mapping) and isinstance(after, Mapping):
-            yield from compared(before, after, inside)
+            yield from compare_objects(before, after, inside)
         elif before is _ABSENT:
             yield FieldChange(inside, new=after, has_old=False)
         elif after is _ABSENT:
@@ -110,8 +110,8 @@ def _field(field: FieldChange) -> Iterator[str]:
         come = [f"+ {name}" for name in field.new if name not in field.old]
         yield f"    {field.path}: {', '.join([*gone, *come])}"
     else:
-        old = _shown(field.old) if field.has_old else "nothing"
-        new = _shown(field.new) if field.has_new else "nothing"
+        old = _format_value(field.old) if field.has_old else "nothing"
+        new = _format_value(field.new) if field.has_new else "nothing"
         yield f"    {field.path}: {old} → {new}"
 
 
@@ -123,7 +123,7 @@ def _is_names(value: Any) -> bool:
     return isinstance(value, list) and all(isinstance(each, str) for each in value)
 
 
-def _shown(value: Any) -> str:
+def _format_value(value: Any) -> str:
     return _cut(json.dumps(value, ensure_ascii=False))
 
 
@@ -150,13 +150,13 @@ class KnownCatalog:
     deleted: Sequence[Version] = ()
 
 
-def planned(known: KnownCatalog, drafts: Sequence[DefinitionDraft], problems: list[str]) -> list[Change]:
+def plan_changes(known: KnownCatalog, drafts: Sequence[DefinitionDraft], problems: list[str]) -> list[Change]:
     """The changes of drafts, in their order. Nothing may be written if there are `problems`."""
     before = Names(each.definition for each in known.stored)
-    made = [_identified(before, known, draft, problems) for draft in drafts]
+    made = [_identify_definition(before, known, draft, problems) for draft in drafts]
     _expect_each_once(made, drafts, problems)
     after = Names({**before.by_key, **{(each.kind, each.id): each for each in made}}.values())
-    made = [_resolved(after, each, draft, problems) for each, draft in zip(made, drafts, strict=True)]
+    made = [_resolve_names(after, each, draft, problems) for each, draft in zip(made, drafts, strict=True)]
     after = Names({**before.by_key, **{(each.kind, each.id): each for each in made}}.values())
     built_in = "the {} {} is built in and stays as it is. Give yours another name."
     problems += [
@@ -173,19 +173,19 @@ def planned(known: KnownCatalog, drafts: Sequence[DefinitionDraft], problems: li
             labels.get((each.kind, each.id), f"{each.kind} {each.name}, which is there"),
             wrong.kind,
         )
-        for each in _affected(before, after, labels)
+        for each in _find_affected(before, after, labels)
         for wrong in _wrong(after, each)
     ]
     return [_change(before, after, each, labels) for each in made]
 
 
-def _identified(before: Names, known: KnownCatalog, draft: DefinitionDraft, problems: list[str]) -> Definition:
+def _identify_definition(before: Names, known: KnownCatalog, draft: DefinitionDraft, problems: list[str]) -> Definition:
     """The definition of a draft's id or name, or a new one."""
     kind, name = draft.kind, draft.name
     if draft.id is not None:
         found = [before.by_key[kind, draft.id]] if (kind, draft.id) in before.by_key else []
     else:
-        found = [each for each in before.named(kind, name) if each.name == name]
+        found = [each for each in before.find_definitions(kind, name) if each.name == name]
     if len(found) > 1:
         ids = ", ".join(each.id for each in found)
         reason = f"several have it ({ids}). Give the id of the one that is meant."
@@ -210,12 +210,12 @@ def _expect_each_once(made: Sequence[Definition], drafts: Sequence[DefinitionDra
         places.update(dict.fromkeys(marks, draft.document.label))
 
 
-def _resolved(after: Names, made: Definition, draft: DefinitionDraft, problems: list[str]) -> Definition:
+def _resolve_names(after: Names, made: Definition, draft: DefinitionDraft, problems: list[str]) -> Definition:
     """Resolves names to ids."""
     body = dict(made.body)
 
     def resolve(kind: Kind, reference: str, field: str) -> str:
-        found = after.named(kind, reference)
+        found = after.find_definitions(kind, reference)
         if len(found) == 1:
             return found[0].id
         what: FieldKind = "other" if found else "unknown_name"
@@ -241,7 +241,11 @@ def _resolved(after: Names, made: Definition, draft: DefinitionDraft, problems: 
 def _expect_names_free(after: Names, labels: Mapping[DefinitionKey, str], problems: list[str]) -> None:
     for key, label in labels.items():
         mine = after.by_key[key]
-        others = [each for each in after.named(mine.kind, mine.name) if each.id != mine.id and each.name == mine.name]
+        others = [
+            each
+            for each in after.find_definitions(mine.kind, mine.name)
+            if each.id != mine.id and each.name == mine.name
+        ]
         if any(each.is_builtin for each in others):
             problems.append(FieldProblem("name", f"this name is that of a built-in {mine.kind}. Give another.", label))
         elif any((each.kind, each.id) not in labels for each in others):
@@ -249,7 +253,7 @@ def _expect_names_free(after: Names, labels: Mapping[DefinitionKey, str], proble
             problems.append(FieldProblem("name", reason, label))
 
 
-def _affected(before: Names, after: Names, labels: Mapping[DefinitionKey, str]) -> list[Definition]:
+def _find_affected(before: Names, after: Names, labels: Mapping[DefinitionKey, str]) -> list[Definition]:
     """The changed definitions and all that refer to them, directly or not."""
     found: dict[DefinitionKey, Definition] = {key: after.by_key[key] for key in labels}
     waiting = list(found.values())
@@ -324,7 +328,7 @@ def _not_taken(tool: Definition, given: Mapping[str, Any]) -> Iterator[str]:
     if not isinstance(parameters, Mapping):
         return  # the server has them, or Longthread
     try:
-        Arguments({**parameters, "required": []}, tool=tool.name).checked(given)
+        Arguments({**parameters, "required": []}, tool=tool.name).validate(given)
     except ArgumentsInvalid as error:
         yield f"{tool.name} does not take them. {error.problem}"
     except ToolInvalid:
@@ -338,10 +342,10 @@ def _change(before: Names, after: Names, made: Definition, labels: Mapping[Defin
     if old is not None and old.name == made.name and same(old.body, made.body):
         return Change("unchanged", old, old.version, (), where)
     new = replace(made, version=made.version + 1, by=None)
-    fields = tuple(compared(_written(after, old) if old else {}, _written(after, new)))
+    fields = tuple(compare_objects(_write_fields(after, old) if old else {}, _write_fields(after, new)))
     return Change("changed" if old else "created", new, old.version if old else None, fields, where)
 
 
-def _written(names: Names, definition: Definition) -> dict[str, Any]:
-    written = names.written(definition.kind, definition.name, definition.body)
+def _write_fields(names: Names, definition: Definition) -> dict[str, Any]:
+    written = names.write_definition(definition.kind, definition.name, definition.body)
     return {field: value for field, value in written.items() if field != "kind"}

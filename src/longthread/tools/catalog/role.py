@@ -35,7 +35,7 @@ from longthread.tools.catalog import address
 from longthread.tools.catalog.fields import without_key
 from longthread.tools.catalog.names import Names
 from longthread.tools.registry import ToolParts, build, with_defaults
-from longthread.tools.skills import Disclosure, disclose, triggered
+from longthread.tools.skills import Disclosure, disclose, select_triggered
 from longthread.tools.tool import Tool
 
 _logger = logging.getLogger(__name__)
@@ -87,9 +87,9 @@ class AgentRole:
         found = [(tool, defaults.get(tool.name)) for tool in tools if tool.name in self.builtins]
         return [with_defaults(tool, given) if given else tool for tool, given in found]
 
-    def asked(self, question: str) -> AgentRun:
+    def make_run(self, question: str) -> AgentRun:
         """What the run for a question stores: it opens the skills whose keywords the question has."""
-        return self.run.opening(triggered(self.skills, question))
+        return self.run.opening(select_triggered(self.skills, question))
 
     def disclose(self, run: AgentRun | None, *, window: int) -> Disclosure:
         """Its prompt with its skills, for a model with a context window of `window` tokens."""
@@ -173,16 +173,16 @@ async def _about(tx: Transaction, name: str) -> list[StoredDefinition]:
         Names(each.definition for each in await catalog_store.definitions(tx)).one(
             "agent", name
         )  # its error lists the agents
-    skills = await catalog_store.some(tx, "skill", ids=_referred(agents, "skill"))
-    tools = await catalog_store.some(tx, "tool", ids=_referred(skills, "tool"))
-    asked = {*_referred(agents, "source"), *_referred(tools, "source")}
+    skills = await catalog_store.some(tx, "skill", ids=_collect_references(agents, "skill"))
+    tools = await catalog_store.some(tx, "tool", ids=_collect_references(skills, "tool"))
+    asked = {*_collect_references(agents, "source"), *_collect_references(tools, "source")}
     others = await catalog_store.some(
-        tx, "agent", ids=_referred(agents, "agent") - {each.definition.id for each in agents}
+        tx, "agent", ids=_collect_references(agents, "agent") - {each.definition.id for each in agents}
     )
     return [*agents, *skills, *tools, *await catalog_store.some(tx, "source", names=asked), *others]
 
 
-def _referred(stored: Sequence[StoredDefinition], kind: Kind) -> set[str]:
+def _collect_references(stored: Sequence[StoredDefinition], kind: Kind) -> set[str]:
     """The ids (of sources: the names) of a kind that definitions refer to."""
     found = (references(each.definition.kind, each.definition.body) for each in stored)
     return {ref if to == "source" else ref.lower() for each in found for to, ref in each if to == kind}
@@ -240,7 +240,7 @@ def _role(names: Names, sources: Names, definition: Definition) -> AgentRole:
                 continue
             made = AgentFunction(tool_of(found), item.required, item.default_params)
             functions.setdefault(made.tool.function, made)
-    asked = _asked(agent, list(functions.values()), sources)
+    asked = _find_sources(agent, list(functions.values()), sources)
     others = _others(agent, names)
     parts = {
         "skill": {skill.id: skill.version for skill in skills},
@@ -258,7 +258,7 @@ def _role(names: Names, sources: Names, definition: Definition) -> AgentRole:
     )
 
 
-def _asked(agent: Agent, functions: Sequence[AgentFunction], sources: Names) -> dict[str, SourceDefinition]:
+def _find_sources(agent: Agent, functions: Sequence[AgentFunction], sources: Names) -> dict[str, SourceDefinition]:
     """The sources of an agent and its query tools, by name."""
     found: dict[str, SourceDefinition] = {}
     wanted = [agent.config["source"]] if "source" in agent.config else []

@@ -8,7 +8,7 @@ from pathlib import PurePath
 from typing import Any
 
 from longthread.errors import InvalidInput, SqlRefused
-from longthread.tools.analysis.address import is_url, parsed
+from longthread.tools.analysis.address import is_url, parse_url
 from longthread.tools.analysis.guard import Guard
 from longthread.tools.analysis.open import dialect_of
 from longthread.tools.catalog.fields import LONGEST_NAME, FieldReader, short
@@ -64,8 +64,8 @@ def taught(body: Mapping[str, Any], *, terms: Items, examples: Items) -> dict[st
     """Adds or replaces terms and examples, by name and question."""
     return {
         **body,
-        "terms": _merged(body.get("terms") or [], terms, "name"),
-        "examples": _merged(body.get("examples") or [], examples, "question"),
+        "terms": _merge_items(body.get("terms") or [], terms, "name"),
+        "examples": _merge_items(body.get("examples") or [], examples, "question"),
     }
 
 
@@ -81,7 +81,9 @@ def untaught(body: Mapping[str, Any], *, terms: Sequence[str], examples: Sequenc
 def with_semantics(body: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, Any]:
     """Adds or replaces metrics and dimensions, by name, and adds joins."""
     there = body.get("semantics") or {}
-    made = {kind: _merged(there.get(kind) or [], given.get(kind) or [], "name") for kind in ("metrics", "dimensions")}
+    made = {
+        kind: _merge_items(there.get(kind) or [], given.get(kind) or [], "name") for kind in ("metrics", "dimensions")
+    }
     joins = [
         *(there.get("joins") or []),
         *(each for each in given.get("joins") or [] if each not in there.get("joins", [])),
@@ -92,7 +94,7 @@ def with_semantics(body: Mapping[str, Any], given: Mapping[str, Any]) -> dict[st
 def name_of(address: str) -> str:
     """A name for a source from its address: its file or database."""
     if is_url(address):
-        url = parsed(address)
+        url = parse_url(address)
         return PurePath(url.database or url.host or "source").stem[:LONGEST_NAME]
     return (PurePath(address).stem or address)[:LONGEST_NAME]
 
@@ -135,7 +137,7 @@ def _key(text: Any) -> str:
     return " ".join(unicodedata.normalize("NFKC", str(text)).casefold().split())
 
 
-def _merged(there: Items, given: Items, name: str) -> list[Mapping[str, Any]]:
+def _merge_items(there: Items, given: Items, name: str) -> list[Mapping[str, Any]]:
     found = {_key(each[name]): each for each in there}
     return list((found | {_key(each[name]): each for each in given}).values())
 

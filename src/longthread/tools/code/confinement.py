@@ -67,7 +67,7 @@ def confine(descriptor: int, *, seconds: float, megabytes: int) -> None:
     os.chdir("/")
     os.closerange(3, descriptor)
     os.closerange(descriptor + 1, 65_536)
-    memory.bound(megabytes, overhead=_OVERHEAD_MB)
+    memory.limit_memory(megabytes, overhead=_OVERHEAD_MB)
     libc = ctypes.CDLL(None, use_errno=True)
     _prctl(libc, _PR_SET_NO_NEW_PRIVS, 1)
     _prctl(libc, _PR_SET_DUMPABLE, 0)
@@ -97,13 +97,13 @@ def _restrict_files(libc: ctypes.CDLL) -> None:
     scoped = 0b11 if version >= 6 else 0
     ruleset = struct.pack("=QQQ", rights, network, scoped)
     size = 24 if version >= 6 else 16 if version >= 4 else 8
-    descriptor = _checked(libc.syscall(_LANDLOCK_CREATE, ruleset, ctypes.c_size_t(size), 0))
+    descriptor = _check_result(libc.syscall(_LANDLOCK_CREATE, ruleset, ctypes.c_size_t(size), 0))
     for path in _readable():
         opened = os.open(path, os.O_PATH | os.O_CLOEXEC)
         rule = struct.pack("=Qi", _READ if path.is_dir() else 0b0100, opened)
-        _checked(libc.syscall(_LANDLOCK_ADD, descriptor, 1, rule, 0))
+        _check_result(libc.syscall(_LANDLOCK_ADD, descriptor, 1, rule, 0))
         os.close(opened)
-    _checked(libc.syscall(_LANDLOCK_RESTRICT, descriptor, 0))
+    _check_result(libc.syscall(_LANDLOCK_RESTRICT, descriptor, 0))
     os.close(descriptor)
 
 
@@ -118,7 +118,7 @@ def _readable() -> list[Path]:
 
 def _drop_capabilities(libc: ctypes.CDLL) -> None:
     header = struct.pack("=Ii", 0x20080522, 0)
-    _checked(libc.syscall(_CAPSET, header, bytes(24)))
+    _check_result(libc.syscall(_CAPSET, header, bytes(24)))
 
 
 def _restrict_calls(libc: ctypes.CDLL) -> None:
@@ -141,10 +141,10 @@ def _restrict_calls(libc: ctypes.CDLL) -> None:
 
 
 def _prctl(libc: ctypes.CDLL, option: int, value: int, argument: bytes | None = None) -> None:
-    _checked(libc.prctl(option, ctypes.c_ulong(value), argument, 0, 0))
+    _check_result(libc.prctl(option, ctypes.c_ulong(value), argument, 0, 0))
 
 
-def _checked(result: int) -> int:
+def _check_result(result: int) -> int:
     if result < 0:
         number = ctypes.get_errno()
         raise OSError(number, os.strerror(number))

@@ -24,7 +24,7 @@ from longthread.tools.analysis.isolation.forkserver import ForkServer
 from longthread.tools.analysis.isolation.wire import TooLarge, WireMessage, receive, send
 from longthread.tools.arguments import Arguments
 from longthread.tools.code.confinement import lacking
-from longthread.tools.tool import DefinedTool, ImplementationFields, Observation, Tool, failed, succeeded
+from longthread.tools.tool import DefinedTool, ImplementationFields, Observation, Tool, make_failure, make_success
 
 FUNCTION = "execute"
 LONGEST = 100_000
@@ -107,7 +107,7 @@ class Cpython:
         }
         async with self._places:
             started = time.monotonic()
-            answer = await self._asked(task, bounds)
+            answer = await self._ask_server(task, bounds)
         if answer is None and time.monotonic() - started >= bounds.seconds:
             raise CodeStopped(reason=f"it takes longer than {bounds.seconds:g} s.")
         return _read(answer, bounds)
@@ -116,7 +116,7 @@ class Cpython:
         """Ends the processes and their fork server."""
         await asyncio.to_thread(self._server.close)
 
-    async def _asked(self, task: WireMessage, bounds: Bounds) -> WireMessage | None:
+    async def _ask_server(self, task: WireMessage, bounds: Bounds) -> WireMessage | None:
         # Six bytes write a character, in the worst case, and the frame has a few fields.
         run = _Run(self._server, task, 6 * (bounds.characters + bounds.printed) + 10_000)
         work = asyncio.ensure_future(asyncio.to_thread(run.run))
@@ -205,7 +205,7 @@ class Monty:
         Raises CodeFailed; CodeStopped: beyond its bounds, or its process died; ExtraMissing.
         """
         monty = _monty()
-        pool = await self._started(monty)
+        pool = await self._start_pool(monty)
         printed = monty.CollectString(max_bytes=bounds.printed)
         mark = f"_{secrets.token_hex(8)}"
         given = {f"{mark}a": json.dumps(dict(arguments))}
@@ -229,7 +229,7 @@ class Monty:
         if pool is not None:
             await pool.__aexit__(None, None, None)
 
-    async def _started(self, monty: Any) -> Any:
+    async def _start_pool(self, monty: Any) -> Any:
         async with self._lock:
             if self._pool is None:
                 pool = monty.AsyncMonty(
@@ -308,7 +308,7 @@ class Interpreters:
     async def __aexit__(self, *_: object) -> None:
         await self.close()
 
-    def named(self, runtime: str) -> Interpreter:
+    def get_interpreter(self, runtime: str) -> Interpreter:
         """Raises CodeUnavailable: this runtime is not allowed."""
         found = self._all.get(runtime)
         if found is None:
@@ -346,13 +346,13 @@ def build(definition: DefinedTool, interpreters: Interpreters) -> Tool:
     async def call(given: Mapping[str, Any]) -> Observation:
         started = time.monotonic()
         try:
-            checked = arguments.checked(given)
-            interpreter = interpreters.named(code.runtime)
+            checked = arguments.validate(given)
+            interpreter = interpreters.get_interpreter(code.runtime)
             text, printed = await interpreter.run(code.text, checked, code.bounds)
-            data = _observed(text, printed, code.bounds)
+            data = _build_observation(text, printed, code.bounds)
         except LongthreadError as error:
-            return failed(error)
-        return succeeded(data | {"elapsed_ms": round((time.monotonic() - started) * 1000)})
+            return make_failure(error)
+        return make_success(data | {"elapsed_ms": round((time.monotonic() - started) * 1000)})
 
     # Code has no side effects, so it may run again.
     return Tool(definition.name, definition.description or "", definition.parameters, call, retry_safe=True)
@@ -372,7 +372,7 @@ class _Code:
         check_program(self.text, arguments)
 
 
-def _observed(text: str, printed: str, bounds: Bounds) -> dict[str, Any]:
+def _build_observation(text: str, printed: str, bounds: Bounds) -> dict[str, Any]:
     # A lone surrogate cannot be stored.
     text = text.encode("utf-8", "replace").decode("utf-8")
     data: dict[str, Any] = {}
@@ -380,14 +380,14 @@ def _observed(text: str, printed: str, bounds: Bounds) -> dict[str, Any]:
         data["result"] = text[: bounds.characters]
         data["notes"] = [f"The result is longer than {bounds.characters} characters; this is how its JSON begins."]
     else:
-        data["result"] = _parsed(text)
+        data["result"] = _parse_result(text)
     if printed:
         clean = printed.encode("utf-8", "replace").decode("utf-8")
         data["printed"] = clean if len(clean) <= _PRINTED else f"{clean[:_PRINTED]}… ({len(clean)} characters)"
     return data
 
 
-def _parsed(text: str) -> Any:
+def _parse_result(text: str) -> Any:
     """Parses the result; NaN and Infinity become null."""
     try:
         value = json.loads(text, parse_constant=lambda _: None)

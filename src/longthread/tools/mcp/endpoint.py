@@ -112,10 +112,10 @@ class Implementation:
     def endpoint(self, secrets: Secrets) -> McpEndpoint:
         """The server. Raises SecretUnusable."""
         if self._transport == "stdio":
-            env = tuple(sorted((name, secrets.filled(value)) for name, value in self._env.items()))
+            env = tuple(sorted((name, secrets.fill(value)) for name, value in self._env.items()))
             return Program(self._server, self._place, self._args, env, self._cwd, self._most)
         url = secrets.filled_in_url(self._place)
-        headers = tuple(sorted((name, secrets.filled(value)) for name, value in self._headers.items()))
+        headers = tuple(sorted((name, secrets.fill(value)) for name, value in self._headers.items()))
         if other := next((name for name, value in headers if not value.isascii()), None):
             raise SecretUnusable(name=other, problem="goes into a header, which takes ASCII.")
         return ServerUrl(self._server, url, headers, self._private, self._most)

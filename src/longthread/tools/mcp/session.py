@@ -16,7 +16,7 @@ from pydantic import ValidationError
 
 from longthread import __version__
 from longthread.errors import LongthreadError, McpFailed
-from longthread.tools.api.exchange import Network, silenced
+from longthread.tools.api.exchange import Network, silence_loggers
 from longthread.tools.mcp.endpoint import McpEndpoint, Program, ServerTool
 from longthread.tools.mcp.transports import Process, Web
 
@@ -102,7 +102,7 @@ class Session:
         )
 
     async def _run(self) -> None:
-        with silenced(), self._scope:
+        with silence_loggers(), self._scope:
             try:
                 async with Client(
                     self._way.streams(),
@@ -149,11 +149,11 @@ class Session:
         """Waits for the start of the session and runs `work`. Raises the reason if the session ends."""
         self._busy += 1
         try:
-            with silenced():
+            with silence_loggers():
                 try:
                     return await self._or_end(self._after_ready(work))
                 except MCPError as error:
-                    raise await self._refused(error) from error
+                    raise await self._translate_error(error) from error
                 except (ValidationError, RuntimeError, ValueError) as error:
                     reason = f"its answer is not as the protocol or its own schema has it ({str(error)[:500]})."
                     raise McpFailed(server=self._name, reason=reason) from error
@@ -180,7 +180,7 @@ class Session:
                 task.cancel()
                 await asyncio.wait({task}, timeout=1)
 
-    async def _refused(self, error: MCPError) -> LongthreadError:
+    async def _translate_error(self, error: MCPError) -> LongthreadError:
         """Translates an error of the protocol; for a closed connection to the reason for its end."""
         if error.code == mcp_types.CONNECTION_CLOSED or self.is_over:
             self._finish()

@@ -14,7 +14,7 @@ from longthread.tools.arguments import Arguments, harmless
 from longthread.tools.mcp.endpoint import Implementation, ServerTool
 from longthread.tools.mcp.servers import Servers
 from longthread.tools.secrets import Secrets, read_secrets
-from longthread.tools.tool import DefinedTool, Observation, Tool, failed, spelled, succeeded
+from longthread.tools.tool import DefinedTool, Observation, Tool, make_failure, make_success, spell_in_pinyin
 
 SHOWN = 64_000
 """Characters of a text or structured value in an observation."""
@@ -24,19 +24,19 @@ _ITEMS = 50
 """Other contents that are listed."""
 
 
-def observed(result: Mapping[str, Any], server: str, secrets: Secrets) -> dict[str, Any]:
+def build_observation(result: Mapping[str, Any], server: str, secrets: Secrets) -> dict[str, Any]:
     """The data of an observation: `text`, `structured`, and `content` with the kind and size of everything else, such
     as images. Raises McpToolFailed: the tool reports an error; McpFailed: the result is invalid."""
     content = [one for one in result.get("content") or () if isinstance(one, Mapping)]
     text = "\n".join(_texts(content))
     if result.get("isError"):
-        reason = _clean(secrets.scrubbed(text[: 2 * _REASON], cut=len(text) > 2 * _REASON))[:_REASON]
+        reason = _clean(secrets.scrub(text[: 2 * _REASON], cut=len(text) > 2 * _REASON))[:_REASON]
         raise McpToolFailed(reason=reason or "it does not say why.")
     data: dict[str, Any] = {}
     notes: list[str] = []
     structured = result.get("structuredContent")
     if structured is not None:
-        written = _written(structured, server, secrets)
+        written = _write_json(structured, server, secrets)
         if len(written) <= SHOWN:
             data["structured"] = json.loads(written)
         else:
@@ -45,12 +45,12 @@ def observed(result: Mapping[str, Any], server: str, secrets: Secrets) -> dict[s
     if text and not (structured is not None and _says_the_same(text, structured)):
         part = text[: 2 * SHOWN]
         cut = len(part) < len(text)
-        clean = _clean(secrets.scrubbed(part, cut=cut))
+        clean = _clean(secrets.scrub(part, cut=cut))
         data["text"] = clean[:SHOWN]
         if cut or len(clean) > SHOWN:
             notes.append(f"The text has {len(text)} characters; this is how it begins.")
     others = [
-        json.loads(_written(_named(one), server, secrets))
+        json.loads(_write_json(_describe_content(one), server, secrets))
         for one in content
         if one.get("type") != "text" and not (one.get("type") == "resource" and "text" in one["resource"])
     ]
@@ -69,7 +69,7 @@ def _texts(content: list[Mapping[str, Any]]) -> Iterator[str]:
             yield f"{one['resource'].get('uri', '')}:\n{one['resource']['text']}"
 
 
-def _named(one: Mapping[str, Any]) -> dict[str, Any]:
+def _describe_content(one: Mapping[str, Any]) -> dict[str, Any]:
     """A content without its data."""
     item = one["resource"] if one.get("type") == "resource" else one
     fields = {
@@ -93,10 +93,10 @@ def _says_the_same(text: str, structured: Any) -> bool:
     return bool(value == structured or structured == {"result": value})
 
 
-def _written(value: Any, server: str, secrets: Secrets) -> str:
+def _write_json(value: Any, server: str, secrets: Secrets) -> str:
     """A value as JSON without secrets, NaN and lone surrogates."""
     try:
-        text = json.dumps(secrets.scrubbed(value), ensure_ascii=False)
+        text = json.dumps(secrets.scrub(value), ensure_ascii=False)
         plain = json.loads(text, parse_constant=lambda _: None)
         return _clean(json.dumps(plain, ensure_ascii=False))
     except (ValueError, TypeError, RecursionError) as error:
@@ -140,7 +140,7 @@ async def build(definition: DefinedTool, servers: Servers, *, secrets: Secrets |
     for offer in offers.values():
         if not server.settings.wants(offer.name):
             continue
-        called = _NOT_IN_A_NAME.sub("_", spelled(f"{definition.name}_{offer.name}"))[:_LONGEST_NAME]
+        called = _NOT_IN_A_NAME.sub("_", spell_in_pinyin(f"{definition.name}_{offer.name}"))[:_LONGEST_NAME]
         try:
             tool = server.tool(offer, called, None, {})
         except ToolInvalid as error:
@@ -172,7 +172,7 @@ class _Server:
             endpoint = self.settings.endpoint(self._secrets)
             return await self._servers.offers(endpoint, self.settings.seconds)
         except LongthreadError as error:
-            problem = self._secrets.scrubbed(str(error))
+            problem = self._secrets.scrub(str(error))
             known = endpoint is not None and not self._servers.breaks(endpoint)
             raise ToolInvalid(tool=self._definition.name, problem=problem, known=known) from None
 
@@ -185,22 +185,22 @@ class _Server:
         async def call(given: Mapping[str, Any]) -> Observation:
             started = time.monotonic()
             try:
-                arguments = theirs.checked(ours.checked(given) if ours else given)
+                arguments = theirs.validate(ours.validate(given) if ours else given)
                 endpoint = self.settings.endpoint(self._secrets)
                 result = await self._servers.call(endpoint, offer.name, arguments, self.settings.seconds)
-                data = observed(result, endpoint.name, self._secrets)
+                data = build_observation(result, endpoint.name, self._secrets)
             except LongthreadError as error:
-                observation = failed(error)
-                return observation | {"error": observation["error"] | {"message": self._secrets.scrubbed(str(error))}}
-            return succeeded(data | {"elapsed_ms": round((time.monotonic() - started) * 1000)})
+                observation = make_failure(error)
+                return observation | {"error": observation["error"] | {"message": self._secrets.scrub(str(error))}}
+            return make_success(data | {"elapsed_ms": round((time.monotonic() - started) * 1000)})
 
-        text = description or self._secrets.scrubbed(offer.description)[:_LONGEST_DESCRIPTION]
+        text = description or self._secrets.scrub(offer.description)[:_LONGEST_DESCRIPTION]
         return Tool(name, text, parameters if ours else offered, call, retry_safe=self.settings.retry_safe)
 
     def _schema(self, offer: ServerTool, name: str) -> Mapping[str, Any]:
         """The server's schema of the arguments, as plain JSON."""
         try:
-            written = json.dumps(harmless(self._secrets.scrubbed(offer.parameters)), allow_nan=False)
+            written = json.dumps(harmless(self._secrets.scrub(offer.parameters)), allow_nan=False)
         except (TypeError, ValueError, RecursionError) as error:
             raise ToolInvalid(tool=name, problem="the schema that its server gives is no JSON.") from error
         if len(written) > _LONGEST_SCHEMA:

@@ -61,7 +61,7 @@ class Web:
         ):
             yield streams
 
-    async def judged(self, url: httpx.URL) -> list[str]:
+    async def check_addresses(self, url: httpx.URL) -> list[str]:
         """The checked addresses of the server. Raises ApiRefused, ApiFailed."""
         own = httpx.URL(self._address.url)
         if (url.scheme, host_of(url), port_of(url)) != (own.scheme, host_of(own), port_of(own)):
@@ -84,7 +84,7 @@ class _Checked(httpx2.AsyncBaseTransport):
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
         try:
-            addresses = await self._web.judged(httpx.URL(str(request.url)))
+            addresses = await self._web.check_addresses(httpx.URL(str(request.url)))
         except LongthreadError as error:
             self._web.problem = error
             raise httpx2.ConnectError("refused") from error
@@ -97,7 +97,7 @@ class _Checked(httpx2.AsyncBaseTransport):
                 extensions={**request.extensions, "sni_hostname": request.url.host},
             )
             try:
-                return self._bounded(await self._inner.handle_async_request(sent))
+                return self._limit_response(await self._inner.handle_async_request(sent))
             except (httpx2.ConnectError, httpx2.ConnectTimeout) as error:
                 self._web.problem = McpFailed(
                     server=self._name, reason=f"there is no connection to {request.url.host[:100]}."
@@ -110,7 +110,7 @@ class _Checked(httpx2.AsyncBaseTransport):
     async def aclose(self) -> None:
         await self._inner.aclose()
 
-    def _bounded(self, response: httpx2.Response) -> httpx2.Response:
+    def _limit_response(self, response: httpx2.Response) -> httpx2.Response:
         self._web.problem = None
         if response.headers.get("content-encoding", "identity") != "identity":
             raise httpx2.DecodingError("it is packed, which was not asked for")
@@ -176,7 +176,7 @@ class Process:
     @asynccontextmanager
     async def streams(self) -> AsyncIterator[TransportStreams]:
         """The streams for the MCP library. Raises McpFailed: it cannot be started."""
-        process = self._process = await self._started()
+        process = self._process = await self._start_process()
         incoming, received = anyio.create_memory_object_stream[SessionMessage | Exception](0)
         sent, outgoing = anyio.create_memory_object_stream[SessionMessage](0)
 
@@ -203,7 +203,7 @@ class Process:
             for stream in (incoming, received, sent, outgoing):
                 stream.close()
 
-    async def _started(self) -> asyncio.subprocess.Process:
+    async def _start_process(self) -> asyncio.subprocess.Process:
         program = self._program
         env = dict(program.env)
         command = shutil.which(program.command, path=env.get("PATH", os.environ.get("PATH")))

@@ -17,18 +17,18 @@ from longthread.errors import InvalidInput
 from longthread.model.semantics import GRAINS, DimensionDefinition, Grain, MetricDefinition, SemanticLayer
 from longthread.tools.analysis.dialects.dialect import find_dialect
 from longthread.tools.analysis.schema import Schema, Table
-from longthread.tools.analysis.sql_text import written
+from longthread.tools.analysis.sql_text import write_sql
 from longthread.tools.semantic.expressions import (
     JoinGraph,
     KeyJoin,
     bind,
     conditions,
     divided_safely,
-    folded,
+    fold_name,
+    make_unknown_name_error,
     parse,
-    substituted,
-    truncated,
-    unknown,
+    substitute_columns,
+    truncate_moment,
 )
 
 T = TypeVar("T", MetricDefinition, DimensionDefinition)
@@ -94,18 +94,18 @@ class _Compiler:
         for leaf in leaves:
             # Metrics of different times are apart where these are asked for.
             time = leaf.time or "" if self._asks_own_time() else ""
-            parts.setdefault((folded(leaf.table or ""), leaf.where or "", time), []).append(leaf)
+            parts.setdefault((fold_name(leaf.table or ""), leaf.where or "", time), []).append(leaf)
         groups = list(parts.values())
         if len(groups) == 1:
-            select, scope = self._aggregated(groups[0])
-            tree = self._finished(select, {metric.name: scope.aggregate(metric) for metric in groups[0]})
+            select, scope = self._aggregate_metrics(groups[0])
+            tree = self._add_metrics(select, {metric.name: scope.aggregate(metric) for metric in groups[0]})
         else:
-            tree = self._united(groups)
+            tree = self._unite_parts(groups)
         names = tuple(metric.name for metric in self._metrics)
-        text = written(self._ordered(tree), self._dialect, comments=False)
+        text = write_sql(self._order_rows(tree), self._dialect, comments=False)
         return CompiledMetrics(text, names, tuple(self._unproven))
 
-    def _united(self, groups: Sequence[Sequence[MetricDefinition]]) -> exp.Select:
+    def _unite_parts(self, groups: Sequence[Sequence[MetricDefinition]]) -> exp.Select:
         """Return the statement of several parts: their rows one below the other, then grouped again."""
         stem = "part"
         while any(label.casefold().rpartition(".")[2].startswith(stem) for label in self._schema.tables):
@@ -114,7 +114,7 @@ class _Compiler:
         values: dict[str, exp.Expr] = {}
         queries: dict[str, exp.Select] = {}
         for part, metrics in parts.items():
-            select, scope = self._aggregated(metrics)
+            select, scope = self._aggregate_metrics(metrics)
             made = {metric.name: scope.aggregate(metric) for metric in metrics}
             queries[part] = select.select(*(_as(tree, name) for name, tree in made.items()))
             for name, tree in made.items():
@@ -127,7 +127,7 @@ class _Compiler:
         united = exp.select(*(_as(_column(stem, each.name), each.name) for each in self._splits)).from_(below)
         for part, query in queries.items():
             united = united.with_(part, as_=query)
-        return self._finished(self._grouped(united), values)
+        return self._add_metrics(self._group_rows(united), values)
 
     def _rows_of(self, part: str, parts: Mapping[str, Sequence[MetricDefinition]]) -> exp.Select:
         """Return the rows of one part, with the columns of all: the others give theirs, with their types, no rows."""
@@ -140,12 +140,12 @@ class _Compiler:
                 select = select.join(exp.to_table(other), on=never.copy(), join_type="left")
         return select
 
-    def _finished(self, select: exp.Select, values: Mapping[str, exp.Expr]) -> exp.Select:
+    def _add_metrics(self, select: exp.Select, values: Mapping[str, exp.Expr]) -> exp.Select:
         """Add the metrics that are asked for, and the conditions over metrics. `values` are those of the leaves."""
         for metric in self._metrics:
             select.select(_as(self._value(metric, values), metric.name), copy=False)
         for each in self._groups:
-            condition = substituted(each, lambda column: self._value(self._metric(column.name), values))
+            condition = substitute_columns(each, lambda column: self._value(self._metric(column.name), values))
             select = select.having(condition, copy=False)
         return select
 
@@ -153,19 +153,19 @@ class _Compiler:
         if metric.table is not None:
             return values[metric.name].copy()
         tree = divided_safely(parse(metric.sql, self._dialect))
-        return substituted(tree, lambda column: self._value(self._metric(column.name), values))
+        return substitute_columns(tree, lambda column: self._value(self._metric(column.name), values))
 
-    def _aggregated(self, metrics: Sequence[MetricDefinition]) -> tuple[exp.Select, _Scope]:
+    def _aggregate_metrics(self, metrics: Sequence[MetricDefinition]) -> tuple[exp.Select, _Scope]:
         """Return the SELECT of the dimensions from the table of metrics, and its scope."""
         first = metrics[0]
         scope = _Scope(self._schema, self._graph, self._dialect, first)
         selected = [_as(self._dimension(split, first, scope), split.name) for split in self._splits]
         filters = [
-            substituted(each, lambda column: self._dimension(self._split(_asked(column)), first, scope))
+            substitute_columns(each, lambda column: self._dimension(self._split(_name_dimension(column)), first, scope))
             for each in self._rows
         ]
         if first.where:
-            filters.insert(0, scope.bound(first.where, scope.table, f"the metric {first.name}"))
+            filters.insert(0, scope.bind_sql(first.where, scope.table, f"the metric {first.name}"))
         select = exp.select(*selected).from_(scope.source(scope.table))
         for join in scope.joins:
             pairs = zip(join.columns, join.references, strict=True)
@@ -178,9 +178,9 @@ class _Compiler:
                 self._unproven[join] = None
         if filters:
             select = select.where(*(exp.Paren(this=each) for each in filters))
-        return self._grouped(select), scope
+        return self._group_rows(select), scope
 
-    def _grouped(self, select: exp.Select) -> exp.Select:
+    def _group_rows(self, select: exp.Select) -> exp.Select:
         if self._splits:
             select.set("group", exp.Group(expressions=[_number(n + 1) for n in range(len(self._splits))]))
         return select
@@ -198,12 +198,12 @@ class _Compiler:
                 f"{scope.table.label} to one of {table.label}, and each would count several times. Its dimensions: "
                 f"{', '.join(others) or 'none'}."
             )
-        tree = scope.bound(dimension.sql, table, f"the dimension {dimension.name}")
-        return tree if split.grain is None else truncated(tree, split.grain, self._dialect)
+        tree = scope.bind_sql(dimension.sql, table, f"the dimension {dimension.name}")
+        return tree if split.grain is None else truncate_moment(tree, split.grain, self._dialect)
 
     def _own_time(self, metric: MetricDefinition) -> DimensionDefinition:
-        table = folded(metric.table or "")
-        own = [each for each in self._layer.dimensions.values() if each.grain and folded(each.table) == table]
+        table = fold_name(metric.table or "")
+        own = [each for each in self._layer.dimensions.values() if each.grain and fold_name(each.table) == table]
         if metric.time is not None and metric.time in self._layer.dimensions:
             return self._layer.dimensions[metric.time]
         if len(own) == 1:
@@ -223,39 +223,42 @@ class _Compiler:
             about = [self._is_metric(column) for column in _columns(each)]
             if any(about) and not all(about):
                 raise InvalidInput(
-                    reason=f"The condition {written(each, self._dialect)} mixes metrics and dimensions. Join such "
+                    reason=f"The condition {write_sql(each, self._dialect)} mixes metrics and dimensions. Join such "
                     "conditions with AND, each over one kind."
                 )
             (self._groups if any(about) else self._rows).append(each)
 
     def _is_metric(self, column: exp.Column) -> bool:
-        return _named(self._layer.metrics, column.name) is not None
+        return _find_item(self._layer.metrics, column.name) is not None
 
     def _asks_own_time(self) -> bool:
-        asked = [*(split.name for split in self._splits), *(_asked(c) for each in self._rows for c in _columns(each))]
+        asked = [
+            *(split.name for split in self._splits),
+            *(_name_dimension(c) for each in self._rows for c in _columns(each)),
+        ]
         return any(self._split(name).dimension is None for name in asked)
 
     def _metric(self, name: str) -> MetricDefinition:
-        metric = _named(self._layer.metrics, name)
+        metric = _find_item(self._layer.metrics, name)
         if metric is None:
-            raise unknown("metric", name, self._layer.metrics)
+            raise make_unknown_name_error("metric", name, self._layer.metrics)
         return metric
 
     def _split(self, asked: str) -> Split:
         """Return the dimension of a name, of a synonym, or of one with a grain: `order_date__month`."""
         stem, mark, ending = asked.strip().replace(".", "__").rpartition("__")
         grain = next((grain for grain in GRAINS if grain == ending.casefold()), None) if mark else None
-        if (dimension := _named(self._layer.dimensions, asked)) is not None:
+        if (dimension := _find_item(self._layer.dimensions, asked)) is not None:
             return Split(dimension.name, dimension, dimension.grain)
-        if grain is not None and folded(stem) == METRIC_TIME:
+        if grain is not None and fold_name(stem) == METRIC_TIME:
             return Split(f"{METRIC_TIME}__{grain}", None, grain)
-        if grain is not None and (dimension := _named(self._layer.dimensions, stem)) is not None:
+        if grain is not None and (dimension := _find_item(self._layer.dimensions, stem)) is not None:
             if dimension.grain is None:
                 raise InvalidInput(reason=f"{dimension.name} is no time, and has no {grain}. Ask for {dimension.name}.")
             return Split(f"{dimension.name}__{grain}", dimension, grain)
-        if folded(asked) == METRIC_TIME:
+        if fold_name(asked) == METRIC_TIME:
             return Split(METRIC_TIME, None, "day")
-        raise unknown("dimension", asked, [*self._layer.dimensions, METRIC_TIME])
+        raise make_unknown_name_error("dimension", asked, [*self._layer.dimensions, METRIC_TIME])
 
     def _leaves(self, metric: MetricDefinition, above: tuple[str, ...] = ()) -> Iterator[MetricDefinition]:
         """Yield the metrics of tables that a metric is calculated from."""
@@ -267,7 +270,7 @@ class _Compiler:
         for column in _columns(parse(metric.sql, self._dialect)):
             yield from self._leaves(self._metric(column.name), (*above, metric.name))
 
-    def _ordered(self, select: exp.Select) -> exp.Select:
+    def _order_rows(self, select: exp.Select) -> exp.Select:
         """Order and limit the rows: by default times go forward, and else the first metric goes down."""
         shown = [*(split.name for split in self._splits), *(metric.name for metric in self._metrics)]
         times = [f"{split.name} asc" for split in self._splits if split.grain is not None]
@@ -286,7 +289,7 @@ class _Compiler:
         return select if self._request.limit is None else select.limit(self._request.limit, copy=False)
 
     def _shown_name(self, name: str) -> str:
-        metric = _named(self._layer.metrics, name)
+        metric = _find_item(self._layer.metrics, name)
         return metric.name if metric is not None else self._split(name).name
 
 
@@ -302,9 +305,9 @@ class _Scope:
         self._aliases = {self.table.label: self.table.label.rpartition(".")[2]}
 
     def aggregate(self, metric: MetricDefinition) -> exp.Expr:
-        return self.bound(metric.sql, self.table, f"the metric {metric.name}")
+        return self.bind_sql(metric.sql, self.table, f"the metric {metric.name}")
 
-    def bound(self, sql: str, table: Table, owner: str) -> exp.Expr:
+    def bind_sql(self, sql: str, table: Table, owner: str) -> exp.Expr:
         return bind(parse(sql, self._dialect), table, self._aliases[table.label], f"The SQL of {owner}")
 
     def column(self, table: Table, name: str) -> exp.Column:
@@ -337,7 +340,7 @@ def unproven_key(join: KeyJoin, dialect: str) -> str:
     select = select.where(*(column.copy().is_(exp.null()).not_() for column in columns))
     select.set("group", exp.Group(expressions=[column.copy() for column in columns]))
     select = select.having(exp.GT(this=exp.Count(this=exp.Star()), expression=_number(1))).limit(1)
-    return written(select, dialect)
+    return write_sql(select, dialect)
 
 
 def _named_parts(table: Table) -> dict[str, exp.Identifier]:
@@ -346,13 +349,13 @@ def _named_parts(table: Table) -> dict[str, exp.Identifier]:
     return dict(zip(("this", "db", "catalog"), names, strict=False))
 
 
-def _named(items: Mapping[str, T], name: str) -> T | None:
+def _find_item(items: Mapping[str, T], name: str) -> T | None:
     """Return the item of a name, or else the only one of a synonym."""
-    wanted = folded(name)
+    wanted = fold_name(name)
     for key, item in items.items():
-        if folded(key) == wanted:
+        if fold_name(key) == wanted:
             return item
-    found = [item for item in items.values() if any(folded(each) == wanted for each in item.synonyms)]
+    found = [item for item in items.values() if any(fold_name(each) == wanted for each in item.synonyms)]
     if len(found) > 1:
         raise InvalidInput(reason=f"{name} may mean {' or '.join(each.name for each in found)}. Say which.")
     return found[0] if found else None
@@ -362,7 +365,7 @@ def _columns(tree: exp.Expr) -> list[exp.Column]:
     return list(tree.find_all(exp.Column))
 
 
-def _asked(column: exp.Column) -> str:
+def _name_dimension(column: exp.Column) -> str:
     """Return the name of a dimension in a condition; `order_date.month` means its month."""
     return f"{column.table}__{column.name}" if column.name.casefold() in GRAINS and column.table else column.name
 

@@ -52,7 +52,12 @@ def _read_cube(cube: ForeignItem, cubes: Mapping[str, ForeignItem], layer: Impor
         if each.data.get("type") == "geo" or each.data.get("sub_query") or "sql" not in each.data:
             layer.problems.append(f"{each.label} of the cube {cube.name}: it is no expression over the table.")
             continue
-        made = {"name": each.name, "owner": cube.name, "table": table, "sql": _bound(each.text("sql") or "", cube)}
+        made = {
+            "name": each.name,
+            "owner": cube.name,
+            "table": table,
+            "sql": _bind_columns(each.text("sql") or "", cube),
+        }
         layer.dimensions.append(made | _about(each) | ({"grain": "day"} if each.data.get("type") == "time" else {}))
     for join in cube.objects("joins", "join"):
         try:
@@ -98,7 +103,7 @@ def _column(owner: str, name: str | None, cubes: Mapping[str, ForeignItem], cube
     found = cubes.get(_owner(owner, cube))
     dimensions = found.objects("dimensions", "dimension") if found else []
     sql = next((each.text("sql") for each in dimensions if each.name == name and found), None)
-    column = _bound(sql, found) if sql and found else name or ""
+    column = _bind_columns(sql, found) if sql and found else name or ""
     if not re.fullmatch(r"\w+", column):
         raise InvalidInput(reason=f"{owner}.{name} is no column.")
     return column
@@ -114,11 +119,11 @@ def _measure(cube: ForeignItem, measure: ForeignItem) -> dict[str, Any]:
             raise InvalidInput(reason="a calculated one has no filters. Give them to the measures that it is made of.")
         if _names_measure(sql or "", cube):
             return made
-        return made | {"table": _table(cube), "sql": _bound(sql or "", cube)}
+        return made | {"table": _table(cube), "sql": _bind_columns(sql or "", cube)}
     if kind not in _AGGREGATES or (sql is None and kind != "count"):
         raise InvalidInput(reason=f"its type is {kind}. There are: {', '.join(_AGGREGATES)} (with `sql`), number.")
-    where = " AND ".join(f"({_bound(each, cube)})" for each in filters)
-    value = "*" if sql is None else _bound(sql, cube)
+    where = " AND ".join(f"({_bind_columns(each, cube)})" for each in filters)
+    value = "*" if sql is None else _bind_columns(sql, cube)
     return made | {"table": _table(cube), "sql": _AGGREGATES[kind].format(sql=value), "where": where}
 
 
@@ -143,7 +148,7 @@ def _rewrite_calculation(cube: ForeignItem, measure: ForeignItem, names: Sequenc
     return _REFERENCE.sub(metric, measure.text("sql") or "")
 
 
-def _bound(sql: str, cube: ForeignItem, seen: tuple[str, ...] = ()) -> str:
+def _bind_columns(sql: str, cube: ForeignItem, seen: tuple[str, ...] = ()) -> str:
     """Return SQL over the columns of the cube's table. Raises InvalidInput: it names another cube."""
     dimensions = {each.name: each.text("sql") or "" for each in cube.objects("dimensions", "dimension")}
 
@@ -152,7 +157,7 @@ def _bound(sql: str, cube: ForeignItem, seen: tuple[str, ...] = ()) -> str:
         if found["cube"] is None and name in ("CUBE", cube.name) and found["column"]:
             return str(found["column"])
         if found["cube"] in (None, "CUBE", cube.name) and name in dimensions and name not in seen:
-            inside = _bound(dimensions[name], cube, (*seen, name))
+            inside = _bind_columns(dimensions[name], cube, (*seen, name))
             return inside if inside == name else f"({inside})"
         raise InvalidInput(reason=f"it names {found[0]}, which is no column or dimension of its cube.")
 

@@ -11,8 +11,8 @@ from sqlglot import exp
 
 from longthread.errors import InvalidInput, SqlRefused
 from longthread.model.semantics import GRAINS
-from longthread.tools.analysis.sql_text import written
-from longthread.tools.semantic.expressions import parse, substituted
+from longthread.tools.analysis.sql_text import write_sql
+from longthread.tools.semantic.expressions import parse, substitute_columns
 from longthread.tools.semantic.imported import ForeignItem, ImportedLayer, about
 
 _MODEL = re.compile(r"""(?:ref|source)\(.*?['"]([^'"]+)['"]\s*\)$""")
@@ -123,8 +123,8 @@ def _metric(metric: ForeignItem, models: Sequence[_Model]) -> dict[str, Any]:
         each.refuse(("filter", "offset_window", "offset_to_grain"))
     tree = parse(params.text("expr") or "", _DIALECT)
     names = {alias: each.name for alias, each in inputs.items()}
-    tree = substituted(tree, lambda column: exp.column(names.get(column.name, column.name)))
-    return _about(metric) | {"sql": written(tree, _DIALECT, comments=False)}
+    tree = substitute_columns(tree, lambda column: exp.column(names.get(column.name, column.name)))
+    return _about(metric) | {"sql": write_sql(tree, _DIALECT, comments=False)}
 
 
 def _simple(metric: ForeignItem, params: ForeignItem, models: Sequence[_Model]) -> dict[str, Any]:
@@ -147,7 +147,7 @@ def _simple(metric: ForeignItem, params: ForeignItem, models: Sequence[_Model]) 
         "owner": model.entity,
         "table": model.table,
         "sql": template.format(expr=measure.text("expr") or name),
-        "where": " AND ".join(f"({_bound(each, model)})" for each in filters),
+        "where": " AND ".join(f"({_bind_columns(each, model)})" for each in filters),
         "time": measure.text("agg_time_dimension") or model.time,
     }
 
@@ -170,7 +170,7 @@ def _filters(value: Any) -> list[str]:
     return [each for each in items if isinstance(each, str) and each.strip()]
 
 
-def _bound(text: str, model: _Model) -> str:
+def _bind_columns(text: str, model: _Model) -> str:
     """Return a filter with columns in the place of its templates. Raises InvalidInput."""
 
     def column(found: re.Match[str]) -> str:

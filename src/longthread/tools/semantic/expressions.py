@@ -70,7 +70,7 @@ def bind(tree: exp.Expr, table: Table, alias: str, owner: str) -> exp.Expr:
             raise InvalidInput(reason=f"{owner} names {column.table}.{column.name}, and is of {table.label} alone.")
         return exp.column(column_name(table, column.name, owner), table=alias, quoted=True)
 
-    return substituted(tree, replace)
+    return substitute_columns(tree, replace)
 
 
 def column_name(table: Table, name: str, owner: str) -> str:
@@ -84,7 +84,7 @@ def column_name(table: Table, name: str, owner: str) -> str:
     return found[0]
 
 
-def substituted(tree: exp.Expr, replace: Callable[[exp.Column], exp.Expr]) -> exp.Expr:
+def substitute_columns(tree: exp.Expr, replace: Callable[[exp.Column], exp.Expr]) -> exp.Expr:
     """Return a copy with another expression in the place of each column."""
     root = exp.Paren(this=tree.copy())
     for column in list(root.find_all(exp.Column)):
@@ -106,11 +106,11 @@ def divided_safely(tree: exp.Expr) -> exp.Expr:
     return inside.pop()
 
 
-def truncated(moment: exp.Expr, grain: Grain, dialect: str) -> exp.Expr:
+def truncate_moment(moment: exp.Expr, grain: Grain, dialect: str) -> exp.Expr:
     """Return the beginning of the hour, day, week (Monday), month, quarter or year of a moment: a date or its text."""
     known = find_dialect(dialect)
     tree: exp.Expr = exp.maybe_parse(known.truncate(grain), dialect=known.sqlglot)
-    return substituted(tree, lambda _: moment.copy())
+    return substitute_columns(tree, lambda _: moment.copy())
 
 
 def conditions(tree: exp.Expr) -> list[exp.Expr]:
@@ -119,12 +119,12 @@ def conditions(tree: exp.Expr) -> list[exp.Expr]:
     return [*conditions(tree.left), *conditions(tree.right)] if isinstance(tree, exp.And) else [tree]
 
 
-def folded(name: str) -> str:
+def fold_name(name: str) -> str:
     """A name for comparisons, in any script."""
     return " ".join(unicodedata.normalize("NFKC", name).casefold().split())
 
 
-def unknown(kind: str, name: str, names: Collection[str]) -> InvalidInput:
+def make_unknown_name_error(kind: str, name: str, names: Collection[str]) -> InvalidInput:
     """Return the error of a name that does not exist, with the existing names, the nearest first."""
     near = list(dict.fromkeys([*close_names(name, names), *names]))[:40]
     there = f"{kind.capitalize()}s: {', '.join(near)}." if near else f"There is no {kind} at all."
@@ -169,7 +169,7 @@ class JoinGraph:
     def path(self, begin: Table, end: Table) -> list[KeyJoin] | None:
         """Return the shortest way, along declared joins before others; None if there is none. Raises InvalidInput:
         several are equally short."""
-        for edges in (self._declared, [*self._declared, *self._keys]):
+        for edges in (self._declared_joins, [*self._declared_joins, *self._keys]):
             if ways := list(_shortest(edges, begin, end)):
                 if len(ways) > 1:
                     raise InvalidInput(reason=_ambiguous(begin, end, ways))
@@ -177,7 +177,7 @@ class JoinGraph:
         return None
 
     @cached_property
-    def _declared(self) -> list[KeyJoin]:
+    def _declared_joins(self) -> list[KeyJoin]:
         known = self._schema.tables
         found = []
         for each in self._definitions:
@@ -191,7 +191,7 @@ class JoinGraph:
     @cached_property
     def _keys(self) -> list[KeyJoin]:
         """The foreign keys between tables that no declared join connects."""
-        declared = {(join.table.label, join.to.label) for join in self._declared}
+        declared = {(join.table.label, join.to.label) for join in self._declared_joins}
         return [
             KeyJoin(table, key.columns, self._schema.tables[key.table], key.references)
             for table in self._schema.tables.values()

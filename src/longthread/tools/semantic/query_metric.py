@@ -64,7 +64,7 @@ def semantic_tools(source: Source, layer: SemanticLayer) -> list[Tool]:
     return [Tool(QUERY_METRIC, _ABOUT, METRIC_PARAMETERS, as_observation(work), retry_safe=True, category="database")]
 
 
-def described(layer: SemanticLayer, tokens: int = TOKENS) -> Iterator[str]:
+def describe_layer(layer: SemanticLayer, tokens: int = TOKENS) -> Iterator[str]:
     """Yield the metrics and the dimensions as lines of a prompt: names, synonyms and meanings, no SQL."""
     for kind, items in (("Metrics", layer.metrics), ("Dimensions", layer.dimensions)):
         left, told = 2 * tokens, list[str]()

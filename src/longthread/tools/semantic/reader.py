@@ -11,7 +11,7 @@ from longthread.errors import InvalidInput, SqlRefused
 from longthread.model.semantics import GRAINS, SemanticLayer, layer_of
 from longthread.tools.analysis.open import dialect_of
 from longthread.tools.catalog.fields import LONGEST_NAME, FieldReader, short
-from longthread.tools.semantic.expressions import NAME, check_aggregate, check_plain, folded, parse
+from longthread.tools.semantic.expressions import NAME, check_aggregate, check_plain, fold_name, parse
 
 MOST = 1_000
 """Metrics of a source at most, and dimensions."""
@@ -123,7 +123,7 @@ def _check_names(fields: FieldReader, lists: Mapping[str, list[dict[str, Any]]])
     seen = {_OWN}
     for kind in ("metrics", "dimensions"):
         for place, each in enumerate(lists[kind]):
-            name = folded(str(each.get("name", "")))
+            name = fold_name(str(each.get("name", "")))
             if name and name in seen:
                 fields.problem(f"{kind}[{place}].name", f"{short(each['name'])} stands there twice, or is reserved.")
             seen.add(name)
@@ -132,7 +132,7 @@ def _check_names(fields: FieldReader, lists: Mapping[str, list[dict[str, Any]]])
 def _check_calculated(fields: FieldReader, layer: SemanticLayer, dialect: str) -> None:
     """Check the metrics that name others: a time, or the metrics that they are calculated from."""
     made_of: dict[str, list[str]] = {}
-    names = {folded(name): name for name in layer.metrics}
+    names = {fold_name(name): name for name in layer.metrics}
     for place, metric in enumerate(layer.metrics.values()):
         time = layer.dimensions.get(metric.time or "")
         if metric.time and (time is None or time.grain is None):
@@ -147,12 +147,12 @@ def _check_calculated(fields: FieldReader, layer: SemanticLayer, dialect: str) -
             fields.problem(f"metrics[{place}].sql", hint)
             continue
         columns = [column.name for column in tree.find_all(exp.Column)]
-        missing = [name for name in columns if folded(name) not in names]
+        missing = [name for name in columns if fold_name(name) not in names]
         if missing or not columns:
             there = ", ".join(list(layer.metrics)[:20])
             told = f"{', '.join(missing)} is no metric" if missing else "it names no metric"
             fields.problem(f"metrics[{place}].sql", f"{told}. Give a `table`, or use: {there}.")
-        made_of[metric.name] = [names[folded(name)] for name in columns if folded(name) in names]
+        made_of[metric.name] = [names[fold_name(name)] for name in columns if fold_name(name) in names]
     for place, name in enumerate(layer.metrics):
         if _leads_to(name, name, made_of, set()):
             fields.problem(f"metrics[{place}].sql", f"{name} is calculated from itself.")

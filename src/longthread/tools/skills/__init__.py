@@ -1,5 +1,5 @@
 """Skills: disclosure to models, and folders."""
 
-from longthread.tools.skills.disclosure import Disclosure, disclose, load_skill_tool, triggered
+from longthread.tools.skills.disclosure import Disclosure, disclose, load_skill_tool, select_triggered
 
-__all__ = ["Disclosure", "disclose", "load_skill_tool", "triggered"]
+__all__ = ["Disclosure", "disclose", "load_skill_tool", "select_triggered"]

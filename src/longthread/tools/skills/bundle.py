@@ -37,7 +37,7 @@ class File:
         return None if "\x00" in text else text
 
     @property
-    def stored(self) -> str | dict[str, Any]:
+    def stored_form(self) -> str | dict[str, Any]:
         """The form in a definition."""
         if self.text is not None:
             return {"text": self.text, "executable": True} if self.executable else self.text

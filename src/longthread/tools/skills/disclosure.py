@@ -33,16 +33,16 @@ _PLURAL = re.compile(r"[a-z]{3}$")
 def triggers(keywords: Sequence[str], question: str) -> bool:
     """Whether a question has one of the keywords, in any case and width: a Chinese one anywhere, any other as whole
     words in singular or plural."""
-    text = _folded(question)
+    text = _fold_text(question)
     words = _UNSPACED.sub(" ", text)
-    return any(_is_in(_folded(keyword), text, words) for keyword in keywords if keyword.strip())
+    return any(_is_in(_fold_text(keyword), text, words) for keyword in keywords if keyword.strip())
 
 
 def _is_in(keyword: str, text: str, words: str) -> bool:
     return keyword in text if _UNSPACED.search(keyword) else _pattern(keyword).search(words) is not None
 
 
-def _folded(text: str) -> str:
+def _fold_text(text: str) -> str:
     return " ".join(unicodedata.normalize("NFKC", text).casefold().split())
 
 
@@ -89,7 +89,7 @@ def is_always_shown(skill: Skill) -> bool:
     return not skill.trigger_keywords and not skill.config.get("files") and len(skill.instructions) <= SHORT
 
 
-def triggered(skills: Iterable[Skill], question: str) -> list[str]:
+def select_triggered(skills: Iterable[Skill], question: str) -> list[str]:
     """The ids of the skills whose keywords a question has."""
     wanted = (each for each in skills if has_text(each) and not is_always_shown(each))
     return [each.id for each in wanted if triggers(each.trigger_keywords, question)]
@@ -169,7 +169,7 @@ def load_skill_tool(skills: Sequence[Skill], *, window: int) -> Tool:
     most = max(200, min(PAGE_TOKENS, window // _PART_OF_WINDOW))
 
     async def work(arguments: Mapping[str, Any]) -> Mapping[str, Any]:
-        return _loaded(by_name, arguments, most)
+        return _load_skill(by_name, arguments, most)
 
     name: dict[str, Any] = {"type": "string", "description": "The skill."}
     if estimate(json.dumps(list(by_name), ensure_ascii=False)) <= window * SHARE_OF_NAMES:
@@ -187,7 +187,7 @@ def load_skill_tool(skills: Sequence[Skill], *, window: int) -> Tool:
     return Tool(LOAD_SKILL, _ABOUT, parameters, as_observation(work), retry_safe=True, category="skill")
 
 
-def _loaded(skills: Mapping[str, Skill], arguments: Mapping[str, Any], most: int) -> dict[str, Any]:
+def _load_skill(skills: Mapping[str, Skill], arguments: Mapping[str, Any], most: int) -> dict[str, Any]:
     name, path, offset = arguments.get("name"), arguments.get("file"), arguments.get("offset")
     if not isinstance(name, str) or name not in skills:
         raise InvalidInput(reason=f"There is no skill {name}.{near(str(name), list(skills))}")

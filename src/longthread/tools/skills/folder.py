@@ -81,12 +81,12 @@ class Page:
 
 def definition(page: Page) -> dict[str, Any]:
     """The definition of a skill with names of tools, without files. Raises PageInvalid."""
-    data = _parsed(page.front)
+    data = _parse_front(page.front)
     config = {key: value for key, value in data.pop("config").items() if key not in OWN_CONFIG}
     if page.body.strip():
         config["instructions"] = page.body
     # YAML that the definition implies is not stored.
-    if page.front != _written({**data, "config": config}):
+    if page.front != _write_front({**data, "config": config}):
         config["front_matter"] = page.front
     return {key: value for key, value in {**data, "config": config}.items() if value not in ([], {})}
 
@@ -99,24 +99,24 @@ def page_of(skill: Mapping[str, Any]) -> Page:
         raise PageInvalid("it has no description, and a SKILL.md needs one: what it does, and when it is to be used.")
     front = config.get("front_matter")
     if not isinstance(front, str):
-        return Page(_written(skill), body)
+        return Page(_write_front(skill), body)
     try:
-        now = _parsed(front)
+        now = _parse_front(front)
     except PageInvalid:  # another program wrote it
-        return Page(_written(skill), body)
-    wanted = _wanted(skill)
-    return Page(front if same(now, wanted) else _mended(front, skill), body)
+        return Page(_write_front(skill), body)
+    wanted = _select_front_fields(skill)
+    return Page(front if same(now, wanted) else _update_front(front, skill), body)
 
 
 def front_problems(front: str) -> Iterator[tuple[str, str]]:
     """Problems of a `config.front_matter`, with the field."""
     try:
-        _parsed(front)
+        _parse_front(front)
     except PageInvalid as error:
         yield "front_matter", str(error)
 
 
-def _parsed(front: str) -> dict[str, Any]:
+def _parse_front(front: str) -> dict[str, Any]:
     """The skill that the YAML describes, with `config` except the keys of the folder."""
     root = _root(front)
     values = _values(root)
@@ -208,8 +208,8 @@ def _expect_tree(root: Any) -> None:
             waiting += [each for one in node.value for each in (one if isinstance(one, tuple) else (one,))]
 
 
-def _wanted(skill: Mapping[str, Any]) -> dict[str, Any]:
-    """The skill that a definition's YAML must describe, in the form of `_parsed`."""
+def _select_front_fields(skill: Mapping[str, Any]) -> dict[str, Any]:
+    """The skill that a definition's YAML must describe, in the form of `_parse_front`."""
     config = skill.get("config") or {}
     return {
         "name": str(skill["name"]),
@@ -221,13 +221,13 @@ def _wanted(skill: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _metadata(skill: Mapping[str, Any]) -> dict[str, str]:
-    wanted = _wanted(skill)
+    wanted = _select_front_fields(skill)
     words, tools = wanted["trigger_keywords"], wanted["tools"]
-    texts_by_key = {KEYWORDS: _joined(words), TOOLS: _joined(tools), CONFIG: _json(wanted["config"])}
+    texts_by_key = {KEYWORDS: _join_items(words), TOOLS: _join_items(tools), CONFIG: _json(wanted["config"])}
     return {key: text for key, text in texts_by_key.items() if text not in ("", "{}")}
 
 
-def _joined(items: list[Any]) -> str:
+def _join_items(items: list[Any]) -> str:
     plain = all(isinstance(each, str) and each and each == each.strip() and not _COMMAS.search(each) for each in items)
     return ", ".join(items) if plain and not any(each[0] in "[{" for each in items) else _json(items)
 
@@ -236,16 +236,16 @@ def _json(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False)
 
 
-def _written(skill: Mapping[str, Any]) -> str:
+def _write_front(skill: Mapping[str, Any]) -> str:
     """New YAML for a definition."""
-    wanted, metadata = _wanted(skill), _metadata(skill)
+    wanted, metadata = _select_front_fields(skill), _metadata(skill)
     data = {"name": wanted["name"], "description": wanted["description"]}
     return as_yaml(data | ({"metadata": metadata} if metadata else {}))
 
 
-def _mended(front: str, skill: Mapping[str, Any]) -> str:
+def _update_front(front: str, skill: Mapping[str, Any]) -> str:
     """Updates the YAML. Everything else stays, except comments."""
-    root, now, wanted = _root(front), _parsed(front), _wanted(skill)
+    root, now, wanted = _root(front), _parse_front(front), _select_front_fields(skill)
     for key in ("name", "description"):
         if now[key] != wanted[key]:
             _set(root, key, _node(wanted[key]))
@@ -315,7 +315,7 @@ def read_skill(folder: Path) -> dict[str, Any]:
     except PageInvalid as error:
         raise _invalid(folder / name, str(error)) from None
     if files:
-        found["config"] = {**found.get("config", {}), "files": {file.path: file.stored for file in files}}
+        found["config"] = {**found.get("config", {}), "files": {file.path: file.stored_form for file in files}}
     problems = [f"{folder}: {problem}" for _, problem in bundle_problems(found.get("config", {}))]
     if problems:
         raise CatalogInvalid(problems=problems)
@@ -375,7 +375,7 @@ def _content(folder: Path, path: Path, most: int) -> bytes:
     return content
 
 
-def exported(skill: Mapping[str, Any]) -> list[File]:
+def export_files(skill: Mapping[str, Any]) -> list[File]:
     """The files of a skill's folder from its definition, with names of tools. Raises InvalidInput."""
     config = skill.get("config") or {}
     problems = [f"{field}: {problem}" for field, problem in bundle_problems(config)]

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from longthread.errors import InvalidInput
-from longthread.tools.analysis.files.encoding import known, likely, ranked
+from longthread.tools.analysis.files.encoding import find_codec, likely, rank_encodings
 
 _TEXTS = {
     "cp1252": [
@@ -66,7 +66,7 @@ def test_files_of_three_random_rows(encoding: str) -> None:
     for _ in range(100):
         rows = [["id", *chance.choices(_WORDS[encoding].split(), k=2)] for _ in range(4)]
         text = "".join(f"{','.join(row)}\n" for row in rows)
-        right += _same(text.encode(encoding), ranked(text.encode(encoding)), text)
+        right += _same(text.encode(encoding), rank_encodings(text.encode(encoding)), text)
     assert right >= 98
 
 
@@ -100,7 +100,7 @@ def test_what_is_no_text(tmp_path: Path, data: bytes) -> None:
 
 
 def test_the_name_of_an_encoding() -> None:
-    assert known("Big5") == "big5"
+    assert find_codec("Big5") == "big5"
     for name in ("klingon", "hex", ""):
         with pytest.raises(InvalidInput, match="There is no encoding"):
-            known(name)
+            find_codec(name)

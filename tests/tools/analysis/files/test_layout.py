@@ -5,7 +5,7 @@ import io
 
 import pytest
 
-from longthread.tools.analysis.files.form import form_of, sampled
+from longthread.tools.analysis.files.form import form_of, read_sample
 from longthread.tools.analysis.files.layout import footer, layout_of
 
 
@@ -79,4 +79,4 @@ def test_notes_under_a_table(text: str, width: int, count: int) -> None:
     ],
 )
 def test_delimiters_and_quotes(text: str, rows: list[list[str]]) -> None:
-    assert sampled(form_of(text, whole=True), text, whole=True)[0] == rows
+    assert read_sample(form_of(text, whole=True), text, whole=True)[0] == rows

@@ -257,8 +257,8 @@ async def test_all_rows_of_a_column_tell_its_format(
     assert 'Column "amount": its cells are in $, €, which do not add up.' in notes
     monkeypatch.setattr(cell_formats, "_CELLS", 3_600)  # less than the sheet has
     found = read_cell_formats(tmp_path / "ledger.xlsx", ["ledger"])["ledger"]
-    assert found.agreed(2, range(1, 1_301)) is None
-    assert found.agreed(2, range(1, 1_000)) == money("€", 0)
+    assert found.find_common_format(2, range(1, 1_301)) is None
+    assert found.find_common_format(2, range(1, 1_000)) == money("€", 0)
 
 
 @pytest.mark.parametrize(
@@ -321,7 +321,9 @@ def test_only_so_many_sheets_cells_and_bytes_are_looked_at(tmp_path: Path, monke
     assert looked() == {}
     monkeypatch.undo()
     monkeypatch.setattr(cell_formats, "_CODES", 0)
-    assert {name: each.agreed(1, range(50)) for name, each in read_cell_formats(path, ["a"]).items()} == {"a": None}
+    assert {name: each.find_common_format(1, range(50)) for name, each in read_cell_formats(path, ["a"]).items()} == {
+        "a": None
+    }
 
 
 MAIN, LINKED = "http://schemas.openxmlformats.org/spreadsheetml/2006/main", "urn:r"
@@ -352,7 +354,7 @@ def test_a_part_is_read_once_for_all_sheets(tmp_path: Path, monkeypatch: pytest.
     )
     found = read_cell_formats(path, ["A", "B"])
     share = ColumnFormat("share", places=0)
-    assert {name: each.agreed(0, range(1, 2)) for name, each in found.items()} == {"A": share, "B": share}
+    assert {name: each.find_common_format(0, range(1, 2)) for name, each in found.items()} == {"A": share, "B": share}
     assert opened.count("xl/worksheets/s.xml") == 1
 
 
@@ -428,10 +430,10 @@ def test_cells_without_places_and_sheets_under_other_names_are_read(tmp_path: Pa
     found = read_cell_formats(tmp_path / "x.xlsx", ["A & B"])["A & B"]
     share = ColumnFormat("share", places=2)
     assert found.columns == {0: [(0, None), (1, None)], 1: [(0, share), (1, share)]}
-    assert found.agreed(1, range(2)) == share
+    assert found.find_common_format(1, range(2)) == share
 
 
 def test_dates_are_of_days(tmp_path: Path) -> None:
     rows = [["day"], [date(2024, 1, 5)]]
     path = write(tmp_path / "d.xlsx", {"d": (rows, 2, ["dd.mm.yyyy"])})
-    assert read_cell_formats(path, ["d"])["d"].agreed(0, range(1, 2)) == DAY
+    assert read_cell_formats(path, ["d"])["d"].find_common_format(0, range(1, 2)) == DAY

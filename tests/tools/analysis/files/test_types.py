@@ -5,7 +5,7 @@ from __future__ import annotations
 import duckdb
 import pytest
 
-from longthread.tools.analysis.files.columns import typed
+from longthread.tools.analysis.files.columns import infer_types
 
 _CASES = [
     (["1", "-20"], "BIGINT", "1", None),
@@ -90,7 +90,7 @@ def test_a_column_has_the_type_that_all_its_values_have(
     with duckdb.connect() as root:
         root.execute("SET TimeZone = 'UTC'")
         root.execute("CREATE TABLE t AS SELECT unnest(?::VARCHAR[]) AS c0", [values])
-        column = typed(root, "t", ["c0"], "t")[0]
+        column = infer_types(root, "t", ["c0"], "t")[0]
         row = root.execute(f"SELECT v::VARCHAR, typeof(v) FROM (SELECT {column.expression} AS v FROM t)").fetchone()
     assert row is not None
     assert (row[1], row[0].casefold()) == (kind, first.casefold())
@@ -101,7 +101,7 @@ def test_a_column_has_the_type_that_all_its_values_have(
 def test_later_rows_decide_too() -> None:
     with duckdb.connect() as root:
         root.execute("CREATE TABLE t AS SELECT '01/02/2021' AS c0 FROM range(5000) UNION ALL SELECT '25/12/2021'")
-        column = typed(root, "t", ["c0"], "t")[0]
+        column = infer_types(root, "t", ["c0"], "t")[0]
     assert column.notes == ["dates are read as day/month/year"]
 
 
@@ -110,6 +110,6 @@ def test_what_decimal_commas_say_of_the_other_columns() -> None:
         root.execute(
             "CREATE TABLE t AS SELECT * FROM (VALUES ('2,5', '1.234', '7'), ('1.000,5', '5.678', '8')) t(c0, c1, c2)"
         )
-        columns = typed(root, "t", ["c0", "c1", "c2"], "t")
+        columns = infer_types(root, "t", ["c0", "c1", "c2"], "t")
     assert ["CAST" in column.expression for column in columns] == [True, False, True]
     assert "since other columns of the file have decimal commas" in columns[1].notes[0]

@@ -15,7 +15,7 @@ def _run(code: str) -> subprocess.CompletedProcess[str]:
 @pytest.mark.skipif(sys.platform != "linux", reason="other systems do not keep this limit")
 def test_a_larger_allocation_fails() -> None:
     done = _run(
-        "from longthread.tools.analysis.isolation import memory\nmemory.bound(100)\n"
+        "from longthread.tools.analysis.isolation import memory\nmemory.limit_memory(100)\n"
         "small = bytearray(50_000_000)\n"
         "try:\n    bytearray(2_000_000_000)\nexcept MemoryError:\n    print('refused')"
     )

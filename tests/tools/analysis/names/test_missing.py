@@ -12,7 +12,7 @@ from longthread.errors import ColumnNotFound, TableNotFound
 from longthread.tools.analysis.guard import Guard
 from longthread.tools.analysis.names.missing import apply_mends
 from longthread.tools.analysis.names.resolver import Resolver
-from longthread.tools.analysis.quoting import quoted
+from longthread.tools.analysis.quoting import quote_identifier
 from longthread.tools.analysis.schema import Column, ForeignKey, Schema, Table
 
 
@@ -209,7 +209,7 @@ def test_a_qualifier_is_mended_where_one_source_has_the_column(dialect: str, sql
 @pytest.mark.parametrize("dialect", ["sqlite", "postgresql", "duckdb", "mysql"])
 @pytest.mark.parametrize(("sql", "mended"), GLUED)
 def test_a_source_and_its_column_without_a_dot_get_one(dialect: str, sql: str, mended: str) -> None:
-    assert mend(sql, dialect) == mended.format(**{name: quoted(name, dialect) for name in ("编号", "姓名")})
+    assert mend(sql, dialect) == mended.format(**{name: quote_identifier(name, dialect) for name in ("编号", "姓名")})
 
 
 @pytest.mark.parametrize(("sql", "schema"), NO_DOT)
@@ -265,7 +265,7 @@ def test_a_hint_is_sql(dialect: str) -> None:
     schema = Schema([details, table("orders", "id total", "id")])
     with pytest.raises(ColumnNotFound) as refused:
         mend("SELECT price FROM orders", dialect, schema)
-    name, key = quoted("order details", dialect), quoted("Order", dialect)
+    name, key = quote_identifier("order details", dialect), quote_identifier("Order", dialect)
     assert f"price is in order details: JOIN {name} ON {name}.{key} = orders.id." in str(refused.value)
     with pytest.raises(ColumnNotFound) as refused:
         mend(

@@ -11,7 +11,7 @@ from tests.engines import ENGINES, made_database
 
 from longthread.tools.analysis.open import open_source
 from longthread.tools.analysis.policy.user_policy import UserPolicy
-from longthread.tools.analysis.quoting import quoted, quoted_if_needed, quoted_label
+from longthread.tools.analysis.quoting import quote_identifier, quoted_if_needed, quoted_label
 from longthread.tools.analysis.schema import Column, ForeignKey, Schema, Table
 from longthread.tools.analysis.schema_prompt.ddl_text import SchemaText, schema_text
 from longthread.tools.analysis.schema_prompt.values import SourceValues, read_values
@@ -165,12 +165,12 @@ def awkward(request: pytest.FixtureRequest, tmp_path: Path) -> tuple[str, str]:
     """A database with names that are no words of SQL's own, and its dialect."""
     engine = request.param
     script = "".join(
-        f"CREATE TABLE {quoted(name, engine)} ({quoted('id', engine)} INTEGER PRIMARY KEY, "
-        + ", ".join(f"{quoted(column, engine)} INTEGER" for column in columns.split())
+        f"CREATE TABLE {quote_identifier(name, engine)} ({quote_identifier('id', engine)} INTEGER PRIMARY KEY, "
+        + ", ".join(f"{quote_identifier(column, engine)} INTEGER" for column in columns.split())
         + "); "
         for name, columns in AWKWARD.items()
     )
-    target, column = quoted("Order Details", engine), quoted("order", engine)
+    target, column = quote_identifier("Order Details", engine), quote_identifier("order", engine)
     script += f"CREATE TABLE plain ({column} INTEGER, FOREIGN KEY ({column}) REFERENCES {target} (id));"
     return made_database(request, script, tmp_path), engine
 
@@ -181,8 +181,8 @@ async def test_the_text_of_a_schema_is_sql(opened: Any, awkward: tuple[str, str]
     schema = await source.schema()
     text = schema_text(schema, SourceValues(), dialect=dialect, budget=5_000, family="any", likely=list).text
     lines = dict(zip(schema.tables, text.splitlines(), strict=True))
-    assert f"REFERENCES {quoted('Order Details', dialect)} (id)" in lines["plain"]
-    total = quoted("Total", dialect) if dialect == "postgresql" else "Total"
+    assert f"REFERENCES {quote_identifier('Order Details', dialect)} (id)" in lines["plain"]
+    total = quote_identifier("Total", dialect) if dialect == "postgresql" else "Total"
     assert f" {total} " in lines["order"]
     for label, line in lines.items():
         name, rest = line.removeprefix("CREATE TABLE ").split(" (", 1)
@@ -191,13 +191,13 @@ async def test_the_text_of_a_schema_is_sql(opened: Any, awkward: tuple[str, str]
         assert found["ok"], (label, found)
         assert found["data"]["columns"] == [column.name for column in schema.tables[label].columns]
     names = schema_text(schema, SourceValues(), dialect=dialect, budget=40, family="any", likely=list).text
-    assert quoted("Order Details", dialect) in names or "more" in names
+    assert quote_identifier("Order Details", dialect) in names or "more" in names
 
 
 @pytest.mark.parametrize("dialect", ["sqlite", "postgresql", "duckdb", "mysql"])
 def test_a_name_is_quoted_where_it_must_be(dialect: str) -> None:
     for name in ("order", "Group", "user", "select", "from", "2nd", "a b", "a.b", "客户"):
-        assert quoted_if_needed(name, dialect) == quoted(name, dialect)
+        assert quoted_if_needed(name, dialect) == quote_identifier(name, dialect)
     for name in ("orders", "name", "date", "year", "type", "_x1"):
         assert quoted_if_needed(name, dialect) == name
     assert (quoted_if_needed("Total", dialect) == "Total") is (dialect != "postgresql")

@@ -128,7 +128,7 @@ DIALECT = _Mysql()
 def with_values(sql: str, values: Sequence[str]) -> str:
     """Put literals in the places `:p1`, `:p2`, …"""
 
-    def replaced(found: re.Match[str]) -> str:
+    def replace_placeholder(found: re.Match[str]) -> str:
         return values[int(found["place"][2:]) - 1] if found["place"] else found[0]
 
-    return _LEXEMES.sub(replaced, sql)
+    return _LEXEMES.sub(replace_placeholder, sql)

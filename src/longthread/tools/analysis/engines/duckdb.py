@@ -21,7 +21,7 @@ from longthread.tools.analysis.cell import iso
 from longthread.tools.analysis.ddl import labels_of_checks, labels_of_type
 from longthread.tools.analysis.engine import Engine, SourceConnection
 from longthread.tools.analysis.limits import Interrupted, Limits
-from longthread.tools.analysis.quoting import literal, quoted
+from longthread.tools.analysis.quoting import literal, quote_identifier
 from longthread.tools.analysis.result import Rows
 from longthread.tools.analysis.schema import Column, ForeignKey, Schema, Table
 
@@ -90,7 +90,7 @@ def shape_of(type_: Any) -> DuckdbType:
     return DuckdbType("VARCHAR", cast=True, read=iso if kind.startswith(_TEMPORAL) else None)
 
 
-def shaped(rows: Iterable[Sequence[Any]], shapes: Sequence[DuckdbType]) -> Iterator[Sequence[Any]]:
+def convert_rows(rows: Iterable[Sequence[Any]], shapes: Sequence[DuckdbType]) -> Iterator[Sequence[Any]]:
     """Converts the values of rows."""
     if not any(shape.read for shape in shapes):
         yield from rows
@@ -99,7 +99,7 @@ def shaped(rows: Iterable[Sequence[Any]], shapes: Sequence[DuckdbType]) -> Itera
         yield [_read(shape, value) for shape, value in zip(shapes, row, strict=True)]
 
 
-def written(value: bytes) -> str:
+def format_binary(value: bytes) -> str:
     r"""A binary value as DuckDB writes it: `a\x00\xFF`."""
     return "".join(chr(byte) if 32 <= byte < 127 and byte not in b"\"'\\" else f"\\x{byte:02X}" for byte in value)
 
@@ -122,7 +122,7 @@ def _struct(fields: Sequence[tuple[str, DuckdbType]]) -> DuckdbType:
     def read(values: dict[str, Any]) -> dict[str, Any]:
         return {name: _read(shape, values[name]) for name, shape in fields}
 
-    inner = ", ".join(f"{quoted(name)} {shape.type}" for name, shape in fields)
+    inner = ", ".join(f"{quote_identifier(name)} {shape.type}" for name, shape in fields)
     needed = any(shape.read for _, shape in fields)
     return DuckdbType(f"STRUCT({inner})", any(shape.cast for _, shape in fields), read if needed else None)
 
@@ -153,7 +153,7 @@ class DuckdbEngine(Engine):
 
     def connect(self) -> DuckdbConnection:
         """Raises SourceLocked while another process writes to the file, SourceUnreadable for any other file."""
-        with self._lock, translated(self._source):
+        with self._lock, translate_errors(self._source):
             if self._root is None:
                 self._root = self._open()
             return DuckdbConnection(self._root.cursor(), self._source)
@@ -187,7 +187,9 @@ class DuckdbEngine(Engine):
         return Schema(
             Table(
                 label=label_of(schema, name),
-                sql=quoted(name) if schema == "main" else f"{quoted(schema)}.{quoted(name)}",
+                sql=quote_identifier(name)
+                if schema == "main"
+                else f"{quote_identifier(schema)}.{quote_identifier(name)}",
                 kind="view" if kind == "view" and not self.views_are_tables else "table",
                 comment=comment or None,
                 columns=tuple(columns.get((schema, name), [])),
@@ -213,7 +215,7 @@ class DuckdbEngine(Engine):
         """The macros of the database, which can do no more than a query."""
         return frozenset(str(row[0]).casefold() for row in connection.execute(_MACROS))
 
-    def defined(self, connection: SourceConnection) -> frozenset[str]:
+    def list_functions(self, connection: SourceConnection) -> frozenset[str]:
         """Scalar and table macros."""
         return frozenset(str(row[0]).casefold() for row in connection.execute(_DEFINED))
 
@@ -236,7 +238,7 @@ class DuckdbConnection(SourceConnection):
         self._in_transaction = False
 
     def query(self, sql: str, parameters: Sequence[Any] = ()) -> Rows:
-        with translated(self._source, self._failed):
+        with translate_errors(self._source, self._reset_after_error):
             statements = self._raw.extract_statements(sql)
             if len(statements) != 1 or statements[0].type.name not in _READING:
                 raise SqlRefused(reason="DuckDB does not take it for one query.")
@@ -247,7 +249,7 @@ class DuckdbConnection(SourceConnection):
             shapes = [] if explains else self._shapes(sql, parameters)
             self._raw.execute(statements[0] if explains else _cast(sql, shapes), parameters or None)
             columns = [str(entry[0]) for entry in self._raw.description or ()]
-        return Rows(columns, self._fetched([shape for _, shape in shapes]), written)
+        return Rows(columns, self._fetch_rows([shape for _, shape in shapes]), format_binary)
 
     def _shapes(self, sql: str, parameters: Sequence[Any]) -> list[tuple[str, DuckdbType]]:
         """The columns and how to read their values, by a query without rows."""
@@ -256,12 +258,12 @@ class DuckdbConnection(SourceConnection):
         self._raw.execute(f"SELECT * FROM (\n{_plain(sql)}\n) LIMIT 0", parameters or None)
         return [(str(name), shape_of(type_)) for name, type_, *_ in self._raw.description or ()]
 
-    def _fetched(self, shapes: Sequence[DuckdbType]) -> Iterator[Sequence[Any]]:
-        with translated(self._source, self._failed):
+    def _fetch_rows(self, shapes: Sequence[DuckdbType]) -> Iterator[Sequence[Any]]:
+        with translate_errors(self._source, self._reset_after_error):
             while rows := self._raw.fetchmany(_FETCHED):
-                yield from shaped(rows, shapes)
+                yield from convert_rows(rows, shapes)
 
-    def _failed(self) -> None:
+    def _reset_after_error(self) -> None:
         # DuckDB refuses everything until an aborted transaction is rolled back.
         with contextlib.suppress(duckdb.Error):
             self.reset()
@@ -312,7 +314,7 @@ def label_of(schema: str, name: str) -> str:
 
 
 @contextmanager
-def translated(source: str, failed: Any = None) -> Iterator[None]:
+def translate_errors(source: str, failed: Any = None) -> Iterator[None]:
     """Translates DuckDB's errors."""
     try:
         yield
@@ -360,7 +362,8 @@ def _cast(sql: str, shapes: Sequence[tuple[str, DuckdbType]]) -> str:
     if not any(shape.cast for _, shape in shapes):
         return sql
     shown = ", ".join(
-        f"c{at}{f'::{shape.type}' if shape.cast else ''} AS {quoted(name)}" for at, (name, shape) in enumerate(shapes)
+        f"c{at}{f'::{shape.type}' if shape.cast else ''} AS {quote_identifier(name)}"
+        for at, (name, shape) in enumerate(shapes)
     )
     return f"SELECT {shown} FROM (\n{_plain(sql)}\n) AS q({', '.join(f'c{at}' for at in range(len(shapes)))})"
 

@@ -14,15 +14,21 @@ from typing import IO, TYPE_CHECKING
 import duckdb
 
 from longthread.errors import SourceEmpty, SourceError, SourceIsStore, SourceNotFound, SourceUnreadable
-from longthread.tools.analysis.engines.duckdb import DuckdbEngine, lock, settings, translated
-from longthread.tools.analysis.files.delimited import DelimitedTable, delimited, load_findings, of_sheet, save_findings
-from longthread.tools.analysis.files.encoding import called, likely, recoded
+from longthread.tools.analysis.engines.duckdb import DuckdbEngine, lock, settings, translate_errors
+from longthread.tools.analysis.files.delimited import (
+    DelimitedTable,
+    load_findings,
+    of_sheet,
+    read_delimited,
+    save_findings,
+)
+from longthread.tools.analysis.files.encoding import likely, name_encoding, recode_file
 from longthread.tools.analysis.files.jsontext import json_table
 from longthread.tools.analysis.files.listing import base_name, data_files, left_out, reader_of, stem_of
 from longthread.tools.analysis.files.notes import Note
 from longthread.tools.analysis.files.workbook import is_text, sheets_of
 from longthread.tools.analysis.limits import Limits
-from longthread.tools.analysis.quoting import UniqueNames, literal, quoted
+from longthread.tools.analysis.quoting import UniqueNames, literal, quote_identifier
 
 if TYPE_CHECKING:
     from longthread.tools.own_files import OwnFiles
@@ -100,7 +106,7 @@ class FilesEngine(DuckdbEngine):
         names = UniqueNames()
         for path in files:
             try:
-                with translated(self._source):
+                with translate_errors(self._source):
                     in_place += self._tables(root, path, names)
             except SourceError as error:
                 if len(files) == 1 and isinstance(error, SourceUnreadable | SourceEmpty):
@@ -134,7 +140,7 @@ class FilesEngine(DuckdbEngine):
             written, notes = self._of_text(root, path, kind)
         if written is None:
             raise SourceEmpty(source=self._source)
-        label = self._named(names, stem_of(path), path.name)
+        label = self._name_table(names, stem_of(path), path.name)
         self._make_table(root, label, written, notes)
         self._children(root, label, written, names, path)
         return [written.reads] if written.reads is not None else []
@@ -146,7 +152,7 @@ class FilesEngine(DuckdbEngine):
         is_big = path.stat().st_size > self._limits.loaded_file_mb * 1_000_000
         if is_big and (known := load_findings(path, self._limits)) is not None:
             return known
-        text, notes = self._as_utf8(self._unpacked(root, path))
+        text, notes = self._as_utf8(self._unpack_file(root, path))
         load = text.stat().st_size <= self._limits.loaded_file_mb * 1_000_000
         written = self._text_table(root, path, text.resolve(), kind, load=load)
         if written is not None and written.reads == path.resolve():
@@ -160,7 +166,7 @@ class FilesEngine(DuckdbEngine):
             return json_table(root, text, self._limits, load=load)
         suffixes = {suffix.lower() for suffix in path.suffixes}
         delimiter = "\t" if suffixes & {".tsv", ".tab"} else None
-        return delimited(root, text, self._copy(".csv"), self._limits, load=load, delimiter=delimiter)
+        return read_delimited(root, text, self._copy(".csv"), self._limits, load=load, delimiter=delimiter)
 
     def _workbook(self, root: duckdb.DuckDBPyConnection, path: Path, names: UniqueNames) -> list[Path]:
         """Creates a table of each sheet, named as the sheet, and in a folder as the file too. A folder with the whole
@@ -176,7 +182,7 @@ class FilesEngine(DuckdbEngine):
             if is_of_several:
                 wanted = stem_of(path) if len(sheets) == 1 else f"{stem_of(path)}_{wanted}"
             self._make_table(
-                root, self._named(names, wanted, f'{path.name}, sheet "{sheet.name}"'), written, sheet.notes
+                root, self._name_table(names, wanted, f'{path.name}, sheet "{sheet.name}"'), written, sheet.notes
             )
             made += 1
         if not made:
@@ -189,11 +195,11 @@ class FilesEngine(DuckdbEngine):
     ) -> None:
         """Creates the tables of lists in a table's rows, named as the table and the list."""
         for name, child in written.children:
-            own = self._named(names, f"{label}_{name}", f'{path.name}, list "{name}"')
+            own = self._name_table(names, f"{label}_{name}", f'{path.name}, list "{name}"')
             self._make_table(root, own, child, [])
             self._children(root, own, child, names, path)
 
-    def _named(self, names: UniqueNames, wanted: str, what: str) -> str:
+    def _name_table(self, names: UniqueNames, wanted: str, what: str) -> str:
         name = names.take(wanted)
         if name != wanted:
             told = f"{what} is the table {name}, since another one is called {wanted}."
@@ -204,7 +210,7 @@ class FilesEngine(DuckdbEngine):
         self, root: duckdb.DuckDBPyConnection, label: str, written: DelimitedTable, notes: list[Note]
     ) -> None:
         kind = "TABLE" if written.reads is None else "VIEW"
-        root.execute(f"CREATE {kind} {quoted(label)} AS FROM {written.relation}")
+        root.execute(f"CREATE {kind} {quote_identifier(label)} AS FROM {written.relation}")
         columns = [note.of_column(column) for column, note in written.notes if column is not None]
         own_notes = [*notes, *(note for column, note in written.notes if column is None), *columns[:_NOTES]]
         if len(columns) > _NOTES:
@@ -217,7 +223,7 @@ class FilesEngine(DuckdbEngine):
             own_formats = {name: each.to_json() for name, each in written.formats.items()}
             self.formats = {**self.formats, label: own_formats}
 
-    def _unpacked(self, root: duckdb.DuckDBPyConnection, path: Path) -> Path:
+    def _unpack_file(self, root: duckdb.DuckDBPyConnection, path: Path) -> Path:
         """The file itself, or its unpacked copy."""
         suffix = path.suffix.lower()
         if suffix not in (".gz", ".zst"):
@@ -255,10 +261,10 @@ class FilesEngine(DuckdbEngine):
         if setting and not marked:
             found = [setting]
         for encoding in found:
-            copy = self._converted(path, encoding)
+            copy = self._convert_to_utf8(path, encoding)
             if copy is not None:
                 return copy, self._encoding_note(encoding)
-        tried = called(found[0]) if setting else "text of any encoding that is known"
+        tried = name_encoding(found[0]) if setting else "text of any encoding that is known"
         reason = f"{path.name} is not {tried}. Save it as UTF-8, or say its encoding: {path.name}?encoding=NAME."
         raise SourceUnreadable(source=self._source, reason=reason)
 
@@ -267,19 +273,19 @@ class FilesEngine(DuckdbEngine):
             return []
         if encoding == "utf-8-damaged":
             return [Note("Some of its bytes are not UTF-8; each is read as �.", "encoding_damaged")]
-        name = called(encoding)
+        name = name_encoding(encoding)
         if self._limits.encoding:
             return [Note(f"Read as {name}, as it was said.", "encoding_said", encoding=name)]
         remedy = "add ?encoding=NAME to the source, or choose the encoding of an upload"
         told = f"Read as {name}, which is a guess. If texts look wrong, {remedy}."
         return [Note(told, "encoding_guess", encoding=name)]
 
-    def _converted(self, path: Path, encoding: str) -> Path | None:
+    def _convert_to_utf8(self, path: Path, encoding: str) -> Path | None:
         """A copy in UTF-8; None if the file is not in that encoding."""
         copy = self._copy(path.suffix)
         damaged = encoding == "utf-8-damaged"
         codec, errors = ("utf-8", "replace") if damaged else (encoding, "strict")
-        return copy if recoded(path, copy, codec, errors=errors) else None
+        return copy if recode_file(path, copy, codec, errors=errors) else None
 
     def _copy(self, suffix: str) -> Path:
         self._scratch = self._scratch or Path(tempfile.mkdtemp(prefix="longthread-files-"))

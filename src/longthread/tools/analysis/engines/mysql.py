@@ -13,12 +13,12 @@ import pymysql
 from pymysql.constants import ER
 
 from longthread.errors import SourceError, SourceLoginFailed, SourceUnreachable, SourceUnreadable, SourceUnsupported
-from longthread.tools.analysis.address import SourceUrl, scrubbed, secrets_of
+from longthread.tools.analysis.address import SourceUrl, scrub_message, secrets_of
 from longthread.tools.analysis.ddl import labels_of_type
 from longthread.tools.analysis.engine import NO_DATABASE, Engine, SourceConnection
 from longthread.tools.analysis.engines.mysqlsession import MysqlConnection, Raw, WireConnection
 from longthread.tools.analysis.limits import Limits
-from longthread.tools.analysis.quoting import quoted
+from longthread.tools.analysis.quoting import quote_identifier
 from longthread.tools.analysis.schema import Column, ForeignKey, Schema, Table
 
 _KILL_SECONDS = 5
@@ -86,20 +86,20 @@ class MysqlEngine(Engine):
         self._secrets = [*secrets_of(url), *filter(None, [password])]
         self._given = _options(url, source) | {"charset": "utf8mb4", "conv": {}, "autocommit": None}
         self._given["password"] = password.encode("utf-8", "surrogateescape")
-        self._context = None if any(name.startswith("ssl_") for name in self._given) else _unchecked()
+        self._context = None if any(name.startswith("ssl_") for name in self._given) else _make_unverified_context()
 
     def connect(self) -> MysqlConnection:
         """Raises SourceUnreachable, SourceLoginFailed; SourceUnreadable: the database is missing or forbidden."""
         try:
-            raw = self._connected(self._limits.connect_seconds, self.name)
+            raw = self._connect_raw(self._limits.connect_seconds, self.name)
         except (pymysql.Error, OSError, ValueError, RuntimeError) as error:
             # The cause is not chained: it may hold what was sent.
             number, text = error.args[0] if error.args else 0, error.args[-1] if error.args else "no answer"
-            reason = (scrubbed(text, self._secrets).strip().splitlines() or ["no answer"])[0][:300]
-            raise self._failed(number, f"{reason.rstrip('.')}.") from None
+            reason = (scrub_message(text, self._secrets).strip().splitlines() or ["no answer"])[0][:300]
+            raise self._classify_failure(number, f"{reason.rstrip('.')}.") from None
         return MysqlConnection(raw, self._source, self._secrets, self._limits, self._kill)
 
-    def _failed(self, number: object, reason: str) -> SourceError:
+    def _classify_failure(self, number: object, reason: str) -> SourceError:
         """The error for a failed connection, by the server's error number."""
         if number in _LOGIN:
             return SourceLoginFailed(source=self._source, reason=reason, variable="MYSQL_PWD", file=_PASSWORDS)
@@ -107,7 +107,7 @@ class MysqlEngine(Engine):
             return SourceUnreadable(source=self._source, reason=f"{reason} {NO_DATABASE}")
         return SourceUnreachable(source=self._source, reason=reason)
 
-    def _connected(self, seconds: float, database: str | None) -> Raw:
+    def _connect_raw(self, seconds: float, database: str | None) -> Raw:
         waits: dict[str, Any] = {"connect_timeout": seconds, "read_timeout": seconds, "write_timeout": seconds}
         if self._context is None:
             return WireConnection(**self._given, **waits, database=database)
@@ -121,7 +121,7 @@ class MysqlEngine(Engine):
         """Kills the statement of a session. Never raises."""
         with (
             contextlib.suppress(pymysql.Error, OSError, ValueError, RuntimeError),
-            contextlib.closing(self._connected(_KILL_SECONDS, None)) as other,
+            contextlib.closing(self._connect_raw(_KILL_SECONDS, None)) as other,
         ):
             other.query(f"KILL QUERY {session}")
 
@@ -145,7 +145,7 @@ class MysqlEngine(Engine):
             (
                 Table(
                     label=name,
-                    sql=quoted(name, self.dialect),
+                    sql=quote_identifier(name, self.dialect),
                     kind="view" if is_view else "table",
                     comment=comment or None,
                     columns=tuple(columns[name]),
@@ -170,12 +170,12 @@ class MysqlEngine(Engine):
         """The queries of views that the account may see."""
         return {name: sql for name, sql in connection.execute(_VIEWS) if sql}
 
-    def defined(self, connection: SourceConnection) -> frozenset[str]:
+    def list_functions(self, connection: SourceConnection) -> frozenset[str]:
         """The stored functions that the account may call."""
         return frozenset(str(row[0]).casefold() for row in connection.execute(_DEFINED))
 
 
-def _unchecked() -> ssl.SSLContext:
+def _make_unverified_context() -> ssl.SSLContext:
     """TLS without certificate checks."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.check_hostname = False

@@ -23,7 +23,7 @@ from pymysql.cursors import Cursor, SSCursor
 from pymysql.protocol import MysqlPacket
 
 from longthread.errors import SourceFailed, SourceLocked, SourceUnreachable, SqlFailed, SqlRefused
-from longthread.tools.analysis.address import scrubbed
+from longthread.tools.analysis.address import scrub_message
 from longthread.tools.analysis.cell import iso
 from longthread.tools.analysis.dialects.mysql import with_values
 from longthread.tools.analysis.engine import SourceConnection
@@ -102,7 +102,7 @@ class MysqlConnection(SourceConnection):
         self._line = socket.socket(fileno=os.dup(raw._sock.fileno()))  # type: ignore[attr-defined]
         with contextlib.ExitStack() as undoing:
             undoing.callback(self.close)
-            with self._translated():
+            with self._translate_errors():
                 self._settle()
             undoing.pop_all()
 
@@ -131,10 +131,10 @@ class MysqlConnection(SourceConnection):
 
     def execute(self, sql: str) -> Rows:
         self._stopped = False
-        with self._translated(), contextlib.closing(self._raw.cursor(Cursor)) as cursor:
+        with self._translate_errors(), contextlib.closing(self._raw.cursor(Cursor)) as cursor:
             cursor.execute(sql)
             shapes = _shapes(cursor)
-            rows = [_shaped(row, shapes) for row in cursor.fetchall()]
+            rows = [_convert_row(row, shapes) for row in cursor.fetchall()]
         self._check()
         return Rows(_names(cursor), iter(rows), _binary)
 
@@ -145,22 +145,22 @@ class MysqlConnection(SourceConnection):
     def query(self, sql: str, parameters: Sequence[Any] = ()) -> Rows:
         if not _READING.match(sql):  # a read-only transaction may change session settings
             raise SqlRefused(reason="it is no query.")
-        text = with_values(sql, [_written(value) for value in parameters]) if parameters else sql
+        text = with_values(sql, [_format_literal(value) for value in parameters]) if parameters else sql
         cursor = self._raw.cursor(SSCursor)
         self._stopped = False
-        with self._translated():
+        with self._translate_errors():
             cursor.execute(text)
             first = cursor.fetchone() if cursor.description else None
-        return Rows(_names(cursor), self._fetched(first, cursor), _binary, _computed(cursor))
+        return Rows(_names(cursor), self._fetch_rows(first, cursor), _binary, _find_computed_columns(cursor))
 
-    def _fetched(self, first: Sequence[Any] | None, cursor: SSCursor) -> Iterator[Sequence[Any]]:
+    def _fetch_rows(self, first: Sequence[Any] | None, cursor: SSCursor) -> Iterator[Sequence[Any]]:
         shapes = _shapes(cursor)
         row = first
         try:
-            with self._translated():
+            with self._translate_errors():
                 while row is not None:
                     self._check()
-                    yield _shaped(row, shapes)
+                    yield _convert_row(row, shapes)
                     row = cursor.fetchone()
             self._check()
         finally:
@@ -190,7 +190,7 @@ class MysqlConnection(SourceConnection):
 
     def reset(self) -> None:
         self._wait(self._limits.connect_seconds)
-        with self._translated():
+        with self._translate_errors():
             self._raw._execute_command(_RESET, b"")  # type: ignore[attr-defined]
             self._raw._read_ok_packet()  # type: ignore[attr-defined]
             self._settle()
@@ -201,7 +201,7 @@ class MysqlConnection(SourceConnection):
             self._raw.close()
 
     @contextmanager
-    def _translated(self) -> Iterator[None]:
+    def _translate_errors(self) -> Iterator[None]:
         try:
             yield
         except pymysql.Error as error:
@@ -214,7 +214,7 @@ class MysqlConnection(SourceConnection):
 
     def _translation(self, error: pymysql.Error) -> Exception:
         number = error.args[0] if error.args and isinstance(error.args[0], int) else 0
-        reason = " ".join(scrubbed(error.args[-1] if error.args else error, self._secrets).split()).rstrip(".")
+        reason = " ".join(scrub_message(error.args[-1] if error.args else error, self._secrets).split()).rstrip(".")
         if number in _STOPPED:
             return Interrupted()
         if number == ER.LOCK_WAIT_TIMEOUT:
@@ -235,7 +235,7 @@ def _names(cursor: Cursor) -> list[str]:
     return [column[0] for column in cursor.description or ()]
 
 
-def _computed(cursor: Cursor) -> set[int]:
+def _find_computed_columns(cursor: Cursor) -> set[int]:
     """The places of computed columns, such as averages."""
     result = cursor._result  # type: ignore[attr-defined] # PyMySQL's description does not say it
     return {at for at, column in enumerate(result.fields or ()) if not column.org_name} if result else set()
@@ -257,7 +257,7 @@ def _shape(kind: int, length: int) -> _Value | None:
     return _NUMBERS.get(kind)
 
 
-def _shaped(row: Sequence[Any], shapes: Sequence[_Value | None]) -> list[Any]:
+def _convert_row(row: Sequence[Any], shapes: Sequence[_Value | None]) -> list[Any]:
     pairs = zip(row, shapes, strict=True)
     return [value if shape is None or value is None else shape(value) for value, shape in pairs]
 
@@ -271,7 +271,7 @@ def _document(text: str) -> Any:
     return text if found is None else found  # which is no NULL
 
 
-def _written(value: Any) -> str:
+def _format_literal(value: Any) -> str:
     """A parameter as a literal: PyMySQL has no server-side parameters."""
     if value is None:
         return "NULL"

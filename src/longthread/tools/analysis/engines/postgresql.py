@@ -32,12 +32,12 @@ from longthread.errors import (
     SqlRefused,
 )
 from longthread.store.backends.marks import MIGRATIONS
-from longthread.tools.analysis.address import SourceUrl, scrubbed, secrets_of
+from longthread.tools.analysis.address import SourceUrl, scrub_message, secrets_of
 from longthread.tools.analysis.cell import iso
 from longthread.tools.analysis.ddl import labels_of_checks
 from longthread.tools.analysis.engine import NO_DATABASE, Engine, SourceConnection
 from longthread.tools.analysis.limits import Interrupted, Limits
-from longthread.tools.analysis.quoting import quoted
+from longthread.tools.analysis.quoting import quote_identifier
 from longthread.tools.analysis.result import Rows
 from longthread.tools.analysis.schema import Column, ForeignKey, Schema, Table
 
@@ -162,8 +162,8 @@ class PostgresqlEngine(Engine):
             raw = psycopg.connect(make_conninfo(**given))
         except (psycopg.Error, OSError, ValueError) as error:
             # The cause is not chained: drivers may print the connection string.
-            reason = (scrubbed(error, self._secrets).strip().splitlines() or ["no answer"])[0][:300]
-            raise self._failed(error, f"{reason.rstrip('.')}.") from None
+            reason = (scrub_message(error, self._secrets).strip().splitlines() or ["no answer"])[0][:300]
+            raise self._classify_failure(error, f"{reason.rstrip('.')}.") from None
         raw.read_only = True
         self._refuse_store(raw)
         for type_name in ("date", "time", "timetz", "timestamp", "timestamptz"):
@@ -181,12 +181,14 @@ class PostgresqlEngine(Engine):
             raw.rollback()
         except psycopg.Error as error:
             raw.close()
-            raise self._failed(error, f"{scrubbed(error, self._secrets).strip()[:300].rstrip('.')}.") from None
+            raise self._classify_failure(
+                error, f"{scrub_message(error, self._secrets).strip()[:300].rstrip('.')}."
+            ) from None
         if holds_store:
             raw.close()
             raise SourceIsStore(source=self._source)
 
-    def _failed(self, error: Exception, reason: str) -> SourceError:
+    def _classify_failure(self, error: Exception, reason: str) -> SourceError:
         """The error for a failed connection."""
         if _is_about_password(error):
             return SourceLoginFailed(source=self._source, reason=reason, variable="PGPASSWORD", file="~/.pgpass")
@@ -216,7 +218,7 @@ class PostgresqlEngine(Engine):
         return Schema(
             Table(
                 label=labels[oid],
-                sql=quoted(name) if visible else f"{quoted(schema)}.{quoted(name)}",
+                sql=quote_identifier(name) if visible else f"{quote_identifier(schema)}.{quote_identifier(name)}",
                 kind="view" if kind in _KINDS else "table",
                 comment=comment or None,
                 columns=tuple(columns.get(oid, [])),
@@ -246,7 +248,7 @@ class PostgresqlEngine(Engine):
         """Own functions that are declared to write nothing and run with the caller's rights."""
         return frozenset(str(row[0]) for row in connection.execute(_FUNCTIONS))
 
-    def defined(self, connection: SourceConnection) -> frozenset[str]:
+    def list_functions(self, connection: SourceConnection) -> frozenset[str]:
         """All own functions except those of extensions."""
         return frozenset(str(row[0]) for row in connection.execute(_DEFINED))
 
@@ -295,15 +297,15 @@ class PostgresqlConnection(SourceConnection):
         given = [Decimal(repr(value)) if isinstance(value, float) else value for value in parameters]  # as 0.1 is
         # Row by row, so that no large result is in memory; and by the extended protocol, which takes one statement.
         rows = cursor.stream(sql.encode(), given or None)
-        with self._translated():
+        with self._translate_errors():
             first = next(rows, None)
             names = [column.name for column in cursor.description or ()]
-            columns = self._named(sql) if first is None else names
+            columns = self._describe_columns(sql) if first is None else names
         # Without a declared precision it may be an average, or another quotient.
         quotients = {at for at, column in enumerate(cursor.description or ()) if column.precision is None}
-        return Rows(columns, self._fetched(first, rows, cursor), quotients=quotients)
+        return Rows(columns, self._fetch_rows(first, rows, cursor), quotients=quotients)
 
-    def _named(self, sql: str) -> list[str]:
+    def _describe_columns(self, sql: str) -> list[str]:
         """The columns of a statement without rows, for which the driver has none."""
         line = self._raw.pgconn
         for prepared in (line.prepare(b"", sql.encode()), line.describe_prepared(b"")):
@@ -311,16 +313,16 @@ class PostgresqlConnection(SourceConnection):
                 return []  # the transaction is over, or it cannot be prepared
         return [(prepared.fname(at) or b"").decode("utf-8", "replace") for at in range(prepared.nfields)]
 
-    def _fetched(
+    def _fetch_rows(
         self, first: Sequence[Any] | None, rows: Iterator[Sequence[Any]], cursor: psycopg.Cursor[Any]
     ) -> Iterator[Sequence[Any]]:
         try:
-            with self._translated():
+            with self._translate_errors():
                 if first is not None:
                     yield first
                     yield from rows
         finally:
-            with self._translated():
+            with self._translate_errors():
                 rows.close()  # type: ignore[attr-defined] # a generator: it cancels what is left of the result
                 cursor.close()
 
@@ -339,7 +341,7 @@ class PostgresqlConnection(SourceConnection):
         return not self._raw.closed
 
     def reset(self) -> None:
-        with self._translated():
+        with self._translate_errors():
             self._raw.rollback()
             self._raw.autocommit = True
             self._raw.execute("DISCARD ALL")
@@ -351,7 +353,7 @@ class PostgresqlConnection(SourceConnection):
             self._raw.close()
 
     @contextmanager
-    def _translated(self) -> Iterator[None]:
+    def _translate_errors(self) -> Iterator[None]:
         try:
             yield
         except psycopg.Error as error:
@@ -360,8 +362,8 @@ class PostgresqlConnection(SourceConnection):
             raise self._translation(error) from error
 
     def _translation(self, error: psycopg.Error) -> Exception:
-        message = scrubbed(error.diag.message_primary or error, self._secrets)
-        hint = scrubbed(error.diag.message_hint or "", self._secrets)
+        message = scrub_message(error.diag.message_primary or error, self._secrets)
+        hint = scrub_message(error.diag.message_hint or "", self._secrets)
         reason = " ".join(f"{message.rstrip('.')}. {hint}".split())
         if isinstance(error, postgres.QueryCanceled):
             return Interrupted()

@@ -19,7 +19,7 @@ from longthread.store.backends.marks import APPLICATION_ID
 from longthread.tools.analysis.ddl import comments_of, labels_of_checks
 from longthread.tools.analysis.engine import Engine, SourceConnection
 from longthread.tools.analysis.limits import Interrupted, Limits
-from longthread.tools.analysis.quoting import literal, quoted
+from longthread.tools.analysis.quoting import literal, quote_identifier
 from longthread.tools.analysis.result import Rows
 from longthread.tools.analysis.schema import Column, ForeignKey, Schema, Table
 
@@ -87,7 +87,7 @@ class SqliteEngine(Engine):
     def _connect(self, mode: str) -> SqliteConnection:
         uri = f"file:{quote(str(self._path.resolve()))}?{mode}"
         connection = None
-        with translated(self._source):
+        with translate_errors(self._source):
             raw = sqlite3.connect(
                 uri,
                 uri=True,
@@ -110,13 +110,13 @@ class SqliteEngine(Engine):
 
     def read_schema(self, connection: SourceConnection) -> Schema:
         """Three queries, however many tables there are; more only if a view is broken."""
-        kinds = _listed(connection)
+        kinds = _list_relations(connection)
         columns: dict[str, list[Column]] = {}
         keys: dict[str, list[tuple[int, str]]] = {}
         foreign: dict[str, dict[int, list[tuple[str, str, str | None]]]] = {}
         comments = {name: comments_of(sql) for name, (_, sql) in kinds.items()}
         labels = {name: labels_of_checks(sql, self.dialect) for name, (_, sql) in kinds.items()}
-        for table, name, type_name, required, key, hidden in _joined(
+        for table, name, type_name, required, key, hidden in _read_pragma(
             connection, kinds, 'p.name, p.type, p."notnull", p.pk, p.hidden', "pragma_table_xinfo", "p.cid"
         ):
             if hidden != 1:
@@ -126,7 +126,7 @@ class SqliteEngine(Engine):
                 columns.setdefault(table, []).append(column)
             if key:
                 keys.setdefault(table, []).append((key, name))
-        for table, number, target, own, other in _joined(
+        for table, number, target, own, other in _read_pragma(
             connection, kinds, 'p.id, p."table", p."from", p."to"', "pragma_foreign_key_list", "p.id, p.seq"
         ):
             foreign.setdefault(table, {}).setdefault(number, []).append((target, own, other))
@@ -135,7 +135,7 @@ class SqliteEngine(Engine):
         return Schema(
             Table(
                 label=name,
-                sql=quoted(name),
+                sql=quote_identifier(name),
                 kind="view" if kind == "view" else "table",
                 comment=comments[name].table,
                 columns=tuple(columns.get(name, [])),
@@ -156,7 +156,7 @@ class SqliteEngine(Engine):
 
     def views(self, connection: SourceConnection) -> dict[str, str]:
         """The CREATE VIEW statements."""
-        return {name: sql for name, (kind, sql) in _listed(connection).items() if kind == "view"}
+        return {name: sql for name, (kind, sql) in _list_relations(connection).items() if kind == "view"}
 
     def stale(self) -> bool:
         """Whether the path now has another file. Open connections would read the old one."""
@@ -239,14 +239,14 @@ class SqliteConnection(SourceConnection):
 
     def _run(self, sql: str, parameters: Mapping[str, Any]) -> Rows:
         self._denied = ""
-        with translated(self._source, lambda: (self._denied, self._allowed)):
+        with translate_errors(self._source, lambda: (self._denied, self._allowed)):
             cursor = self._raw.execute(sql, parameters)
         columns = [entry[0] for entry in cursor.description or ()]
-        return Rows(columns, self._fetched(cursor), _binary)
+        return Rows(columns, self._fetch_rows(cursor), _binary)
 
-    def _fetched(self, cursor: sqlite3.Cursor) -> Iterator[Sequence[Any]]:
+    def _fetch_rows(self, cursor: sqlite3.Cursor) -> Iterator[Sequence[Any]]:
         try:
-            with translated(self._source, lambda: (self._denied, self._allowed)):
+            with translate_errors(self._source, lambda: (self._denied, self._allowed)):
                 yield from cursor
         finally:
             cursor.close()
@@ -279,14 +279,16 @@ class SqliteConnection(SourceConnection):
         else:
             allowed = action in _WRITES and (first or "").endswith(_RTREE_PARTS)
         if not allowed:
-            self._denied = f"it would do something else than read ({_named(action)} {second or first or ''})".replace(
-                " )", ")"
+            self._denied = (
+                f"it would do something else than read ({_name_action(action)} {second or first or ''})".replace(
+                    " )", ")"
+                )
             )
         return sqlite3.SQLITE_OK if allowed else sqlite3.SQLITE_DENY
 
 
 @contextmanager
-def translated(source: str, state: Callable[[], tuple[str, int]] = lambda: ("", 0)) -> Iterator[None]:
+def translate_errors(source: str, state: Callable[[], tuple[str, int]] = lambda: ("", 0)) -> Iterator[None]:
     """Translates SQLite's errors."""
     try:
         yield
@@ -317,7 +319,7 @@ def _translation(error: sqlite3.Error, source: str, denied: str, allowed: int) -
     return SqlFailed(reason=f"{message}.")
 
 
-def _listed(connection: SourceConnection) -> dict[str, tuple[str, str]]:
+def _list_relations(connection: SourceConnection) -> dict[str, tuple[str, str]]:
     """(kind, CREATE statement) by name, without shadow tables and SQLite's own tables."""
     return {
         name: (kind, sql or "")
@@ -329,7 +331,7 @@ def _listed(connection: SourceConnection) -> dict[str, tuple[str, str]]:
     }
 
 
-def _joined(
+def _read_pragma(
     connection: SourceConnection, names: Iterable[str], values: str, function: str, order: str
 ) -> Iterator[Sequence[Any]]:
     """Rows of a table-valued pragma. A broken view makes the query fail: it is then left out."""
@@ -356,7 +358,7 @@ def _binary(value: bytes) -> str:
     return f"x'{value.hex()}'"
 
 
-def _named(action: int) -> str:
+def _name_action(action: int) -> str:
     for name in ("ATTACH", "DETACH", "PRAGMA", "INSERT", "UPDATE", "DELETE", "FUNCTION", "TRANSACTION", "SAVEPOINT"):
         if getattr(sqlite3, f"SQLITE_{name}") == action:
             return name

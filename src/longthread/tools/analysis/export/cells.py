@@ -9,7 +9,7 @@ from decimal import Decimal
 from itertools import chain, islice
 from typing import Any
 
-from longthread.tools.analysis.cell import Binary, as_numbers, plain, shown
+from longthread.tools.analysis.cell import Binary, as_numbers, plain, render_cell
 from longthread.tools.analysis.formats.column_format import PREFIXED, ColumnFormat, format_of, write_value
 
 ExportCell = str | int | float | Decimal | bool | None
@@ -55,7 +55,7 @@ def formats_of(
 
 
 def _as_json(column: Sequence[ExportCell]) -> list[Any]:
-    return as_numbers([shown(cell, _CHARACTERS)[0] for cell in column])
+    return as_numbers([render_cell(cell, _CHARACTERS)[0] for cell in column])
 
 
 def shown_rows(

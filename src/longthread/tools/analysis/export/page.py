@@ -42,7 +42,7 @@ def page_of(columns: Sequence[str], rows: Sequence[Sequence[Any]], wanted: PageR
     ordered = list(rows)
     if place is not None:
         keys = [_rank(value) for value in _as_numbers([row[place] for row in rows])]
-        ordered = [rows[at] for at in _sorted(range(len(rows)), lambda at: keys[at], wanted, len(rows))]
+        ordered = [rows[at] for at in _select_first(range(len(rows)), lambda at: keys[at], wanted, len(rows))]
     chosen = [list(row) for row in ordered[wanted.offset : wanted.offset + wanted.limit]]
     return Result(list(columns), chosen, counted=len(rows))
 
@@ -63,9 +63,9 @@ def read_page(connection: SourceConnection, sql: str, limits: Limits, wanted: Pa
                     count_rest(connection.interrupt, rows, result, limits)
                     break
         else:
-            all_rows = _counted(rows, result)
+            all_rows = _count_rows(rows, result)
             last = wanted.offset + wanted.limit
-            ordered = _sorted(all_rows, lambda row: _rank(plain(row[place], rows.binary)), wanted, last)
+            ordered = _select_first(all_rows, lambda row: _rank(plain(row[place], rows.binary)), wanted, last)
             for row in ordered[wanted.offset :]:
                 _add(result, row, limits, rows.binary)
     finally:
@@ -80,13 +80,13 @@ def _add(result: Result, row: Sequence[Any], limits: Limits, binary: Binary = he
     result.cut_cells += cut
 
 
-def _counted(rows: Iterable[Sequence[Any]], result: Result) -> Iterator[Sequence[Any]]:
+def _count_rows(rows: Iterable[Sequence[Any]], result: Result) -> Iterator[Sequence[Any]]:
     for row in rows:
         result.counted += 1
         yield row
 
 
-def _sorted(items: Iterable[Any], rank: Any, wanted: PageRequest, most: int) -> list[Any]:
+def _select_first(items: Iterable[Any], rank: Any, wanted: PageRequest, most: int) -> list[Any]:
     """Return the first `most` items in order; those without a value come last."""
     if wanted.descending:
         return heapq.nlargest(most, items, key=lambda item: ((found := rank(item)) is not None, found or ()))

@@ -16,7 +16,7 @@ import duckdb
 from longthread.errors import InvalidInput
 from longthread.tools.analysis.cell import fits, number_text
 from longthread.tools.analysis.export.cells import ExportCell
-from longthread.tools.analysis.quoting import UniqueNames, literal, quoted
+from longthread.tools.analysis.quoting import UniqueNames, literal, quote_identifier
 
 _LARGEST = 2**63
 _DIGITS = 38
@@ -49,7 +49,7 @@ def write_parquet(columns: Sequence[str], rows: Iterable[Sequence[ExportCell]], 
 
 def _convert(lines: Path, made: Path, names: Sequence[str], types: Sequence[str]) -> None:
     given = ", ".join(f"c{n}: {literal(type_)}" for n, type_ in enumerate(types))
-    chosen = ", ".join(f"c{n} AS {quoted(name)}" for n, name in enumerate(names))
+    chosen = ", ".join(f"c{n} AS {quote_identifier(name)}" for n, name in enumerate(names))
     reader = f"read_json({literal(str(lines))}, format = 'newline_delimited', columns = {{{given}}}, "
     reader += f"maximum_object_size = {min(_LINE, max(16_777_216, lines.stat().st_size + 1))})"
     with duckdb.connect(":memory:") as connection:

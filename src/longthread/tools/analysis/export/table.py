@@ -71,10 +71,10 @@ def write_csv(
 
 
 def _line(fields: Sequence[str | None]) -> str:
-    return (",".join(map(_quoted, fields)) or '""' * len(fields)) + "\r\n"
+    return (",".join(map(_quote_field, fields)) or '""' * len(fields)) + "\r\n"
 
 
-def _quoted(field: str | None) -> str:
+def _quote_field(field: str | None) -> str:
     if field is None:
         return ""
     return f'"{field.replace(chr(34), 2 * chr(34))}"' if not field or _SPECIAL.search(field) else field

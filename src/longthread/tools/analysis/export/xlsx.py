@@ -17,7 +17,7 @@ from longthread.errors import ResultTooLong
 from longthread.tools.analysis.cell import cut, fits, is_finite, number_text
 from longthread.tools.analysis.export.cells import SAMPLED, ExportCell, formats_of
 from longthread.tools.analysis.formats.column_format import NUMERIC, ColumnFormat, without_tail
-from longthread.tools.analysis.isolation.wire import packed, unpacked
+from longthread.tools.analysis.isolation.wire import pack_row, unpack_row
 
 ROWS = 1_048_576
 """Rows that a sheet holds, with its header."""
@@ -83,11 +83,11 @@ def write_xlsx(
             if count <= SAMPLED:
                 sample.append(row)
             numeric = [is_numeric and _fits_cell(value) for is_numeric, value in zip(numeric, row, strict=True)]
-            lines.write(json.dumps(packed(row)) + "\n")
+            lines.write(json.dumps(pack_row(row)) + "\n")
         lines.seek(0)
         found = formats_of(columns, sample, formats)
         codes = [_code(each, [row[at] for row in sample]) for at, each in enumerate(found)]
-        _write(columns, (unpacked(json.loads(line)) for line in lines), numeric, codes, to)
+        _write(columns, (unpack_row(json.loads(line)) for line in lines), numeric, codes, to)
     return count
 
 

@@ -55,7 +55,7 @@ class CellFormats:
         """Return the currencies and units of a column's cells: `%` for percent, an empty one for those without."""
         return sorted({_unit_of(each) for each in self._count(column, rows)})
 
-    def agreed(self, column: int, rows: range) -> ColumnFormat | None:
+    def find_common_format(self, column: int, rows: range) -> ColumnFormat | None:
         """Return the format that all cells of a column have: 5,000 beside percent is not 500,000%. Where they differ
         by their places, the usual ones count."""
         counts = self._count(column, rows)

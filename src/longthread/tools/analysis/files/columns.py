@@ -26,7 +26,7 @@ from longthread.tools.analysis.files.readings import (
     units_of,
 )
 from longthread.tools.analysis.formats.column_format import ColumnFormat
-from longthread.tools.analysis.quoting import literal, quoted
+from longthread.tools.analysis.quoting import literal, quote_identifier
 
 _SAMPLED = 1_000
 """Values of a column that choose the readings to be tried on all rows."""
@@ -91,7 +91,7 @@ class _Column:
         return self.counted.values - self.counted.fits.get(reading.name, 0)
 
 
-def typed(
+def infer_types(
     root: duckdb.DuckDBPyConnection,
     relation: str,
     columns: Sequence[str],
@@ -107,7 +107,7 @@ def typed(
     if any(reading is not None and reading.name in _COMMA_DECIMALS for reading, _ in chosen):
         chosen = [_by_the_file(root, relation, one, *choice) for one, choice in zip(found, chosen, strict=True)]
     return [
-        _with_format(_typed(one, reading, notes), reading, formats.get(one.raw))
+        _with_format(_type_column(one, reading, notes), reading, formats.get(one.raw))
         for one, (reading, notes) in zip(found, chosen, strict=True)
     ]
 
@@ -127,7 +127,7 @@ def _with_format(column: Typed, reading: ColumnReading | None, format_: ColumnFo
 
 
 def _looked_at(root: duckdb.DuckDBPyConnection, begin: str, raw: str) -> _Column:
-    text = text_of(quoted(raw))
+    text = text_of(quote_identifier(raw))
     rows = root.execute(
         f"SELECT DISTINCT v FROM (SELECT v FROM (SELECT {text} AS v FROM {begin}) WHERE v IS NOT NULL LIMIT {_SAMPLED})"
     ).fetchall()
@@ -155,7 +155,7 @@ def _find_simple(root: duckdb.DuckDBPyConnection, relation: str, columns: Sequen
         return
     parts = []
     for one in columns:
-        raw = quoted(one.raw)
+        raw = quote_identifier(one.raw)
         number = one.family == "number"
         fits = f"regexp_full_match({raw}, {literal(SIMPLE_NUMBER if number else SIMPLE_DATE)})"
         also = "" if number else f" AND TRY_CAST({raw} AS TIMESTAMP) IS NOT NULL"
@@ -181,7 +181,7 @@ def _count(root: duckdb.DuckDBPyConnection, relation: str, columns: Sequence[_Co
     marks = ", ".join(literal(mark) for mark in sorted(MISSING))
     parts: list[str] = []
     for at, one in enumerate(columns):
-        v, raw = f"v{at}", quoted(one.raw)
+        v, raw = f"v{at}", quote_identifier(one.raw)
         marked = f"lower(trim({raw})) IN ({marks})"
         zone = literal(r":\d{2}(\.\d+)?\s*(Z|UTC|[+-]\d{2}(:?\d{2})?)$")
         fraction = literal(r"[.,](\d*)\D*$")
@@ -210,15 +210,17 @@ def _count(root: duckdb.DuckDBPyConnection, relation: str, columns: Sequence[_Co
             ),
             *[f"count({reading.value.replace(text_of(raw), v)})" for reading in one.readings],
         ]
-    inner = ", ".join(f"{quoted(one.raw)}, {text_of(quoted(one.raw))} AS v{at}" for at, one in enumerate(columns))
+    inner = ", ".join(
+        f"{quote_identifier(one.raw)}, {text_of(quote_identifier(one.raw))} AS v{at}" for at, one in enumerate(columns)
+    )
     row = root.execute(f"SELECT {', '.join(parts)} FROM (SELECT {inner} FROM {relation})").fetchone()
     assert row is not None
     cells = iter(row)
     for one in columns:
-        one.counted = _counted(cells, [reading.name for reading in one.readings])
+        one.counted = _parse_counts(cells, [reading.name for reading in one.readings])
 
 
-def _counted(cells: Iterator[object], names: Sequence[str]) -> _Counted:
+def _parse_counts(cells: Iterator[object], names: Sequence[str]) -> _Counted:
     def number() -> int:
         return int(str(next(cells) or 0))
 
@@ -234,7 +236,7 @@ def _choice(root: duckdb.DuckDBPyConnection, relation: str, one: _Column) -> tup
     if one.counted is None or not one.counted.values:
         return None, []
     if one.simple:
-        return ColumnReading("plain", quoted(one.raw), one.family), []
+        return ColumnReading("plain", quote_identifier(one.raw), one.family), []
     fitting = [reading for reading in one.readings if not one.misses(reading)]
     code = next((reading for reading in fitting if reading.family == "code"), None)
     fitting = [reading for reading in fitting if reading.family != "code"]
@@ -246,7 +248,7 @@ def _choice(root: duckdb.DuckDBPyConnection, relation: str, one: _Column) -> tup
         return None, [] if code is None and not _worth_telling(one) else [_why_text(one, code)]
     if one.family == "date" and len(fitting) > 1:
         return _of_dates(root, relation, one, fitting)
-    if one.counted.exponents and (shortened := _shortened(root, relation, one)):
+    if one.counted.exponents and (shortened := _note_shortened(root, relation, one)):
         return None, [shortened]
     if one.family == "number" and (mark := _doubtful(one, {reading.name for reading in fitting})):
         decimals = "comma" if mark == "," else "point"
@@ -257,10 +259,10 @@ def _choice(root: duckdb.DuckDBPyConnection, relation: str, one: _Column) -> tup
     return fitting[0], []
 
 
-def _shortened(root: duckdb.DuckDBPyConnection, relation: str, one: _Column) -> Note | None:
+def _note_shortened(root: duckdb.DuckDBPyConnection, relation: str, one: _Column) -> Note | None:
     """Return a note on long whole numbers next to a few such as 8.26E+17, which a spreadsheet has shortened. As numbers
     all of them would lose digits. Return None where there are none, or other fractions."""
-    text = text_of(quoted(one.raw))
+    text = text_of(quote_identifier(one.raw))
     row = root.execute(
         f"SELECT any_value(v) FILTER (WHERE regexp_full_match(v, '[+-]?\\d{{{_DIGITS_OF_A_CODE},}}')), "
         f"any_value(v) FILTER (WHERE regexp_full_match(v, '\\d([.,]\\d+)?[eE][+]?\\d{{2}}')), "
@@ -287,7 +289,7 @@ def _of_dates(
 ) -> tuple[ColumnReading | None, list[Note]]:
     """The first of several date orders, if all give the same dates or dots imply that days come first."""
     first, *others = fitting
-    text = text_of(quoted(one.raw))
+    text = text_of(quote_identifier(one.raw))
     differs = " OR ".join(f"{first.value} IS DISTINCT FROM {other.value}" for other in others)
     dotted = literal(r"^\d{1,2}[.]\d{1,2}[.]")
     dots = f"regexp_matches({text}, {dotted})"
@@ -308,7 +310,7 @@ def _by_the_file(
     """In a file with decimal commas 1.234 may have thousands: such a column stays text."""
     if reading is None or reading.name != "plain" or one.counted is None or not one.counted.dots:
         return reading, notes
-    others = readings_of("number", one.sample, text_of(quoted(one.raw)))
+    others = readings_of("number", one.sample, text_of(quote_identifier(one.raw)))
     dotted = next((other for other in others if other.name == "1.234,56"), None)
     if dotted is None:
         return reading, notes
@@ -321,8 +323,8 @@ def _by_the_file(
     return None, [Note(told, "thousands_in_file", value=example)]
 
 
-def _typed(one: _Column, reading: ColumnReading | None, notes: list[Note]) -> Typed:
-    raw = quoted(one.raw)
+def _type_column(one: _Column, reading: ColumnReading | None, notes: list[Note]) -> Typed:
+    raw = quote_identifier(one.raw)
     if reading is None or one.counted is None:
         return Typed(f"nullif({raw}, '')", notes)
     if one.simple:

@@ -24,15 +24,15 @@ import duckdb
 import platformdirs
 
 from longthread.errors import InvalidInput, SourceUnreadable
-from longthread.tools.analysis.files.columns import typed
-from longthread.tools.analysis.files.form import RowForm, form_of, open_quotes, sampled
+from longthread.tools.analysis.files.columns import infer_types
+from longthread.tools.analysis.files.form import RowForm, form_of, open_quotes, read_sample
 from longthread.tools.analysis.files.format_code import by_name
 from longthread.tools.analysis.files.layout import footer, layout_of
 from longthread.tools.analysis.files.notes import Note, pack, unpack
 from longthread.tools.analysis.files.workbook import Sheet
 from longthread.tools.analysis.formats.column_format import ColumnFormat, format_of_json
 from longthread.tools.analysis.limits import Limits
-from longthread.tools.analysis.quoting import literal, quoted
+from longthread.tools.analysis.quoting import literal, quote_identifier
 
 _SAMPLE = 1_000_000
 """Characters that decide a file's form and layout."""
@@ -84,7 +84,7 @@ class _Plan:
     padded: bool = False
 
 
-def delimited(
+def read_delimited(
     root: duckdb.DuckDBPyConnection, path: Path, scratch: Path, limits: Limits, *, load: bool, delimiter: str | None
 ) -> DelimitedTable | None:
     """Reads a UTF-8 file; None if it is blank. A file that DuckDB refuses, such as one with ragged rows, is rewritten
@@ -95,7 +95,7 @@ def delimited(
         sample = file.read(_SAMPLE)
         whole = not file.read(1)
     form = form_of(sample, whole=whole, delimiter=delimiter)
-    rows, ends = sampled(form, sample, whole=whole)
+    rows, ends = read_sample(form, sample, whole=whole)
     layout = layout_of(rows)
     if not layout.names:
         return None
@@ -123,8 +123,8 @@ def delimited(
     assert relation is not None
     begin = relation
     if not load:
-        root.execute(f"CREATE OR REPLACE TEMP TABLE {quoted(_BEGUN)} AS FROM {relation} LIMIT {_BEGIN}")
-        begin = f"temp.{quoted(_BEGUN)}"
+        root.execute(f"CREATE OR REPLACE TEMP TABLE {quote_identifier(_BEGUN)} AS FROM {relation} LIMIT {_BEGIN}")
+        begin = f"temp.{quote_identifier(_BEGUN)}"
     if not load and used.stat().st_size > _HUGE:
         notes.append((None, Note(f"Its types are those of its first {_BEGIN:,} rows.", "types_of_first", n=_BEGIN)))
         return _as_typed(root, relation, begin, plan, notes, used, judged=begin)
@@ -174,7 +174,7 @@ def _formats_of(
         elif named and len(units) > 1:
             told = f"only some of its cells are in {named[0]}, so their formats are not used"
             notes.append((name, Note(told, "some_in_unit", unit=named[0])))
-        elif (agreed := sheet.formats.agreed(sheet.first + at, rows)) is not None:
+        elif (agreed := sheet.formats.find_common_format(sheet.first + at, rows)) is not None:
             found[f"c{at}"] = by_name(name, agreed)
     return found, notes
 
@@ -191,7 +191,7 @@ def _as_typed(
 ) -> DelimitedTable:
     """Return the table of raw rows. `formats` are the formats of its raw columns' cells."""
     raw = [f"c{at}" for at in range(len(plan.names))]
-    columns = typed(root, judged or relation, raw, begin, formats)
+    columns = infer_types(root, judged or relation, raw, begin, formats)
     shown_columns = [
         (name, column)
         for name, column, at in zip(plan.names, columns, raw, strict=True)
@@ -199,7 +199,7 @@ def _as_typed(
     ] or list(zip(plan.names, columns, strict=True))
     for name, column in shown_columns:
         notes += [(name, note) for note in column.notes]
-    selected = ", ".join(f"{column.expression} AS {quoted(name)}" for name, column in shown_columns)
+    selected = ", ".join(f"{column.expression} AS {quote_identifier(name)}" for name, column in shown_columns)
     filled = "" if len(raw) < 2 else f" WHERE coalesce({', '.join(raw)}) IS NOT NULL"
     if reads is None and (last := _sum_row(root, relation)):
         told = f'Its last row begins with "{last}": it may be a sum of the others.'
@@ -237,8 +237,8 @@ def _readable(
     call = f"read_csv({literal(str(path))}, {', '.join(options)})"
     try:
         if load:
-            root.execute(f"CREATE OR REPLACE TEMP TABLE {quoted(_RAW)} AS FROM {call}")
-            return f"temp.{quoted(_RAW)}"
+            root.execute(f"CREATE OR REPLACE TEMP TABLE {quote_identifier(_RAW)} AS FROM {call}")
+            return f"temp.{quote_identifier(_RAW)}"
         if path.stat().st_size <= _HUGE:
             root.execute(f"SELECT count(*) FROM {call}").fetchone()
     except duckdb.InvalidInputException as error:

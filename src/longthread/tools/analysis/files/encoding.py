@@ -45,7 +45,7 @@ _MOSTLY = 0.9
 """Share of UTF-8 lines above which the others count as damaged."""
 
 
-def known(encoding: str) -> str:
+def find_codec(encoding: str) -> str:
     """The text codec of that name. Raises InvalidInput."""
     try:
         codec = codecs.lookup(encoding)
@@ -56,7 +56,7 @@ def known(encoding: str) -> str:
     return codec.name
 
 
-def recoded(path: Path, made: Path, encoding: str, *, errors: str = "strict", to: str = "utf-8") -> bool:
+def recode_file(path: Path, made: Path, encoding: str, *, errors: str = "strict", to: str = "utf-8") -> bool:
     """Write a text file in another encoding; whether it is in `encoding`."""
     try:
         with (
@@ -69,7 +69,7 @@ def recoded(path: Path, made: Path, encoding: str, *, errors: str = "strict", to
     return True
 
 
-def called(encoding: str) -> str:
+def name_encoding(encoding: str) -> str:
     """An encoding's name for people."""
     return _NAMES.get(encoding, encoding.upper())
 
@@ -91,22 +91,22 @@ def likely(path: Path) -> list[str]:
     evidence = _evidence(_blocks(path))
     good = sum(_is_utf8([line]) for line in evidence)
     damaged = ["utf-8-damaged"] if len(evidence) > 1 and good >= _MOSTLY * len(evidence) else []
-    return damaged + ranked(b"\n".join(evidence))
+    return damaged + rank_encodings(b"\n".join(evidence))
 
 
-def ranked(data: bytes) -> list[str]:
+def rank_encodings(data: bytes) -> list[str]:
     """Encodings of bytes that are not UTF-8, the likeliest first."""
     import chardet  # seldom needed, and slow to import
 
     found = chardet.detect_all(data, ignore_threshold=True, include_encodings=_LIKELY, compat_names=False)
-    scores = {str(one["encoding"]): _weighed(data, str(one["encoding"]), one["confidence"]) for one in found}
+    scores = {str(one["encoding"]): _weigh_encoding(data, str(one["encoding"]), one["confidence"]) for one in found}
     best = sorted(scores, key=lambda name: scores[name], reverse=True)
     if best and best[0] == "cp1250" and data.decode("cp1250", "replace") == data.decode("cp1252", "replace"):
         best.insert(0, "cp1252")
     return [codec for name in (*best, "cp1252") for codec in _WIDER.get(name, (name,))]
 
 
-def _weighed(data: bytes, encoding: str, confidence: float) -> float:
+def _weigh_encoding(data: bytes, encoding: str, confidence: float) -> float:
     if not encoding.startswith("cp125"):
         return confidence
     if _oddness(data.decode(encoding, "replace")) > _ODD:

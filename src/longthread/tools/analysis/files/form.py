@@ -78,7 +78,7 @@ def _is_one_column(rows: list[list[str]]) -> bool:
     return numbers or all(cell[:1].isspace() for row in values for cell in row[1:])
 
 
-def sampled(form: RowForm, sample: str, *, whole: bool) -> tuple[list[list[str]], list[int]]:
+def read_sample(form: RowForm, sample: str, *, whole: bool) -> tuple[list[list[str]], list[int]]:
     """The rows of a file's beginning, and the number of each row's last line."""
     text = sample.split("\n", form.skipped)[-1] if form.skipped else sample
     rows: list[list[str]] = []
@@ -141,13 +141,13 @@ def open_quotes(path: Path, form: RowForm, width: int) -> list[Note]:
     with path.open(encoding="utf-8-sig", errors="replace", newline="") as file:
         try:
             if form.quote:
-                return list(itertools.islice(_swallowed(file, form, width), _NOTED))
+                return list(itertools.islice(_find_swallowed_rows(file, form, width), _NOTED))
             return _never_closed(file, replace(form, quote='"'))
         except csv.Error:
             return []  # A cell over the limit: the load refuses the file, and says so.
 
 
-def _swallowed(lines: Iterator[str], form: RowForm, width: int) -> Iterator[Note]:
+def _find_swallowed_rows(lines: Iterator[str], form: RowForm, width: int) -> Iterator[Note]:
     reader = form.reader(lines)
     before = 0
     for row in reader:

@@ -13,7 +13,7 @@ from duckdb.sqltypes import DuckDBPyType
 from longthread.tools.analysis.files.delimited import DelimitedTable
 from longthread.tools.analysis.files.notes import Note
 from longthread.tools.analysis.limits import Limits
-from longthread.tools.analysis.quoting import UniqueNames, literal, quoted
+from longthread.tools.analysis.quoting import UniqueNames, literal, quote_identifier
 
 _DEEPEST = 5
 """Objects within objects that become columns and tables."""
@@ -56,7 +56,7 @@ def json_table(root: duckdb.DuckDBPyConnection, path: Path, limits: Limits, *, l
             note = f'The rows are those of the list "{lists[0]}"'
             note += f"; beside it the file holds {', '.join(others[:10])}." if others else "."
             rows_note = Note(note, "rows_of_list", list=lists[0], others=", ".join(others[:10]))
-            made = _table(root, f"(SELECT unnest({quoted(lists[0])}, max_depth := 2) FROM {call})", "", 0)
+            made = _table(root, f"(SELECT unnest({quote_identifier(lists[0])}, max_depth := 2) FROM {call})", "", 0)
             return replace(made, notes=[(None, rows_note), *made.notes])
     return _table(root, call, "", 0)
 
@@ -64,7 +64,7 @@ def json_table(root: duckdb.DuckDBPyConnection, path: Path, limits: Limits, *, l
 def _table(root: duckdb.DuckDBPyConnection, relation: str, parent: str, depth: int) -> DelimitedTable:
     """The table of a relation's rows. `parent` is the column that already names the row above."""
     found = root.sql(f"FROM {relation}")
-    top = [_Value(name, quoted(name), kind) for name, kind in zip(found.columns, found.types, strict=True)]
+    top = [_Value(name, quote_identifier(name), kind) for name, kind in zip(found.columns, found.types, strict=True)]
     values = [value for one in top for value in _fields(one, depth)]
     if len(values) > _MOST_COLUMNS:
         too_many = Note("Its objects have too many fields to be columns.", "too_many_fields")
@@ -74,7 +74,7 @@ def _table(root: duckdb.DuckDBPyConnection, relation: str, parent: str, depth: i
     lists = [value for value in values if value.holds_objects and depth < _DEEPEST][:_MOST_TABLES]
     plain = [value for value in values if value not in lists]
     if not lists:
-        return DelimitedTable(_selected(plain, relation), [])
+        return DelimitedTable(_select_values(plain, relation), [])
     key = _key(root, relation, [value for value in plain if value.name != parent])
     if key is None:
         key = _Value(names.take("row_number"), "row_number() OVER ()", found.types[0])
@@ -83,16 +83,16 @@ def _table(root: duckdb.DuckDBPyConnection, relation: str, parent: str, depth: i
     children: list[tuple[str, DelimitedTable]] = []
     above = f"parent_{key.name}"
     for value in lists:
-        rows = f"(SELECT {key.sql} AS {quoted(above)}, unnest({value.sql}) AS item FROM {relation})"
-        item = f"(SELECT {quoted(above)}, unnest(item) FROM {rows})"
+        rows = f"(SELECT {key.sql} AS {quote_identifier(above)}, unnest({value.sql}) AS item FROM {relation})"
+        item = f"(SELECT {quote_identifier(above)}, unnest(item) FROM {rows})"
         children.append((value.name, _table(root, item, above, depth + 1)))
         told = f'Its lists "{value.name}" are a table of their own, whose {above} is {key.name} here.'
         notes.append((None, Note(told, "list_table", list=value.name, above=above, key=key.name)))
-    return DelimitedTable(_selected(plain, relation), notes, children=tuple(children))
+    return DelimitedTable(_select_values(plain, relation), notes, children=tuple(children))
 
 
-def _selected(values: list[_Value], relation: str) -> str:
-    return f"(SELECT {', '.join(f'{value.sql} AS {quoted(value.name)}' for value in values)} FROM {relation})"
+def _select_values(values: list[_Value], relation: str) -> str:
+    return f"(SELECT {', '.join(f'{value.sql} AS {quote_identifier(value.name)}' for value in values)} FROM {relation})"
 
 
 def _fields(value: _Value, depth: int) -> Iterator[_Value]:

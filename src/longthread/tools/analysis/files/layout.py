@@ -46,7 +46,7 @@ def layout_of(rows: Sequence[TextRow], merged: Collection[int] = ()) -> TableLay
         first = following
     notes = [_titles_note([rows[index] for index in filled if index < first])] if first > filled[0] else []
     below = [rows[index] for index in filled if index > first]
-    width = max(width, len(_trimmed(rows[first])))
+    width = max(width, len(_trim_row(rows[first])))
     if not is_header(rows[first], below):
         notes.append(Note("The file has no header: its columns are numbered.", "no_header"))
         return TableLayout(_unique([""] * width), first, tuple(notes))
@@ -58,7 +58,7 @@ def layout_of(rows: Sequence[TextRow], merged: Collection[int] = ()) -> TableLay
         titles = [rows[index] for index in filled if index < group]
         notes = [Note("Its header has two rows, which are joined to the columns' names.", "two_header_rows")]
         notes += [_titles_note(titles)] if titles else []
-    if len(header) == width - 1 and below and all(len(_trimmed(row)) == width for row in below):
+    if len(header) == width - 1 and below and all(len(_trim_row(row)) == width for row in below):
         header = ["", *header]
         told = "Its header has a name less than the rows have values: the first column is taken to have none."
         notes.append(Note(told, "header_short"))
@@ -69,7 +69,9 @@ def layout_of(rows: Sequence[TextRow], merged: Collection[int] = ()) -> TableLay
     names = _unique(padded)
     twice = sorted({name for name, count in Counter(name.casefold() for name in padded if name).items() if count > 1})
     if twice:
-        notes.append(Note(f"Columns of one name are numbered: {_quoted(twice)}.", "equal_names", names=_quoted(twice)))
+        notes.append(
+            Note(f"Columns of one name are numbered: {_quote_texts(twice)}.", "equal_names", names=_quote_texts(twice))
+        )
     return TableLayout(names, first + 1, tuple(notes))
 
 
@@ -224,11 +226,11 @@ def _unique(cells: Sequence[str]) -> tuple[str, ...]:
 def _titles_note(rows: Sequence[TextRow]) -> Note:
     texts = [" ".join(cell.strip() for cell in row if cell.strip()) for row in rows]
     lines = "line above the header is" if len(texts) == 1 else "lines above the header are"
-    told = f"{len(texts)} {lines} left out: {_quoted(texts)}."
-    return Note(told, "titles", n=len(texts), texts=_quoted(texts))
+    told = f"{len(texts)} {lines} left out: {_quote_texts(texts)}."
+    return Note(told, "titles", n=len(texts), texts=_quote_texts(texts))
 
 
-def _quoted(texts: Sequence[str], most: int = 3) -> str:
+def _quote_texts(texts: Sequence[str], most: int = 3) -> str:
     shown = [f'"{text if len(text) <= _SHOWN else text[:_SHOWN] + "…"}"' for text in texts[:most]]
     return ", ".join(shown) + (", …" if len(texts) > most else "")
 
@@ -242,7 +244,7 @@ def _is_alone(row: TextRow) -> bool:
     return _count(row) == 1 and bool(row[0].strip())
 
 
-def _trimmed(row: TextRow) -> TextRow:
+def _trim_row(row: TextRow) -> TextRow:
     end = len(row)
     while end and not row[end - 1].strip():
         end -= 1

@@ -72,10 +72,10 @@ def expect_bounded(path: Path, source: str) -> None:
         sheets = [each for each in parts if re.fullmatch(r"xl/worksheets/[^/]+\.xml", each.filename)]
         if (size := sum(each.file_size for each in parts)) > MOST_UNPACKED:
             told = f"is {size / 1e6:,.0f} MB when it is unpacked, and {MOST_UNPACKED / 1e6:,.0f} MB are read"
-            raise refused(path, source, f"{told}. Save a part of it as a file of its own, or as CSV.")
+            raise make_refusal(path, source, f"{told}. Save a part of it as a file of its own, or as CSV.")
         if len(sheets) > MOST_SHEETS:
             told = f"has {len(sheets):,} sheets, and at most {MOST_SHEETS} are read"
-            raise refused(path, source, f"{told}. Save those that you need as a file of their own.")
+            raise make_refusal(path, source, f"{told}. Save those that you need as a file of their own.")
         for number, part in enumerate(sheets, 1):
             last, cells = _extent(archive, part)
             area = last[0] * last[1]
@@ -83,7 +83,7 @@ def expect_bounded(path: Path, source: str) -> None:
                 where = f"row {last[0]:,} and column {letters_of(last[1])}"
                 told = f"has a sheet (number {number}) that reaches {where}, with something in {cells:,} cells only"
                 advice = "Delete the stray cells at its end (Ctrl+End goes there), and save it again."
-                raise refused(path, source, f"{told}. {advice}")
+                raise make_refusal(path, source, f"{told}. {advice}")
 
 
 def _extent(archive: zipfile.ZipFile, part: zipfile.ZipInfo) -> tuple[tuple[int, int], int]:
@@ -118,7 +118,7 @@ def letters_of(number: int) -> str:
     return letters
 
 
-def refused(path: Path, source: str, told: str) -> SourceUnreadable:
+def make_refusal(path: Path, source: str, told: str) -> SourceUnreadable:
     """Return the error about a workbook."""
     return SourceUnreadable(source=source, reason=f"{path.name} {told}")
 
@@ -150,24 +150,24 @@ def expect_bounded_old(path: Path, source: str) -> None:
     DamagedWorkbook if it is damaged."""
     if (size := path.stat().st_size) > MOST_BYTES:
         told = f"has {size / 1e6:,.0f} MB, and {MOST_BYTES / 1e6:,.0f} MB of an .xls file are read"
-        raise refused(path, source, f"{told}. Save it as .xlsx.")
+        raise make_refusal(path, source, f"{told}. Save it as .xlsx.")
     streams = _streams(path.read_bytes())
     stream = next((streams[name] for name in _NAMES if name in streams), None)
     if stream is None and _ENCRYPTED in streams:
-        raise refused(path, source, "has a password. Save it without one.")
+        raise make_refusal(path, source, "has a password. Save it without one.")
     if stream is None:
         raise DamagedWorkbook("it holds no workbook")
     sheets = [*_sheets(path, source, stream)]
     if len(sheets) - 1 > MOST_SHEETS:  # the first is of the workbook as a whole
         told = f"has {len(sheets) - 1:,} sheets, and at most {MOST_SHEETS} are read"
-        raise refused(path, source, f"{told}. Save those that you need as a file of their own.")
+        raise make_refusal(path, source, f"{told}. Save those that you need as a file of their own.")
     area, cells = sum(each.area for each in sheets), sum(each.cells for each in sheets)
     if area > MOST_CELLS and area > MOSTLY * cells:
         far = max(sheets, key=lambda each: each.area)
         where = f"row {far.rows:,} and column {letters_of(far.columns)}"
         told = f"has a sheet that reaches {where}, with something in {far.cells:,} cells only"
         advice = "Delete the stray cells at its end (Ctrl+End goes there), and save it again."
-        raise refused(path, source, f"{told}. {advice}")
+        raise make_refusal(path, source, f"{told}. {advice}")
 
 
 def _sheets(path: Path, source: str, stream: bytes) -> Iterator[_Extent]:
@@ -179,7 +179,7 @@ def _sheets(path: Path, source: str, stream: bytes) -> Iterator[_Extent]:
         body = at + 4
         at = body + size
         if kind == _PASSWORD:
-            raise refused(path, source, "has a password. Save it without one.")
+            raise make_refusal(path, source, "has a password. Save it without one.")
         if kind == _BEGIN:
             depth += 1
         elif kind == _STOP:

@@ -34,7 +34,7 @@ class FormattedRows:
     def is_whole(self) -> bool:
         return self.total == len(self.rows)
 
-    def written(self, row: int, column: int) -> str:
+    def format_cell(self, row: int, column: int) -> str:
         """Return a cell as people write it, for Markdown; a dash where there is no value."""
         cell = self.rows[row][column]
         if isinstance(cell, dict | list):
@@ -43,14 +43,14 @@ class FormattedRows:
 
     def strong(self, row: int, columns: Sequence[int]) -> str:
         """Return cells of a row as one name or number."""
-        text = " ".join(self.written(row, at) for at in columns).strip().replace("*", "\\*")
+        text = " ".join(self.format_cell(row, at) for at in columns).strip().replace("*", "\\*")
         return f"**{text}**" if text else "“”"
 
     def table(self, rows: int) -> str:
         """Return the first rows as a table of Markdown."""
         lines = ["| " + " | ".join(map(escape_cell, self.columns)) + " |", "|" + " --- |" * len(self.columns)]
         places = range(len(self.columns))
-        lines += ["| " + " | ".join(self.written(row, at) for at in places) + " |" for row in range(rows)]
+        lines += ["| " + " | ".join(self.format_cell(row, at) for at in places) + " |" for row in range(rows)]
         return "\n".join(lines)
 
 

@@ -14,7 +14,7 @@ _LOOKED_AT = 0.05
 _MB = 1_000_000
 
 
-def bound(megabytes: int, overhead: int = _OVERHEAD_MB) -> None:
+def limit_memory(megabytes: int, overhead: int = _OVERHEAD_MB) -> None:
     """Limits the memory of this process. On Linux its address space is limited, so that a larger allocation fails;
     `overhead` is address space that is no memory. Elsewhere a thread ends the process once it has grown too large."""
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
@@ -28,10 +28,10 @@ def bound(megabytes: int, overhead: int = _OVERHEAD_MB) -> None:
 def watch(megabytes: int) -> None:
     """Starts a thread that ends this process once its resident memory has grown by `megabytes`."""
     most = _peak() + megabytes * _MB
-    threading.Thread(target=_watched, args=(most,), name="longthread-memory", daemon=True).start()
+    threading.Thread(target=_exit_above_limit, args=(most,), name="longthread-memory", daemon=True).start()
 
 
-def _watched(most: int) -> None:
+def _exit_above_limit(most: int) -> None:
     while _peak() < most:
         time.sleep(_LOOKED_AT)
     os._exit(1)

@@ -19,7 +19,7 @@ from longthread.tools.analysis.engine import Engine, SourceConnection
 from longthread.tools.analysis.files.notes import PackedNote, unpack
 from longthread.tools.analysis.isolation import wire
 from longthread.tools.analysis.isolation.forkserver import FORK_SERVER
-from longthread.tools.analysis.isolation.wire import CONNECT, CONTROL, INTERRUPT, TooLarge, WireMessage, unpacked
+from longthread.tools.analysis.isolation.wire import CONNECT, CONTROL, INTERRUPT, TooLarge, WireMessage, unpack_row
 from longthread.tools.analysis.isolation.worker import engine_class, number_kinds
 from longthread.tools.analysis.limits import Interrupted, Limits
 from longthread.tools.analysis.result import Result, Rows
@@ -235,7 +235,7 @@ class WorkerEngine(Engine):
         identity = self._inner.identity()
         return None if identity is None else (self._user, identity, *self._given)
 
-    def _started(self) -> Worker:
+    def _acquire_worker(self) -> Worker:
         key = self._key() if self._idle is not None else None
         found = self._idle.take(key) if self._idle is not None and key is not None else None
         return found or Worker(*self._given)
@@ -254,7 +254,7 @@ class WorkerEngine(Engine):
                 self._worker.retire()
                 self._worker = None
             if self._worker is None:
-                self._worker = self._started()
+                self._worker = self._acquire_worker()
             worker = self._worker
             if not worker.is_open:
                 self._opening.append(worker)
@@ -291,8 +291,8 @@ class WorkerEngine(Engine):
     def functions(self, connection: SourceConnection) -> frozenset[str]:
         return self._inner.functions(connection)
 
-    def defined(self, connection: SourceConnection) -> frozenset[str]:
-        return self._inner.defined(connection)
+    def list_functions(self, connection: SourceConnection) -> frozenset[str]:
+        return self._inner.list_functions(connection)
 
     def views(self, connection: SourceConnection) -> dict[str, str]:
         return self._inner.views(connection)
@@ -341,23 +341,23 @@ class RemoteConnection(SourceConnection):
 
     def execute(self, sql: str) -> Rows:
         answer = self._ask(do="execute", sql=sql)
-        return Rows(answer["columns"], map(unpacked, answer["rows"]))
+        return Rows(answer["columns"], map(unpack_row, answer["rows"]))
 
     def query(self, sql: str, parameters: Sequence[Any] = ()) -> Rows:
-        return Rows(self._ask(do="query", sql=sql, parameters=list(parameters))["columns"], self._fetched())
+        return Rows(self._ask(do="query", sql=sql, parameters=list(parameters))["columns"], self._fetch_rows())
 
     def fetch(self, sql: str, limits: Limits, *, keep: int, cell: int, parameters: Sequence[Any] = ()) -> Result:
         bounds = {"limits": dataclasses.asdict(limits), "keep": keep, "cell": cell}
         answer = self._ask(do="fetch", sql=sql, parameters=list(parameters), **bounds)
         return Result(**answer["result"])
 
-    def _fetched(self) -> Iterator[Sequence[Any]]:
+    def _fetch_rows(self) -> Iterator[Sequence[Any]]:
         done = False
         try:
             while not done:
                 answer = self._ask(do="more")
                 done = answer["done"]
-                yield from map(unpacked, answer["rows"])
+                yield from map(unpack_row, answer["rows"])
         finally:
             if not done:
                 with contextlib.suppress(SourceError, Interrupted):  # it has ended as well

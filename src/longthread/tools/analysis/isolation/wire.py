@@ -69,23 +69,23 @@ def exactly(of: socket.socket, count: int) -> bytes | None:
     return bytes(data)
 
 
-def packed(row: Sequence[Any]) -> list[Any]:
+def pack_row(row: Sequence[Any]) -> list[Any]:
     """Encodes a row of plain values as JSON, with tags for decimals and objects."""
-    return [_packed(value) for value in row]
+    return [_pack_value(value) for value in row]
 
 
-def unpacked(row: Sequence[Any]) -> tuple[Any, ...]:
-    """Decodes a row that `packed` has encoded."""
-    return tuple(_unpacked(value) for value in row)
+def unpack_row(row: Sequence[Any]) -> tuple[Any, ...]:
+    """Decodes a row that `pack_row` has encoded."""
+    return tuple(_unpack_value(value) for value in row)
 
 
-def _packed(value: Any) -> Any:
+def _pack_value(value: Any) -> Any:
     if isinstance(value, Decimal):
         return {_DECIMAL: str(value)}
     return {_OBJECT: value} if isinstance(value, dict) else value
 
 
-def _unpacked(value: Any) -> Any:
+def _unpack_value(value: Any) -> Any:
     if not isinstance(value, dict):
         return value
     return Decimal(value[_DECIMAL]) if _DECIMAL in value else value[_OBJECT]

@@ -24,7 +24,7 @@ from longthread.tools.analysis.isolation.wire import (
     TooLarge,
     WireMessage,
     error_message,
-    packed,
+    pack_row,
     receive,
     send,
 )
@@ -67,7 +67,7 @@ def serve(control: socket.socket) -> None:
         return
     limits = Limits(**task["limits"])
     tempfile.tempdir = task["scratch"]
-    memory.bound(limits.memory_mb)
+    memory.limit_memory(limits.memory_mb)
     engine = engine_class(task["kind"])(Path(task["path"]), task["source"], limits)
     _obey(control, engine)
     engine.close()
@@ -167,22 +167,22 @@ class ServedConnection:
         for row in rows:
             if len(found) >= _CATALOG_ROWS:
                 raise _too_large()
-            found.append(_shaped(row, rows))
+            found.append(_encode_row(row, rows))
         return {"columns": rows.columns, "rows": found}
 
     def _more(self) -> WireMessage:
         batch: list[list[Any]] = []
         characters = 0
         for row in self._rows:
-            batch.append(_shaped(row, self._rows))
+            batch.append(_encode_row(row, self._rows))
             characters += sum(len(value) for value in batch[-1] if isinstance(value, str))
             if len(batch) >= _BATCH_ROWS or characters >= _BATCH_CHARACTERS:
                 return {"rows": batch, "done": False}
         return {"rows": batch, "done": True}
 
 
-def _shaped(row: Sequence[Any], of: Rows) -> list[Any]:
-    return packed([plain(value, of.binary) for value in row])
+def _encode_row(row: Sequence[Any], of: Rows) -> list[Any]:
+    return pack_row([plain(value, of.binary) for value in row])
 
 
 def _too_large() -> SqlTooLarge:

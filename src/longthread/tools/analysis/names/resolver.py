@@ -137,7 +137,7 @@ class Resolver:
         seen = {**tables, **{self._alias(one): None for one in clause.expressions}}
         for one in clause.expressions:
             found = self._query(one.this, seen, outer)
-            seen[self._alias(one)] = self._renamed(one, found)
+            seen[self._alias(one)] = self._rename_columns(one, found)
         return seen
 
     def _select(self, query: exp.Select, tables: SchemaTables, outer: Sequence[_Frame]) -> Columns:
@@ -145,21 +145,21 @@ class Resolver:
         frames = [*outer, frame]
         for item in _from_items(query):
             name = self._alias(item)
-            columns = self._renamed(item, self._item(item, tables, frames))
-            frame.written[name] = self._written(item)
-            if isinstance(item, exp.Table) and (table := self._found(item, tables)) is not None:
+            columns = self._rename_columns(item, self._item(item, tables, frames))
+            frame.written[name] = self._write_source_name(item)
+            if isinstance(item, exp.Table) and (table := self._find_table(item, tables)) is not None:
                 frame.tables[name] = table
             # Two sources of one name: a mistake, or an unusual join.
             frame.sources[name] = None if name in frame.sources else columns
-        frame.given = {self._compared(one.args["alias"]) for one in query.expressions if isinstance(one, exp.Alias)}
+        frame.given = {self._fold_name(one.args["alias"]) for one in query.expressions if isinstance(one, exp.Alias)}
         self._walk(query, tables, frames)
         if '"' in self._dialect.text_quotes:
             readable = {name for found in frame.sources.values() if found is not None for name in found}
             note = _QUOTED.format(title=self._dialect.title, quotes=self._dialect.quote_title)
             for text in _texts_for_names(query, readable):
                 named = exp.column(text.name)
-                self._unknown.append(UnknownColumn(named, text.name.casefold(), _sighted(frames), note=note))
-        return self._returned(query, frame)
+                self._unknown.append(UnknownColumn(named, text.name.casefold(), _list_sources(frames), note=note))
+        return self._list_returned_columns(query, frame)
 
     def _item(self, item: exp.Expr, tables: SchemaTables, frames: Sequence[_Frame]) -> Columns:
         if isinstance(item, exp.Table) and isinstance(item.this, exp.Identifier) and not item.args.get("rows_from"):
@@ -173,19 +173,19 @@ class Resolver:
         return None
 
     def _table(self, table: exp.Table, tables: SchemaTables) -> Columns:
-        folded = self._compared(table.this)
+        folded = self._fold_name(table.this)
         if not table.db and folded in tables:
             return tables[folded]
-        if (one := self._found(table, tables)) is not None:
+        if (one := self._find_table(table, tables)) is not None:
             names = [column.name for column in one.columns]
             return {name if self._dialect.folds_names else name.casefold(): name for name in names} or None
         if not self._named_tables(table) and self._is_missing(table):
             self._missing.append(table)
         return None
 
-    def _found(self, table: exp.Table, tables: SchemaTables) -> Table | None:
+    def _find_table(self, table: exp.Table, tables: SchemaTables) -> Table | None:
         """Return the one table of the schema that is meant; None for a common table expression."""
-        if not isinstance(table.this, exp.Identifier) or (not table.db and self._compared(table.this) in tables):
+        if not isinstance(table.this, exp.Identifier) or (not table.db and self._fold_name(table.this) in tables):
             return None
         named = self._named_tables(table)
         return named[0] if len(named) == 1 else None
@@ -232,31 +232,33 @@ class Resolver:
         if len(parts) > 2 or not all(isinstance(part, exp.Identifier) for part in parts[:-1]):
             return
         if len(parts) == 2:
-            self._qualified(column, parts[0], name, frames)
+            self._check_qualified(column, parts[0], name, frames)
         elif isinstance(name, exp.Identifier) and not self._is_known(name, frames):
             note = _TEXT if self._is_text(name) else ""
-            self._unknown.append(UnknownColumn(column, self._compared(name), _sighted(frames), note=note))
+            self._unknown.append(UnknownColumn(column, self._fold_name(name), _list_sources(frames), note=note))
         elif isinstance(name, exp.Identifier) and (mend := self._mend_ambiguous(column, frames[-1])) is not None:
             self._ambiguous.append(mend)
 
     def _mend_ambiguous(self, column: exp.Column, frame: _Frame) -> Mend | None:
-        key = self._compared(column.this)
+        key = self._fold_name(column.this)
         owners = {name: frame.written[name] for name, columns in frame.sources.items() if columns and key in columns}
         if len(owners) < 2 or key in frame.given or None in frame.sources.values():
             return None
-        return mend_ambiguous(column, frame.query, owners, self._compared)
+        return mend_ambiguous(column, frame.query, owners, self._fold_name)
 
-    def _qualified(self, column: exp.Column, qualifier: exp.Expr, name: exp.Expr, frames: Sequence[_Frame]) -> None:
-        owner = self._compared(qualifier)
+    def _check_qualified(
+        self, column: exp.Column, qualifier: exp.Expr, name: exp.Expr, frames: Sequence[_Frame]
+    ) -> None:
+        owner = self._fold_name(qualifier)
         frame = next((each for each in reversed(frames) if owner in each.sources), None)
         if frame is None:
             if self._is_lost(qualifier, frames):
-                self._unknown.append(UnknownColumn(column, self._compared(name), _sighted(frames)))
+                self._unknown.append(UnknownColumn(column, self._fold_name(name), _list_sources(frames)))
             return
         columns = frame.sources[owner]
         if columns is not None and not isinstance(name, exp.Star) and not self._fits(name, columns):
             source = _source(frame, owner, is_outer=frame is not frames[-1])
-            self._unknown.append(UnknownColumn(column, self._compared(name), _sighted(frames), source))
+            self._unknown.append(UnknownColumn(column, self._fold_name(name), _list_sources(frames), source))
 
     def _is_lost(self, owner: exp.Expr, frames: Sequence[_Frame]) -> bool:
         """Whether a qualifier is surely no source: in DuckDB it may be a struct. A table that has an alias is read by
@@ -268,7 +270,7 @@ class Resolver:
         return bool(self._by_name.get(name)) or not self._dialect.has_structs
 
     def _is_known(self, name: exp.Expr, frames: Sequence[_Frame]) -> bool:
-        folded = self._compared(name)
+        folded = self._fold_name(name)
         # SQLite takes a quoted name without a column for a text, even a table's name.
         texts = self._is_text(name) and not _may_be_table(name)
         if name.name.casefold() in self._hidden or (not texts and name.name.casefold() in self._mentioned):
@@ -287,39 +289,39 @@ class Resolver:
         return self._dialect.unknown_is_text and bool(name.args.get("quoted"))
 
     def _fits(self, name: exp.Expr, columns: Mapping[str, str]) -> bool:
-        return self._compared(name) in columns or name.name.casefold() in self._hidden
+        return self._fold_name(name) in columns or name.name.casefold() in self._hidden
 
-    def _returned(self, query: exp.Select, frame: _Frame) -> Columns:
+    def _list_returned_columns(self, query: exp.Select, frame: _Frame) -> Columns:
         returned: dict[str, str] = {}
         for item in query.expressions:
-            found = self._named(item, frame)
+            found = self._name_item(item, frame)
             if found is None:
                 return None
             returned |= found
         return returned
 
-    def _named(self, item: exp.Expr, frame: _Frame) -> Columns:
+    def _name_item(self, item: exp.Expr, frame: _Frame) -> Columns:
         """The names of one selected item; None if the database makes them."""
         if isinstance(item, exp.Alias):
             alias = item.args["alias"]
-            return {self._compared(alias): alias.name}
+            return {self._fold_name(alias): alias.name}
         if isinstance(item, exp.Star) and not any(item.args.get(key) for key in ("except_", "replace", "rename")):
             found = list(frame.sources.values())
         elif isinstance(item, exp.Column) and isinstance(item.this, exp.Star) and len(item.parts) == 2:
-            found = [frame.sources.get(self._compared(item.parts[0]))]
+            found = [frame.sources.get(self._fold_name(item.parts[0]))]
         elif isinstance(item, exp.Column) and isinstance(item.this, exp.Identifier):
-            return {self._compared(item.this): item.name}
+            return {self._fold_name(item.this): item.name}
         else:
             return None
         return {key: name for columns in found for key, name in columns.items()} if None not in found else None  # type: ignore[union-attr]
 
-    def _renamed(self, item: exp.Expr, columns: Columns) -> Columns:
+    def _rename_columns(self, item: exp.Expr, columns: Columns) -> Columns:
         """The columns under the names of an alias. If their number is unknown, both names are kept."""
         alias = item.args.get("alias")
         given = alias.args.get("columns") if isinstance(alias, exp.TableAlias) else None
         if not given:
             return columns
-        names = {self._compared(one): one.name for one in given if isinstance(one, exp.Identifier)}
+        names = {self._fold_name(one): one.name for one in given if isinstance(one, exp.Identifier)}
         if _width(item) == len(names):
             return names
         return None if columns is None else {**columns, **names}
@@ -329,16 +331,16 @@ class Resolver:
         name = alias.this if isinstance(alias, exp.TableAlias) else None
         if name is None and isinstance(item, exp.Table):
             name = item.this
-        return self._compared(name) if isinstance(name, exp.Identifier) else ""
+        return self._fold_name(name) if isinstance(name, exp.Identifier) else ""
 
-    def _written(self, item: exp.Expr) -> str:
+    def _write_source_name(self, item: exp.Expr) -> str:
         """The name of a source as SQL."""
         alias = item.args.get("alias")
         name = alias.this if isinstance(alias, exp.TableAlias) else None
         name = item.this if name is None and isinstance(item, exp.Table) else name
         return name.sql(dialect=self._dialect.sqlglot) if isinstance(name, exp.Identifier) else ""
 
-    def _compared(self, name: exp.Expr) -> str:
+    def _fold_name(self, name: exp.Expr) -> str:
         """A name for comparison: PostgreSQL folds unquoted ones, the others ignore case."""
         if not self._dialect.folds_names:
             return name.name.casefold()
@@ -422,7 +424,7 @@ def _mentions(node: exp.Expr) -> Iterator[str]:
         yield node.args["offset"].name.casefold()
 
 
-def _sighted(frames: Sequence[_Frame]) -> tuple[SightedSource, ...]:
+def _list_sources(frames: Sequence[_Frame]) -> tuple[SightedSource, ...]:
     return tuple(
         _source(frame, name, is_outer=frame is not frames[-1]) for frame in reversed(frames) for name in frame.sources
     )

@@ -24,7 +24,7 @@ import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from longthread.errors import PoliciesInvalid, SourceWithoutPolicy
-from longthread.tools.analysis.address import same_source, shown
+from longthread.tools.analysis.address import redact_spec, same_source
 from longthread.tools.analysis.policy.user_policy import UserPolicy
 
 PolicyValue = str | int | float | bool | None
@@ -84,4 +84,4 @@ class Policies(_Strict):
                     mask={name: dict(table.mask) for name, table in tables.items()},
                     hidden=frozenset(name for name, table in tables.items() if table.hidden),
                 )
-        raise SourceWithoutPolicy(source=shown(source))
+        raise SourceWithoutPolicy(source=redact_spec(source))

@@ -20,10 +20,10 @@ from longthread.errors import ColumnNotFound, PolicyUnusable, SourceError, Table
 from longthread.tools.analysis.dialects.dialect import find_dialect
 from longthread.tools.analysis.guard import Guard
 from longthread.tools.analysis.names.resolver import Resolver
-from longthread.tools.analysis.policy.user_policy import Unbound, UserPolicy, condition, masked, parsed
-from longthread.tools.analysis.quoting import quoted
+from longthread.tools.analysis.policy.user_policy import Unbound, UserPolicy, condition, parse_expression, parse_mask
+from longthread.tools.analysis.quoting import quote_identifier
 from longthread.tools.analysis.schema import Column, ForeignKey, Schema, Table
-from longthread.tools.analysis.sql_text import sqlglot_name, written
+from longthread.tools.analysis.sql_text import sqlglot_name, write_sql
 
 _LABELS = re.compile(r"\b(enum|set)\s*\(\s*'(?:[^']|'')*'(?:\s*,\s*'(?:[^']|'')*')*\s*\)", re.I)
 """The allowed values within a type."""
@@ -129,12 +129,12 @@ class Restricted:
         return found
 
     @cached_property
-    def _hidden(self) -> list[str]:
+    def _hidden_names(self) -> list[str]:
         return sorted(hidden_names(self.whole, self.schema))
 
     def is_named_in(self, text: str) -> bool:
         """Whether a text names a hidden table or column."""
-        return names_any(text, self._hidden)
+        return names_any(text, self._hidden_names)
 
 
 Rewrite = Callable[[str, Restricted], str]
@@ -158,7 +158,9 @@ def restrict(
     relations: dict[str, str] = {}
     tables: dict[str, Table] = {}
     for label, table in schema.tables.items():
-        if table.kind != "view" and (seen := _seen(table, policy, labels.get(label), dialect, table.sql, relations)):
+        if table.kind != "view" and (
+            seen := _restrict_table(table, policy, labels.get(label), dialect, table.sql, relations)
+        ):
             tables[label] = seen
     waiting = {label: views[label] for label, table in schema.tables.items() if table.kind == "view" and label in views}
     while waiting:  # a view may read other views: views that read only tables come first
@@ -166,13 +168,13 @@ def restrict(
         bodies = {label: body for label, sql in waiting.items() if (body := _body(sql, known, dialect, rewrite))}
         for label, body in bodies.items():
             del waiting[label]
-            columns = ", ".join(quoted(column.name, dialect) for column in schema.tables[label].columns)
+            columns = ", ".join(quote_identifier(column.name, dialect) for column in schema.tables[label].columns)
             relation = f"(WITH {_VIEW}({columns}) AS ({body}) SELECT {columns} FROM {_VIEW})"
             relations[label] = relation
-            source = f"{relation} AS {quoted(label, dialect)}"
-            seen = _seen(schema.tables[label], policy, labels.get(label), dialect, source, relations)
+            source = f"{relation} AS {quote_identifier(label, dialect)}"
+            seen = _restrict_table(schema.tables[label], policy, labels.get(label), dialect, source, relations)
             if seen is not None:
-                tables[label] = replace(seen, sql=f"{relations[label]} AS {quoted(label, dialect)}")
+                tables[label] = replace(seen, sql=f"{relations[label]} AS {quote_identifier(label, dialect)}")
         if not bodies:
             break
     shown = [_without_hidden_keys(tables[label], tables) for label in schema.tables if label in tables]
@@ -190,14 +192,14 @@ def _body(sql: str, known: Restricted, dialect: str, rewrite: Rewrite) -> str | 
     try:
         tree = sqlglot.parse_one(sql, read=sqlglot_name(dialect))
         query = tree.expression if isinstance(tree, exp.Create) else tree
-        text = written(query, dialect)
+        text = write_sql(query, dialect)
         Resolver(known.schema, dialect).check(Guard(dialect).judge(text).tree)
         return rewrite(text, known)
     except (SourceError, SqlglotError):
         return None
 
 
-def _seen(
+def _restrict_table(
     table: Table, policy: UserPolicy, named: str | None, dialect: str, source: str, relations: dict[str, str]
 ) -> Table | None:
     """A table as the user sees it; None if it is hidden."""
@@ -217,24 +219,25 @@ def _seen(
         bound = None if rows is None else condition(rows, policy.values, find_dialect(dialect))
     except Unbound:
         return None
-    listed = ", ".join(_selected(column, mask, dialect) for column in columns)
-    filtered = f"WHERE {written(bound, dialect)} " if bound is not None else ""
+    listed = ", ".join(_select_column(column, mask, dialect) for column in columns)
+    filtered = f"WHERE {write_sql(bound, dialect)} " if bound is not None else ""
     relation = f"(SELECT {listed} FROM {source} {filtered}{find_dialect(dialect).fence})"
     relations[table.label] = relation
     return replace(
         table,
-        sql=f"{relation} AS {quoted(table.label, dialect)}",
+        sql=f"{relation} AS {quote_identifier(table.label, dialect)}",
         columns=tuple(replace(each, primary_key=False) if each.name.casefold() in mask else each for each in columns),
         primary_key=table.primary_key if not hide & {name.casefold() for name in table.primary_key} else (),
         estimated_rows=None if rows is not None else table.estimated_rows,
     )
 
 
-def _selected(column: Column, mask: Mapping[str, str | None], dialect: str) -> str:
+def _select_column(column: Column, mask: Mapping[str, str | None], dialect: str) -> str:
     name = column.name.casefold()
     if name not in mask:
-        return quoted(column.name, dialect)
-    return f"{written(masked(mask[name], find_dialect(dialect)), dialect)} AS {quoted(column.name, dialect)}"
+        return quote_identifier(column.name, dialect)
+    masked = write_sql(parse_mask(mask[name], find_dialect(dialect)), dialect)
+    return f"{masked} AS {quote_identifier(column.name, dialect)}"
 
 
 def _without_hidden_keys(table: Table, tables: Mapping[str, Table]) -> Table:
@@ -273,7 +276,7 @@ def _check_expressions(table: Table, policy: UserPolicy, name: str, dialect: str
     """Checks that conditions and masks name existing columns."""
     texts = [policy.rows.get(name), *policy.mask.get(name, {}).values()]
     for text in (one for one in texts if one is not None):
-        tree = exp.select("1").from_(exp.to_table(_VIEW)).where(parsed(text, find_dialect(dialect)))
+        tree = exp.select("1").from_(exp.to_table(_VIEW)).where(parse_expression(text, find_dialect(dialect)))
         own = Schema([Table(_VIEW, _VIEW, columns=table.columns), *schema.tables.values()])
         try:
             Resolver(own, dialect).check(tree)

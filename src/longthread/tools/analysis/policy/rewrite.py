@@ -18,7 +18,7 @@ from longthread.tools.analysis.dialects.dialect import find_dialect
 from longthread.tools.analysis.guard import BROKEN, Guard
 from longthread.tools.analysis.policy.restricted_schema import Restricted
 from longthread.tools.analysis.schema import Table
-from longthread.tools.analysis.sql_text import sqlglot_name, written
+from longthread.tools.analysis.sql_text import sqlglot_name, write_sql
 from longthread.tools.analysis.value_size import name_of
 
 _PLAIN_PARTS = frozenset({"this", "db", "catalog", "alias", "joins", "laterals"})
@@ -44,13 +44,13 @@ _AFTER_FROM = frozenset(_ROWS.split())
 """Table functions of their arguments alone. Others may read a table by its name, as DuckDB's histogram does."""
 
 
-def rewritten(sql: str, restricted: Restricted, dialect: str) -> str:
+def rewrite_statement(sql: str, restricted: Restricted, dialect: str) -> str:
     """Rewrites a statement. Raises SqlRefused, TableNotFound."""
     judged = Guard(dialect).judge(sql, tables=restricted.whole.tables, defined=restricted.defined)
     if judged.explains:
-        raise _refused("a plan tells more than its rows, and this source is not open to everybody.")
+        raise _make_refusal("a plan tells more than its rows, and this source is not open to everybody.")
     if not isinstance(judged.tree, exp.Query):
-        raise _refused("of a source that is not open to everybody, only rows can be selected.")
+        raise _make_refusal("of a source that is not open to everybody, only rows can be selected.")
     tree = judged.tree.copy()
     _check(tree, restricted)
     _check_types(tree, restricted)
@@ -68,37 +68,37 @@ def rewritten(sql: str, restricted: Restricted, dialect: str) -> str:
 
 def _text(tree: exp.Expr, dialect: str) -> str:
     try:
-        return written(tree, dialect, comments=False)
+        return write_sql(tree, dialect, comments=False)
     except (SqlglotError, *BROKEN, RecursionError) as error:  # such as NATURAL FULL JOIN, in MySQL
-        raise _refused("it cannot be written anew for this database. Write it otherwise.") from error
+        raise _make_refusal("it cannot be written anew for this database. Write it otherwise.") from error
 
 
 def _check(tree: exp.Expr, restricted: Restricted) -> None:
     for cte in tree.find_all(exp.CTE):
         # Whether such a name means the table or the query depends on where it stands, and on the database.
         if cte.alias.casefold() in restricted.names:
-            raise _refused(f"WITH gives the name of the table {cte.alias} to something else. Choose another name.")
+            raise _make_refusal(f"WITH gives the name of the table {cte.alias} to something else. Choose another name.")
     for call in tree.find_all(exp.Func):
         name = name_of(call)
         if isinstance(call.parent, exp.Table | exp.Lateral) and name not in _AFTER_FROM:
-            raise _refused(f"the function {name} after FROM may read any table.")
+            raise _make_refusal(f"the function {name} after FROM may read any table.")
         if (name.startswith(_SYSTEM) and name not in _HARMLESS) or name in _CATALOG or _NUMBERED.match(name):
-            raise _refused(f"the function {name} tells of the whole database, which is not open to everybody.")
+            raise _make_refusal(f"the function {name} tells of the whole database, which is not open to everybody.")
     if any(one.args.get("field") is not None for one in tree.find_all(exp.In)):
-        raise _refused("IN without parentheses may read a table. Write IN (SELECT … FROM …).")
+        raise _make_refusal("IN without parentheses may read a table. Write IN (SELECT … FROM …).")
     if tree.find(exp.Pivot):
-        raise _refused("PIVOT cannot be bounded to the rows that may be read. Use CASE and GROUP BY.")
+        raise _make_refusal("PIVOT cannot be bounded to the rows that may be read. Use CASE and GROUP BY.")
 
 
 def _check_types(tree: exp.Expr, restricted: Restricted) -> None:
     """In PostgreSQL a table is also a type: a cast reveals its columns, and regclass reveals names."""
     for cast in tree.find_all(exp.ObjectIdentifier):
-        raise _refused(f"{cast.name} tells of the whole database, which is not open to everybody.")
+        raise _make_refusal(f"{cast.name} tells of the whole database, which is not open to everybody.")
     for type_ in tree.find_all(exp.DataType):
         kind = type_.args.get("kind")
         name = (kind.name if isinstance(kind, exp.Expr) else str(kind or "")).rpartition(".")[2].strip('"').casefold()
         if name in restricted.names or _NUMBERED.match(name):
-            raise _refused(f"the type {name[:60]} tells of the whole database, which is not open to everybody.")
+            raise _make_refusal(f"the type {name[:60]} tells of the whole database, which is not open to everybody.")
 
 
 def _name(tree: exp.Expr, dialect: str) -> None:
@@ -127,9 +127,11 @@ def _replace(table: exp.Table, restricted: Restricted, dialect: str, injected: s
         return
     extra = [key for key, value in table.args.items() if value and key not in _PLAIN_PARTS]
     if extra:
-        raise _refused(f"{table.name} stands with {extra[0].upper()}, which cannot be bounded to what may be read.")
+        raise _make_refusal(
+            f"{table.name} stands with {extra[0].upper()}, which cannot be bounded to what may be read."
+        )
     query = sqlglot.parse_one(relation, read=sqlglot_name(dialect))
-    injected.add(written(query.this, dialect))
+    injected.add(write_sql(query.this, dialect))
     alias = table.args.get("alias") or exp.TableAlias(this=table.this.copy())
     query.set("alias", alias.copy())
     for key in ("joins", "laterals"):
@@ -142,7 +144,7 @@ def _meant(table: exp.Table, restricted: Restricted) -> Table | None:
     """The named table; None for a common table expression."""
     name, schema = table.name.casefold(), table.db.casefold()
     if schema in _SYSTEM_SCHEMAS or (name.startswith(_SYSTEM) and name not in restricted.names):
-        raise _refused("it reads the catalog, which tells of the whole database.")
+        raise _make_refusal("it reads the catalog, which tells of the whole database.")
     found = restricted.names.get(name, [])
     if not schema and not found and _is_in_sight(table, name):
         return None
@@ -204,7 +206,9 @@ def _verify(text: str, restricted: Restricted, dialect: str, injected: set[str])
             continue
         guarded = [one for one in restricted.names.get(table.name.casefold(), []) if _is_guarded(one, restricted)]
         if guarded and not _is_inside(table, dialect, injected):
-            raise _refused(f"it could not be bounded to the rows of {table.name} that may be read. Write it otherwise.")
+            raise _make_refusal(
+                f"it could not be bounded to the rows of {table.name} that may be read. Write it otherwise."
+            )
 
 
 def _is_guarded(table: Table, restricted: Restricted) -> bool:
@@ -214,11 +218,11 @@ def _is_guarded(table: Table, restricted: Restricted) -> bool:
 def _is_inside(table: exp.Table, dialect: str, injected: set[str]) -> bool:
     node = table.find_ancestor(exp.Select)
     while node is not None:
-        if written(node, dialect) in injected:
+        if write_sql(node, dialect) in injected:
             return True
         node = node.find_ancestor(exp.Select)
     return False
 
 
-def _refused(reason: str) -> SqlRefused:
+def _make_refusal(reason: str) -> SqlRefused:
     return SqlRefused(reason=reason)

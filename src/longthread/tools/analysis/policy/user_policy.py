@@ -37,7 +37,7 @@ class Unbound(Exception):
 
 def condition(text: str, values: Mapping[str, Any], dialect: SqlDialect) -> exp.Expr:
     """Parses a condition and puts in the user's values as literals. Raises Unbound, PolicyUnusable."""
-    tree = parsed(text, dialect)
+    tree = parse_expression(text, dialect)
     for place in list(tree.find_all(exp.Placeholder)):
         if place.name not in values:
             raise Unbound(place.name)
@@ -55,15 +55,15 @@ def condition(text: str, values: Mapping[str, Any], dialect: SqlDialect) -> exp.
     return tree
 
 
-def masked(text: str | None, dialect: SqlDialect) -> exp.Expr:
+def parse_mask(text: str | None, dialect: SqlDialect) -> exp.Expr:
     """Parses the expression of a mask. Raises PolicyUnusable."""
-    tree = exp.Null() if text is None else parsed(text, dialect)
+    tree = exp.Null() if text is None else parse_expression(text, dialect)
     if tree.find(exp.Query, exp.Placeholder):
         raise PolicyUnusable(reason=f"the mask {text!r} is more than an expression over the table's columns.")
     return tree
 
 
-def parsed(text: str, dialect: SqlDialect) -> exp.Expr:
+def parse_expression(text: str, dialect: SqlDialect) -> exp.Expr:
     """Parses a condition or an expression. Raises PolicyUnusable."""
     try:
         tree = sqlglot.parse_one(f"SELECT 1 WHERE ({text}\n)", read=dialect.sqlglot)

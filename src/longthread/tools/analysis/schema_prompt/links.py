@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from longthread.errors import SqlFailed, SqlRefused
 from longthread.tools.analysis.engine import SourceConnection
 from longthread.tools.analysis.limits import Interrupted, Watch
-from longthread.tools.analysis.quoting import quoted
+from longthread.tools.analysis.quoting import quote_identifier
 from longthread.tools.analysis.schema import Column, ForeignKey, Schema, Table
 from longthread.tools.analysis.schema_linking import split_name, stem
 
@@ -173,14 +173,14 @@ class _Proof:
     def _tells_rows_apart(self, table: Table, column: Column) -> bool:
         if (table.estimated_rows or 0) > _ROWS:
             return False
-        name = quoted(column.name, self._dialect)
+        name = quote_identifier(column.name, self._dialect)
         rows = f"(SELECT {name} FROM {table.sql} LIMIT {_ROWS + 1}) AS looked_at"
         row = self._connection.query(f"SELECT count(*), count(DISTINCT {name}) FROM {rows}").first()
         return row is not None and 0 < int(row[0]) <= _ROWS and row[0] == row[1]
 
     def is_within(self, table: Table, column: Column, target: Table, key: Column, *, may_be_empty: bool) -> bool:
         """Whether each value of a column stands in the key."""
-        name, wanted = quoted(column.name, self._dialect), quoted(key.name, self._dialect)
+        name, wanted = quote_identifier(column.name, self._dialect), quote_identifier(key.name, self._dialect)
         values = f"(SELECT DISTINCT {name} AS one FROM {table.sql} WHERE {name} IS NOT NULL LIMIT {_VALUES}) AS own"
         query = f"SELECT count(*), count(k.{wanted}) FROM {values} LEFT JOIN {target.sql} AS k ON k.{wanted} = own.one"
         row = self._connection.query(query).first()

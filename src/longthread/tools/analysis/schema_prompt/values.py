@@ -15,7 +15,7 @@ from typing import Any
 from longthread.errors import SqlFailed, SqlRefused
 from longthread.tools.analysis.engine import SourceConnection
 from longthread.tools.analysis.limits import Interrupted, Watch
-from longthread.tools.analysis.quoting import quoted
+from longthread.tools.analysis.quoting import quote_identifier
 from longthread.tools.analysis.schema import Column, ForeignKey, Schema, Table
 from longthread.tools.analysis.schema_prompt.links import LINK_SECONDS, read_links
 
@@ -108,7 +108,7 @@ class _Reader:
 
     def read_column(self, table: Table, column: Column) -> None:
         """Read a column's values or range. Raises _TooLong, SqlFailed, SqlRefused."""
-        name = quoted(column.name, self._dialect)
+        name = quote_identifier(column.name, self._dialect)
         counted = self._look(table, name) if column.shape == "text" else []
         values = [value for value, _ in counted]
         is_date = column.shape == "date"
