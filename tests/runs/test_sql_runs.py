@@ -16,6 +16,7 @@ from longthread.runs.analyst import Analyst
 from longthread.runs.inspect import sent
 from longthread.runs.loop import MALFORMED_LIMIT
 from longthread.runs.protocol import find_unsupported
+from longthread.runs.run_context import CallState, RunKnowledge
 from longthread.store import runs
 from longthread.testing import ScriptedModel
 
@@ -201,9 +202,8 @@ def test_the_day_supports_a_date_and_no_count(answer: str, missing: bool) -> Non
     run = SimpleNamespace(question="Hello", started_at=day)
     window = SimpleNamespace(spots=[], own=[])
     settings = SimpleNamespace(zone=UTC)
-    context: Any = SimpleNamespace(
-        tools={"run_sql": None}, queries=0, run=run, window=window, settings=settings, recalled=""
-    )
+    parts = {"calls": CallState(), "knowledge": RunKnowledge()}
+    context: Any = SimpleNamespace(tools={"run_sql": None}, run=run, window=window, settings=settings, **parts)
     assert (find_unsupported(context, answer.format(day)) is not None) is missing
 
 

@@ -95,7 +95,7 @@ async def _in_time(context: RunContext, models: RunModels) -> bool:
 async def _wait(context: RunContext) -> RunStatus:
     """Let the run wait for a person, or end it if it was stopped meanwhile. If that cannot be stored, the run fails."""
     try:
-        waits = await context.stream.wait(list(context.asked.values()), partial(_call_off, context))
+        waits = await context.stream.wait(list(context.calls.awaited.values()), partial(_call_off, context))
     except (LeaseLost, StoreDisconnected):
         raise
     except (StoreError, ValueError, TypeError) as error:
@@ -157,16 +157,20 @@ async def _work(context: RunContext, models: RunModels) -> tuple[RunStatus, dict
         for note in context.source_notes:
             await context.stream.publish("warning", message=note)
         if not is_over(context.window.messages):
-            context.memories = await context.fitting() if context.fitting is not None else ()
-            context.terms = await context.teaching() if context.teaching is not None else ()
+            context.knowledge.memories = (
+                await context.knowledge.fitting() if context.knowledge.fitting is not None else ()
+            )
+            context.knowledge.terms = (
+                await context.knowledge.teaching() if context.knowledge.teaching is not None else ()
+            )
             if not await _in_time(context, models):
                 return "running", {}
-        return ("waiting", {}) if context.asked else outcome_of(context)
+        return ("waiting", {}) if context.calls.awaited else outcome_of(context)
     except (LeaseLost, StoreDisconnected):
         raise
     except LongthreadError as error:
         return "failed", {"error": error.described()}
     except Exception as error:  # noqa: BLE001 - a run's boundary: any failure is stored, and the thread stays usable
         reason = failure_reason(error, context.settings, context.own_settings)
-        problem = ModelFailed(model=context.model, reason=reason, thread=context.lease.thread_id)
+        problem = ModelFailed(model=context.model.name, reason=reason, thread=context.lease.thread_id)
         return "failed", {"error": {**problem.described(), "cause": type(error).__name__}}

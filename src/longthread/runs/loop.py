@@ -59,7 +59,7 @@ async def drive(context: RunContext, models: RunModels) -> bool:
     Each message is stored in the log and in the context's window, so a run that another process began continues there.
     """
     budget = Budget(models.model)
-    while not context.asked:
+    while not context.calls.awaited:
         messages = context.window.messages
         calls = open_calls(messages)
         if not calls and (is_over(messages) or budget.is_lost(context)):
@@ -82,10 +82,10 @@ async def drive(context: RunContext, models: RunModels) -> bool:
 def tells_rows(context: RunContext) -> bool:
     """Return whether the rows of the last query are the answer, in the SQL protocol. That is so if the question wants
     no more than these rows, and no instruction or memory says how to answer."""
-    if context.protocol != "sql" or not context.states_rows or not is_answering(context.window.messages):
+    if context.model.protocol != "sql" or not context.states_rows or not is_answering(context.window.messages):
         return False
     before = context.window.spots[: context.window.question]
-    return not (asks_words(context.run.question) or context.memories or find_instructions(before))
+    return not (asks_words(context.run.question) or context.knowledge.memories or find_instructions(before))
 
 
 async def answer_by_rows(context: RunContext) -> None:
@@ -93,8 +93,8 @@ async def answer_by_rows(context: RunContext) -> None:
     rows stand there."""
     result = next(each for each in reversed(context.window.messages) if each.name in QUERIES)
     data = observation_of(str(result.text)).get("data") or {}
-    context.message_id = new_id()
-    answer = Message("assistant", answer_from_rows(context.run.question, data), id=context.message_id)
+    context.reply.message_id = new_id()
+    answer = Message("assistant", answer_from_rows(context.run.question, data), id=context.reply.message_id)
     answer = noted(answer, kind="answer", by=BY_ROWS)
     async with context.stream.writing() as (tx, held):
         [entry] = await context.write(tx, held, [answer])
@@ -121,15 +121,17 @@ class Budget:
         """Write a summary of the run into the log: the model's report (a step of its own), or else the digest."""
         digest = progress_digest(context.run.question, context.window.own)
         # Before the call: its text belongs to the summary, not to the last reply.
-        context.message_id = new_id()
+        context.reply.message_id = new_id()
         started, clock = datetime.now(UTC), time.monotonic()
         # The demo model only answers questions, and a model of the SQL protocol is for statements: the digest serves.
-        is_writer = context.run.model != DEMO and context.protocol != "sql"
+        is_writer = context.run.model != DEMO and context.model.protocol != "sql"
         written = await self._written(context, digest) if is_writer else None
         if written and (invented := {*_NUMBER.findall(written)} - {*_NUMBER.findall(digest)}):
             _log.warning("The progress summary had numbers that no query gave: %s", ", ".join(sorted(invented)[:5]))
             written = ""
-        message = noted(Message("assistant", written or digest, id=context.message_id), kind="summary", reason=reason)
+        message = noted(
+            Message("assistant", written or digest, id=context.reply.message_id), kind="summary", reason=reason
+        )
         async with context.stream.writing() as (tx, held):
             [entry] = await context.write(tx, held, [message])
             if written is not None:

@@ -53,25 +53,25 @@ async def call_model(context: RunContext, models: RunModels) -> None:
         problem = {"ok": False, "error": {"type": type(error).__name__, "message": str(error)}}
         await _note_failure(context, started, clock, problem)
         raise
-    reply = _reply(message, context.message_id, clock)
+    reply = _reply(message, context.reply.message_id, clock)
     await _note_reply(context, reply, started, clock, by_fallback=by_fallback)
 
 
 async def _answered(context: RunContext, models: RunModels, request: ChatRequest) -> tuple[Message, bool]:
     """Return the reply, and whether it is the fallback's."""
-    context.model = models.name
-    window = context.tokens, context.factor
+    context.model.name = models.name
+    window = context.model.tokens, context.model.factor
     try:
         return await reply_in_window(context, request, models.retries), False
     except (ProviderError, WindowTooSmall):
         if models.fallback is None:
             raise
-        context.model = models.fallback_name
-        if (context.tokens, context.factor) == window:
+        context.model.name = models.fallback_name
+        if (context.model.tokens, context.model.factor) == window:
             request = replace(request, model=models.fallback)
         else:  # the first model was asked again with a smaller view, which is the one that is stored
-            context.tokens, context.factor = window
-            context.schema, context.system_prompt = None, ""
+            context.model.tokens, context.model.factor = window
+            context.knowledge.schema, context.view.system_prompt = None, ""
             request = await compose_request(context, models.fallback)
         return await reply_in_window(context, request, models.retries), True
 
@@ -98,9 +98,9 @@ async def _note_reply(
         step = replace(step, entry_seq=entry.seq, prompt=prompt.id)
         await runs.add_step(tx, context.lease, step, marks=marks, held=held)
         context.stream.add(events_of_step(replace(step, thought=entry.text, entry_id=entry.id), marks))
-    context.prompts |= prompt.parts.keys()
-    context.factor = corrected(context.factor, usage["estimated_tokens"], usage.get("input_tokens", 0))
-    context.counted = max(context.counted, usage.get("input_tokens", 0))
+    context.reply.prompts |= prompt.parts.keys()
+    context.model.factor = corrected(context.model.factor, usage["estimated_tokens"], usage.get("input_tokens", 0))
+    context.model.counted = max(context.model.counted, usage.get("input_tokens", 0))
     context.note([entry], [message])
 
 
@@ -114,7 +114,7 @@ async def _note_failure(context: RunContext, started: datetime, clock: float, pr
 
 
 def _model_step(context: RunContext, started: datetime, clock: float) -> Step:
-    assert context.viewed is not None  # the view of this very call
+    assert context.view.viewed is not None  # the view of this very call
     return Step(
         thread_id=context.lease.thread_id,
         index=0,
@@ -122,7 +122,7 @@ def _model_step(context: RunContext, started: datetime, clock: float) -> Step:
         kind="model",
         status="done",
         started_at=started,
-        manifest=[segment.to_json() for segment in context.viewed.segments],
+        manifest=[segment.to_json() for segment in context.view.viewed.segments],
         elapsed_ms=elapsed_ms(clock),
     )
 
@@ -138,35 +138,41 @@ def _usage(context: RunContext, message: Message) -> dict[str, int]:
     told = {"input_tokens": usage["input_tokens"], "output_tokens": usage["output_tokens"]} if usage else {}
     if cached := ((usage or {}).get("input_token_details") or {}).get("cache_read"):
         told["cached_tokens"] = cached
-    return {**told, "estimated_tokens": context.viewed.estimated if context.viewed else 0, "budget": context.budget}
+    return {
+        **told,
+        "estimated_tokens": context.view.viewed.estimated if context.view.viewed else 0,
+        "budget": context.view.budget,
+    }
 
 
 async def compose_request(context: RunContext, model: ChatModel) -> ChatRequest:
     """Return a request with the run's next view. Raises WindowTooSmall: prompt and tools leave no room for messages."""
-    if context.probing is not None:
-        await _choose_protocol(context, context.probing)
+    if context.model.probing is not None:
+        await _choose_protocol(context, context.model.probing)
     await _choose_prompt(context, model)
     context.choose_offered()
-    if context.sizing is not None:
-        sizing, context.sizing = context.sizing, None
+    if context.model.sizing is not None:
+        sizing, context.model.sizing = context.model.sizing, None
         with suppress(SourceError):  # the tools tell what the source says
             if note := await sizing():
                 await context.stream.publish("warning", message=note)
-    was_cut, view = context.cut, view_of(context)
-    if context.cut and not was_cut:
-        window = f"The context window of {context.run.model}, {context.tokens:,} tokens, is too small for the prompt"
+    was_cut, view = context.view.is_cut, view_of(context)
+    if context.view.is_cut and not was_cut:
+        window = (
+            f"The context window of {context.run.model}, {context.model.tokens:,} tokens, is too small for the prompt"
+        )
         advice = "Use a model with a larger one, or correct MEMORY_CONTEXT_WINDOW."
         await context.stream.publish("warning", message=f"{window}: its middle is left out. {advice}")
-    return ChatRequest(model, context.system_prompt, view.messages, context.offered)
+    return ChatRequest(model, context.view.system_prompt, view.messages, context.reply.offered)
 
 
 async def _choose_protocol(context: RunContext, probe: Callable[[], Awaitable[Protocol | None]]) -> None:
     """Use the protocol that a probe finds: this is the first run with a model of a server of one's own."""
-    context.probing = None
+    context.model.probing = None
     protocol = await probe()
     if protocol is None:
         return
-    context.protocol = "auto" if protocol == "native" else protocol  # which has its fall-backs
+    context.model.protocol = "auto" if protocol == "native" else protocol  # which has its fall-backs
     about = f"{context.run.model} was asked four tiny questions, once: it speaks {protocol!r} best."
     await context.stream.publish("warning", message=f"{about} `--protocol` says another.")
 
@@ -175,29 +181,31 @@ async def _choose_prompt(context: RunContext, model: ChatModel) -> None:
     """Read the schema that the prompt shows, and choose the prompt of the SQL protocol: the writing or the answering.
     If a model's reply is no valid call twice in a row, ask it for SQL instead, where the setting leaves the protocol to
     us."""
-    if context.describing is None:
-        context.protocol = "auto" if context.protocol == "sql" else context.protocol  # there is nothing to query
+    if context.knowledge.describing is None:
+        context.model.protocol = (
+            "auto" if context.model.protocol == "sql" else context.model.protocol
+        )  # there is nothing to query
         return
-    if context.protocol == "auto" and malformed_in_a_row(context.window.own) == _MALFORMED:
-        context.protocol, context.system_prompt = "sql", ""
+    if context.model.protocol == "auto" and malformed_in_a_row(context.window.own) == _MALFORMED:
+        context.model.protocol, context.view.system_prompt = "sql", ""
         context.windows.prefer(model, "sql")
         await context.stream.publish("warning", message="The model's replies are no calls: asking it for SQL.")
-    if context.protocol != "sql":
-        if context.schema is None and context.run.model != DEMO:
+    if context.model.protocol != "sql":
+        if context.knowledge.schema is None and context.run.model != DEMO:
             with suppress(SourceError):  # the tools tell what the source says
-                await context.describing()
+                await context.knowledge.describing()
         return
-    if context.schema is None:
-        await context.describing()
+    if context.knowledge.schema is None:
+        await context.knowledge.describing()
     answering = is_answering(context.window.messages)
-    if answering != context.answering:
-        context.answering, context.system_prompt = answering, ""
+    if answering != context.reply.answering:
+        context.reply.answering, context.view.system_prompt = answering, ""
 
 
 async def reply_in_window(context: RunContext, request: ChatRequest, retries: int) -> Message:
     """Return the reply to a request. If it exceeds the model's context window, shrink the view and ask again in the
     same step; the learned window is stored. Raises WindowTooSmall: nothing more can be left out."""
-    assumed, told = context.tokens, None
+    assumed, told = context.model.tokens, None
     while True:
         cause: ProviderError | None = None
         try:
@@ -210,18 +218,18 @@ async def reply_in_window(context: RunContext, request: ChatRequest, retries: in
             overflow = _cut_in_silence(context, request.model, reply)
             if overflow is None:
                 break
-            await context.stream.withdraw_text(context.message_id)
+            await context.stream.withdraw_text(context.reply.message_id)
         told = min(told or assumed, overflow.limit or assumed)
         try:
             request = await _smaller(context, request, overflow)
         except WindowTooSmall as small:
             raise small from cause
     # A limit is stored once a call that fitted has proved it.
-    window = told if told is not None and told < assumed else context.tokens
+    window = told if told is not None and told < assumed else context.model.tokens
     if window < assumed:
         await context.windows.learn(request.model, window)
     else:
-        context.tokens = await context.windows.settle(request.model, context.tokens)
+        context.model.tokens = await context.windows.settle(request.model, context.model.tokens)
     return reply
 
 
@@ -232,27 +240,27 @@ def _cut_in_silence(context: RunContext, model: ChatModel, reply: Message) -> Ov
     if counted < _COUNTED or not is_near(model.address):
         return None
     # Without tools and calls, which some templates leave out.
-    sent = sum(estimate(str(message.text), context.family) for message in context.sent)
-    if counted > _PART * min(1.0, context.factor) * sent:
+    sent = sum(estimate(str(message.text), context.model.family) for message in context.reply.sent)
+    if counted > _PART * min(1.0, context.model.factor) * sent:
         return None
     limit = 1 << (counted - 1).bit_length()  # which windows mostly are
     # A server that leaves cached tokens out of its counts has counted more before.
-    return Overflow(limit, in_silence=counted) if context.counted <= limit < context.tokens else None
+    return Overflow(limit, in_silence=counted) if context.model.counted <= limit < context.model.tokens else None
 
 
 async def _smaller(context: RunContext, request: ChatRequest, overflow: Overflow) -> ChatRequest:
-    tokens, limit = context.tokens, overflow.limit
+    tokens, limit = context.model.tokens, overflow.limit
     if limit is not None and limit < tokens:
-        context.tokens = limit
+        context.model.tokens = limit
         about = f"is {limit:,} tokens, and not {tokens:,}: MEMORY_CONTEXT_WINDOW={limit} says so from the start"
-    elif limit is not None and context.factor < CEILING:
+    elif limit is not None and context.model.factor < CEILING:
         # The window is known: the tokenizer counts more tokens than we estimate.
-        context.factor = min(CEILING, context.factor * _RAISED)
+        context.model.factor = min(CEILING, context.model.factor * _RAISED)
         about = f"holds less text than was estimated: a lower MEMORY_CONTEXT_WINDOW than {tokens} leaves more room"
     else:
-        context.tokens = tokens // 2
+        context.model.tokens = tokens // 2
         about = f"is smaller than {tokens:,} tokens: MEMORY_CONTEXT_WINDOW says how large it is"
-    context.schema, context.system_prompt = None, ""  # it has a share of the window
+    context.knowledge.schema, context.view.system_prompt = None, ""  # it has a share of the window
     smaller = await compose_request(context, request.model)
     said = f"The context window of {context.run.model} {about}. The model is shown less, and asked again."
     if overflow.in_silence:
@@ -266,7 +274,7 @@ async def _smaller(context: RunContext, request: ChatRequest, overflow: Overflow
 def _bounded(context: RunContext, request: ChatRequest) -> ChatRequest:
     """Limit the reply's tokens to the room that is left: some servers refuse a reply that could be longer."""
     reserve = reply_tokens(context)
-    if reserve >= context.output or request.model.max_tokens is None:
+    if reserve >= context.model.output or request.model.max_tokens is None:
         return request
     return replace(request, options=replace(request.options, max_tokens=reserve))
 

@@ -79,7 +79,7 @@ def outcome_of(context: RunContext) -> tuple[RunStatus, dict[str, Any]]:
             reason = note_of(last).get("reason", "max_steps")
             return "paused", {"reason": reason, "summary": text, "hint": hint, **shared}
     count = malformed_in_a_row(context.window.own)
-    error = JsonParseFailed(count=count, other="native" if context.protocol == "json" else "json")
+    error = JsonParseFailed(count=count, other="native" if context.model.protocol == "json" else "json")
     return "failed", {"error": error.described(), "error_type": error.code, **shared}
 
 

@@ -73,10 +73,10 @@ async def attempt(context: RunContext, request: ChatRequest) -> Message:
     The message has tool calls or is the answer. Any other reply becomes a call of `json_parse_error`, whose result
     tells the model what was wrong. Raises ProviderError: the model failed, and the failure was published.
     """
-    context.message_id = new_id()
+    context.reply.message_id = new_id()
     request = replace(request, messages=without_malformed(request.messages))
     try:
-        if context.protocol == "sql":
+        if context.model.protocol == "sql":
             message = await _in_sql(context, request)
         elif _speaks_json(context, request):
             message = await _in_json(context, request)
@@ -99,22 +99,22 @@ async def _require_query(context: RunContext, message: Message) -> Message:
     if was_reminded(context):
         await context.stream.publish("warning", message=MARK)
         return message
-    await context.stream.withdraw_text(context.message_id)
+    await context.stream.withdraw_text(context.reply.message_id)
     return _malformed(message, reminder(reason))
 
 
 def _speaks_json(context: RunContext, request: ChatRequest) -> bool:
-    return context.protocol == "json" or (context.protocol == "auto" and not supports_tools(request.model))
+    return context.model.protocol == "json" or (context.model.protocol == "auto" and not supports_tools(request.model))
 
 
 async def _natively(context: RunContext, request: ChatRequest) -> Message:
-    context.spoken = "native"
+    context.reply.spoken = "native"
     try:
         message = _clean(await request.reply(context))
     except ProviderError as error:
-        if context.protocol != "auto" or not refuses_tools(error):
+        if context.model.protocol != "auto" or not refuses_tools(error):
             raise
-        context.protocol = "json"
+        context.model.protocol = "json"
         await context.stream.publish("warning", message="The model has no tool calls: asking it for JSON text.")
         return await _in_json(context, request)
     if problem := check_calls(message):
@@ -125,7 +125,7 @@ async def _natively(context: RunContext, request: ChatRequest) -> Message:
         await context.stream.publish("warning", message=_cut_note(context, request))
     text = str(message.text)
     reply = _parsed(context, message, strict=False)
-    if context.protocol == "native" and isinstance(reply, Finish) and reply.text == text.strip():
+    if context.model.protocol == "native" and isinstance(reply, Finish) and reply.text == text.strip():
         reply = replace(reply, text=text)
     return _read(context, message, reply)
 
@@ -170,8 +170,8 @@ def _without_thinking(message: Message) -> Message:
 
 
 async def _in_json(context: RunContext, request: ChatRequest) -> Message:
-    context.spoken = "json"
-    system, messages = as_text(request.system, request.messages, context.offered)
+    context.reply.spoken = "json"
+    system, messages = as_text(request.system, request.messages, context.reply.offered)
     options = replace(request.options, stop=STOPS)
     message = _clean(await replace(request, system=system, messages=messages, tools=(), options=options).reply(context))
     return _read(context, message, _parsed(context, message, strict=True))
@@ -179,9 +179,9 @@ async def _in_json(context: RunContext, request: ChatRequest) -> Message:
 
 async def _in_sql(context: RunContext, request: ChatRequest) -> Message:
     """Ask for a statement, or for the answer from the rows of the last one. No tools are offered."""
-    context.spoken = "answer" if context.answering else "sql"
-    messages = render_answering(request.messages) if context.answering else render_writing(request.messages)
-    options = replace(request.options, stops_loops=not context.answering)  # an answer may repeat equal rows
+    context.reply.spoken = "answer" if context.reply.answering else "sql"
+    messages = render_answering(request.messages) if context.reply.answering else render_writing(request.messages)
+    options = replace(request.options, stops_loops=not context.reply.answering)  # an answer may repeat equal rows
     if is_stuck(context.window.own):
         repeated = sum(failure_of(each) == SqlRepeated.code for each in context.window.own)
         options = replace(options, temperature=_OTHER_TEMPERATURE if repeated < 2 else _LAST_TEMPERATURE)
@@ -190,19 +190,19 @@ async def _in_sql(context: RunContext, request: ChatRequest) -> Message:
         return await _leave_loop(context, message, loop)
     text, tools, ran = str(message.text), list(context.tools.values()), _ran(context)
     question = "" if malformed_in_a_row(context.window.own) else context.run.question  # it goes back once
-    reply = parse_answer(text, ran, tools, question) if context.answering else parse_written(text, tools, ran)
+    reply = parse_answer(text, ran, tools, question) if context.reply.answering else parse_written(text, tools, ran)
     if isinstance(reply, ActionCall) and cut_off(message):
         reply = Malformed("The reply reached the token limit before the statement was complete. Send a shorter one.")
     if not isinstance(reply, Finish):
-        await context.stream.withdraw_text(context.message_id)
-    elif context.answering:
+        await context.stream.withdraw_text(context.reply.message_id)
+    elif context.reply.answering:
         reply = replace(reply, text=label_answer(reply.text, context.window.own))
     return _read(context, message, reply)
 
 
 async def _leave_loop(context: RunContext, message: Message, loop: int) -> Message:
     """Return a reply that repeats itself as malformed, with one round of it: a model that reads its loop goes on."""
-    await context.stream.withdraw_text(context.message_id)
+    await context.stream.withdraw_text(context.reply.message_id)
     raw = str(message.text)
     shortened = noted(replace(message, content=f"{raw[:loop].rstrip()} …"), raw=raw)
     return _read(context, shortened, Malformed("The reply repeated itself, and was stopped. Send a shorter one."))
@@ -228,7 +228,7 @@ def _read(context: RunContext, message: Message, reply: ActionCall | Finish | Ma
         case Malformed(reason):
             raw = raw or _calls_text(message)
             tools = list(context.tools.values())
-            return _malformed(message, parse_error_observation(raw, reason, tools, spoken=context.spoken))
+            return _malformed(message, parse_error_observation(raw, reason, tools, spoken=context.reply.spoken))
 
 
 def _malformed(message: Message, observation: Observation) -> Message:
@@ -309,7 +309,7 @@ class ChatRequest:
     async def reply(self, context: RunContext) -> Message:
         """Return the model's reply; its text is published as it comes. Raises ProviderError."""
         sent = [Message("system", self.system), *self.messages]
-        context.sent = sent
+        context.reply.sent = sent
         try:
             with MODEL_SECONDS.time_block():
                 bounds = ReplyBounds(context.settings.reply_timeout)
@@ -353,7 +353,7 @@ def find_unsupported(context: RunContext, answer: str) -> str | None:
     """
     if RUN_SQL not in context.tools:
         return None
-    unknown = [label for label in _LABEL.findall(answer) if int(label) > context.queries]
+    unknown = [label for label in _LABEL.findall(answer) if int(label) > context.calls.queries]
     if unknown:
         return f"There is no query [q{unknown[0]}]."
     if any(_has_rows(message) for message in context.window.own):
@@ -375,7 +375,11 @@ def _has_rows(message: Message) -> bool:
 def _known_numbers(context: RunContext) -> frozenset[Decimal | str]:
     """Return the numbers in the user's words and memories, and in the results of other tools."""
     messages = [spot.message for spot in context.window.spots]
-    words = [context.run.question, context.recalled, *(str(each.text) for each in messages if each.role == "user")]
+    words = [
+        context.run.question,
+        context.knowledge.recalled,
+        *(str(each.text) for each in messages if each.role == "user"),
+    ]
     own = as_digits("\n".join(words))
     told = (str(each.text) for each in messages if each.role == "tool" and each.name not in _ECHOES)
     results = (text for text in told if observation_of(text).get("ok"))

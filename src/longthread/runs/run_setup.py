@@ -29,7 +29,7 @@ from longthread.model.memory import Memory, Origin
 from longthread.model.semantics import SemanticLayer
 from longthread.model.thread import Scope
 from longthread.runs.assignment import Assignment
-from longthread.runs.run_context import RunContext
+from longthread.runs.run_context import CallState, ModelState, RunContext, RunKnowledge, ViewState
 from longthread.runs.services.shared import RunServices
 from longthread.runs.start import StartedRun
 from longthread.runs.streams.events import EventStream
@@ -61,9 +61,6 @@ def run_context(services: RunServices, started: StartedRun, assignment: Assignme
     source, summary = assignment.sources.own, started.cached.summary
     asked = source if role.asks_data else None
     skills = role.disclose(run.agent, window=assignment.window)
-    factor = services.factors.get(models.name, 1.0)
-    if past is not None and past.model == models.name:
-        factor = corrected(factor, past.estimated, past.reported)
     context = RunContext(
         store=services.store,
         hold=started.hold,
@@ -71,28 +68,26 @@ def run_context(services: RunServices, started: StartedRun, assignment: Assignme
         run=run,
         tools={},
         prompt=system_prompt,
-        known=started.known.facts if asked else None,
         settings=models.settings,
         own_settings=models.own,
-        model=models.name,
-        tokens=assignment.window,
-        output=max(reply_limit(model, models.settings) for model in models.all),
         windows=services.context_windows,
         window=started.window,
-        protocol=run.protocol,
+        model=_model_state(services, started, assignment),
+        knowledge=RunKnowledge(
+            known=started.known.facts if asked else None,
+            summary=summary.summary if summary else "",
+            digest=summary.digest if summary else {},
+            topics=summary.topics if summary else (),
+            mark=started.cached.mark,
+        ),
+        view=ViewState(past=past),
+        calls=CallState(
+            queries=max([started.known.facts.queries, *(_label(step.observation) for step in started.earlier)]),
+            categories=set(started.thread.tool_categories),
+            earlier={step.call_id: step for step in started.earlier if step.call_id},
+            approvals=started.approvals,
+        ),
         states_rows=role.is_analyst,  # another agent's author says how it answers
-        queries=max([started.known.facts.queries, *(_label(step.observation) for step in started.earlier)]),
-        family=family_of(models.name),
-        factor=factor,
-        counted=past.reported if past is not None and past.model == models.name else 0,
-        past=past,
-        summary=summary.summary if summary else "",
-        digest=summary.digest if summary else {},
-        topics=summary.topics if summary else (),
-        mark=started.cached.mark,
-        earlier={step.call_id: step for step in started.earlier if step.call_id},
-        approvals=started.approvals,
-        categories=set(started.thread.tool_categories),
         allowance=assignment.scope.own,
         missing=assignment.agent_tools.missing,
         source_notes=_source_notes(started, source),
@@ -100,36 +95,52 @@ def run_context(services: RunServices, started: StartedRun, assignment: Assignme
     context.prompt = _prompt(services, context, None if role.is_analyst else skills.prompt, asked)
     owner = Owner(started.thread.user_id, role.agent.id)
     if role.remembers:
-        context.fitting = partial(fitting_memories, services.memories, owner, run.question)
+        context.knowledge.fitting = partial(fitting_memories, services.memories, owner, run.question)
     if asked is not None:
-        context.teaching = partial(taught, services.store, asked, questions_of(started.window, run.question))
+        context.knowledge.teaching = partial(taught, services.store, asked, questions_of(started.window, run.question))
         first = next((spot.entry.text for spot in started.window.spots if spot.entry.role == "user"), run.question)
-        context.describing = partial(read_schema, context, asked, first, assignment.metrics)
-        context.sizing = partial(small_window_note, context, asked) if past is None else None
+        context.knowledge.describing = partial(read_schema, context, asked, first, assignment.metrics)
+        context.model.sizing = partial(small_window_note, context, asked) if past is None else None
         if run.protocol == "auto":
-            context.probing = partial(services.context_windows.probe_own, models.model)
+            context.model.probing = partial(services.context_windows.probe_own, models.model)
     context.tools = {tool.name: tool for tool in _tools(services, started, assignment, context, skills, owner)}
     return context
+
+
+def _model_state(services: RunServices, started: StartedRun, assignment: Assignment) -> ModelState:
+    """Return the state of the run's model; what its last call on the thread counted corrects the estimates."""
+    models, past = assignment.models, started.past
+    is_same = past is not None and past.model == models.name
+    factor = services.factors.get(models.name, 1.0)
+    return ModelState(
+        name=models.name,
+        tokens=assignment.window,
+        output=max(reply_limit(model, models.settings) for model in models.all),
+        protocol=started.run.protocol,
+        family=family_of(models.name),
+        factor=corrected(factor, past.estimated, past.reported) if past is not None and is_same else factor,
+        counted=past.reported if past is not None and is_same else 0,
+    )
 
 
 async def read_schema(context: RunContext, source: Source, question: str, metrics: SemanticLayer) -> None:
     """Read the schema that the prompt shows: at most `_SCHEMA` of the window, the tables that the conversation's
     first `question` is about before others, and its `metrics` as comments. Raises SourceError."""
     schema = await source.schema()
-    most = min(_SCHEMA_MOST, int(_SCHEMA * context.tokens / context.factor))
+    most = min(_SCHEMA_MOST, int(_SCHEMA * context.model.tokens / context.model.factor))
     notes = [f"-- {line}" for line in describe_layer(metrics, min(TOKENS, most // 8))]
-    room = most - sum(estimate(note, context.family) for note in notes)
+    room = most - sum(estimate(note, context.model.family) for note in notes)
     made = await asyncio.to_thread(
         schema_text,
         schema,
         await source.values(schema),
         dialect=source.dialect,
         budget=room,
-        family=context.family,
+        family=context.model.family,
         likely=lambda: Likely(schema).rank(question, source.limits.likely_tables),
     )
     is_whole = made.is_whole and not source.notes_about(schema.tables)
-    context.schema = SchemaText("\n".join([made.text, *notes]), is_whole)
+    context.knowledge.schema = SchemaText("\n".join([made.text, *notes]), is_whole)
 
 
 def _prompt(
@@ -143,15 +154,15 @@ def _prompt(
     shared: dict[str, Any] = {"instructions": instructions, "today": today, "continues": continues}
 
     def make(most: int | None = None) -> str:
-        schema = context.schema.text if context.schema is not None else ""
-        if context.protocol != "sql":
+        schema = context.knowledge.schema.text if context.knowledge.schema is not None else ""
+        if context.model.protocol != "sql":
             is_whole = is_analyst and tells_whole_schema(context)
             return system_prompt(dialect=dialect, schema=schema, is_whole=is_whole, most=most, **shared)
         told = shared | {
             "today": today if needs_today(context.window.messages) else None,
             "talks": is_talk(run.question),
         }
-        return sql_prompt(dialect=dialect or "", schema=schema, answering=context.answering, most=most, **told)
+        return sql_prompt(dialect=dialect or "", schema=schema, answering=context.reply.answering, most=most, **told)
 
     return make
 
@@ -191,7 +202,7 @@ def read_by(context: RunContext) -> ReadMemories | None:
     spots = [spot for spot in context.window.spots if spot.entry.role == "tool"]
     results = [spot for spot in reversed(spots) if spot.message.name not in _OWN_WORDS]
     names = dict.fromkeys(_named(spot) for spot in results)
-    if context.summary:  # of messages that are no longer in the window
+    if context.knowledge.summary:  # of messages that are no longer in the window
         names["the summary of the conversation"] = None
     own = {spot.entry.seq for spot in context.window.own_spots}
     seqs = tuple(spot.entry.seq for spot in reversed(results) if spot.entry.seq in own)
@@ -215,7 +226,7 @@ def own_tools(services: RunServices, begun: StartedRun, context: RunContext, own
         read=lambda: read_by(context),
         typed=lambda: [spot.message.text for spot in context.window.spots if spot.entry.role == "user"],
         approval=services.settings.remember_approval,
-        dropped=context.drop_memories,
+        dropped=context.knowledge.drop_memories,
     )
     recall = recall_tool(
         services.recaller,
@@ -225,7 +236,7 @@ def own_tools(services: RunServices, begun: StartedRun, context: RunContext, own
         top_k=services.settings.memory_recall_top_k,
         before=EntryPlace(thread_id, asked),
         look_up=remembering.look_up,
-        room=lambda: PageRoom(context.budget, context.family),
+        room=lambda: PageRoom(context.view.budget, context.model.family),
     )
     return (chart_tool(services.store, begun.thread, begun.window), recall, *remembering.tools())
 
@@ -235,8 +246,8 @@ def offered_when_needed(tools: Sequence[Tool], context: RunContext) -> list[Tool
     the conversation needs them, or the call before had them. It offers the tools that describe the schema where the
     prompt does not show all of it."""
     needed = asked_for(spot.entry for spot in context.window.spots)
-    if context.past is not None:  # also what was asked for before the window
-        needed |= context.past.tools
+    if context.view.past is not None:  # also what was asked for before the window
+        needed |= context.view.past.tools
 
     def needs(tool: Tool) -> bool | Callable[[], bool]:
         if tool.name in _OF_SCHEMA:
@@ -249,14 +260,14 @@ def offered_when_needed(tools: Sequence[Tool], context: RunContext) -> list[Tool
 
 
 def tells_whole_schema(context: RunContext) -> bool:
-    return context.schema is not None and context.schema.is_whole and not context.cut
+    return context.knowledge.schema is not None and context.knowledge.schema.is_whole and not context.view.is_cut
 
 
 def has_more_than_shown(context: RunContext) -> bool:
     """Return whether the conversation has messages that the view before left out, or a summary of them."""
-    left_out = context.past.segments if context.past is not None else ()
+    left_out = context.view.past.segments if context.view.past is not None else ()
     return (
-        bool(context.summary or context.topics)
+        bool(context.knowledge.summary or context.knowledge.topics)
         or context.window.spots[0].entry.parent_seq > 0
         or any(each.how == "left out" and each.why in NO_ROOM for each in left_out)
     )

@@ -50,7 +50,7 @@ async def call_tools(context: RunContext, calls: Sequence[Mapping[str, Any]]) ->
 
 async def _call_tool(context: RunContext, call: Mapping[str, Any], maker: Message, order: Order) -> None:
     """Make one call, unless this run finished it before a crash: then it has the stored result."""
-    earlier = context.earlier.get(call["id"])
+    earlier = context.calls.earlier.get(call["id"])
     try:
         if earlier is not None and earlier.status == "done" and earlier.observation is not None:
             await _note_result(context, order, CallResult(earlier.index, _result(call, earlier.observation)))
@@ -130,13 +130,13 @@ async def _note_result(
                     held=held,
                 )
                 context.stream.add(events_of_step(step, [told]))
-            if category and category not in context.categories:
+            if category and category not in context.calls.categories:
                 await log.add_tool_category(tx, context.lease.thread_id, category)
             for entry, each in zip(entries, due, strict=True):
                 if each is not result or step is None:
                     await runs.refer_step(tx, context.lease.thread_id, each.step, entry.seq)
         context.note(entries, [each.message for each in due])
-        context.categories |= {category}
+        context.calls.categories |= {category}
 
 
 async def _observe(context: RunContext, call: Mapping[str, Any], maker: Message, *, interrupted: bool) -> Observation:
@@ -161,8 +161,8 @@ async def _observe(context: RunContext, call: Mapping[str, Any], maker: Message,
 def _next_label(context: RunContext, action: str) -> str | None:
     if action not in QUERIES:
         return None
-    context.queries += 1
-    return f"q{context.queries}"
+    context.calls.queries += 1
+    return f"q{context.calls.queries}"
 
 
 def _result(call: Mapping[str, Any], observation: Mapping[str, Any]) -> Message:
@@ -184,7 +184,7 @@ def _interrupted(tool: Tool) -> Observation:
 
 def decided(context: RunContext, call: Mapping[str, Any], maker: Message) -> Approval | None:
     """Return the decision about this very call: a call of another reply is another call, whatever its id."""
-    found = context.approvals.get(call["id"] or "")
+    found = context.calls.approvals.get(call["id"] or "")
     return found if found is not None and found.message_id == maker.id else None
 
 
@@ -207,7 +207,7 @@ def ask_for(context: RunContext, tool: Tool, call: Mapping[str, Any], maker: Mes
         parameters=storable(dict(tool.parameters)),
         asked_at=datetime.now(UTC),
     )
-    context.asked[asked.call_id] = asked
+    context.calls.awaited[asked.call_id] = asked
     return None
 
 

@@ -73,19 +73,19 @@ def view_of(context: RunContext) -> FittedView:
     _leave_room(context, int(budget * config.summary))
     wanted = ViewRequest(
         budget=budget,
-        family=context.family,
+        family=context.model.family,
         config=config,
-        past=context.past,
-        summary=context.summary,
-        digest=context.digest,
-        topics=context.topics if RECALL_TOOL in context.tools else (),
-        recalled=context.recalled,
-        mark=context.mark,
+        past=context.view.past,
+        summary=context.knowledge.summary,
+        digest=context.knowledge.digest,
+        topics=context.knowledge.topics if RECALL_TOOL in context.tools else (),
+        recalled=context.knowledge.recalled,
+        mark=context.knowledge.mark,
         facts=context.facts,
-        terms=context.terms,
-        extra=extra_budget(context.tokens, budget),
+        terms=context.knowledge.terms,
+        extra=extra_budget(context.model.tokens, budget),
     )
-    if context.answering:
+    if context.reply.answering:
         own = context.window.own_spots[place_of_answered(context.window.own) :]
         before = context.window.spots[: context.window.question]
         spots = [*find_instructions(before), context.window.spots[context.window.question], *own]
@@ -94,12 +94,12 @@ def view_of(context: RunContext) -> FittedView:
     else:
         fitted = fit(context.window.spots, wanted)
     tokens = context.prompt_tokens + fitted.view.tokens
-    offered = frozenset(tool.name for tool in context.offered if context.protocol != "sql")
-    context.viewed = PreviousCall(fitted.segments, fitted.view.summary.text, tokens, tools=offered)
-    if not context.answering:
-        context.past = context.viewed
-    context.digests = fitted.view.summary.text, fitted.notes
-    context.budget = budget
+    offered = frozenset(tool.name for tool in context.reply.offered if context.model.protocol != "sql")
+    context.view.viewed = PreviousCall(fitted.segments, fitted.view.summary.text, tokens, tools=offered)
+    if not context.reply.answering:
+        context.view.past = context.view.viewed
+    context.view.digests = fitted.view.summary.text, fitted.notes
+    context.view.budget = budget
     return fitted
 
 
@@ -121,8 +121,11 @@ def find_instructions(spots: Sequence[WindowMessage]) -> list[WindowMessage]:
 
 def _leave_room(context: RunContext, most: int) -> None:
     """Drop the memories that have no room; the others are shown whole."""
-    while context.memories and DigestMessage.of(f"{RECALLED}\n{context.recalled}", context.family).tokens > most:
-        context.memories = context.memories[:-1]
+    while (
+        context.knowledge.memories
+        and DigestMessage.of(f"{RECALLED}\n{context.knowledge.recalled}", context.model.family).tokens > most
+    ):
+        context.knowledge.memories = context.knowledge.memories[:-1]
 
 
 async def past_of(tx: Transaction, run: Run | None) -> PreviousCall | None:
@@ -168,9 +171,9 @@ class Prompt:
 
     @classmethod
     def of(cls, context: RunContext) -> Prompt:
-        ids = tuple(memory.id for memory in context.memories)
-        tools = () if context.spoken in ("sql", "answer") else tuple(context.offered)
-        return cls(context.system_prompt, tools, context.spoken, *context.digests, ids)
+        ids = tuple(memory.id for memory in context.knowledge.memories)
+        tools = () if context.reply.spoken in ("sql", "answer") else tuple(context.reply.offered)
+        return cls(context.view.system_prompt, tools, context.reply.spoken, *context.view.digests, ids)
 
     @property
     def id(self) -> str:
@@ -195,10 +198,10 @@ class Prompt:
     async def save(self, tx: Transaction, context: RunContext) -> None:
         """Store it with the run's thread, once a run, and store which memories it shows."""
         for name, body in self.parts.items():
-            if name not in context.prompts:
+            if name not in context.reply.prompts:
                 await runs.save_prompt(tx, context.lease.thread_id, name, zlib.compress(body))
-        if context.memories:
-            await memories.note_uses(tx, context.lease.thread_id, context.run.id, context.uses)
+        if context.knowledge.memories:
+            await memories.note_uses(tx, context.lease.thread_id, context.run.id, context.knowledge.uses)
 
     @classmethod
     async def stored(cls, tx: Transaction, step: Step) -> Prompt | None:
@@ -256,7 +259,7 @@ def budget_of(context: RunContext) -> int:
     In a small window the descriptions of the tools are cut first. The system prompt stays whole as long as messages
     have room next to it; then its middle is cut. Raises WindowTooSmall: even so there is no room.
     """
-    if not context.system_prompt or _room(context) < LEAST:
+    if not context.view.system_prompt or _room(context) < LEAST:
         _make_room(context)
     return _room(context)
 
@@ -266,47 +269,52 @@ async def small_window_note(context: RunContext, source: Source) -> str:
     Raises SourceError."""
     tables = (await source.schema()).tables.values()
     sizes = sorted(estimate("\n".join(f"{each.name} {each.type}" for each in table.columns)) for table in tables)
-    fixed = estimate(context.prompt(), context.family) + context.prompt_tokens
-    fixed -= estimate(context.schema.text, context.family) if context.schema is not None else 0
-    needed = int((fixed + USUAL_LEAST + _USUAL_REPLY + sum(sizes[-_TABLES:])) * context.factor / (1 - SAFETY))
-    if needed <= context.tokens:
+    fixed = estimate(context.prompt(), context.model.family) + context.prompt_tokens
+    fixed -= (
+        estimate(context.knowledge.schema.text, context.model.family) if context.knowledge.schema is not None else 0
+    )
+    needed = int((fixed + USUAL_LEAST + _USUAL_REPLY + sum(sizes[-_TABLES:])) * context.model.factor / (1 - SAFETY))
+    if needed <= context.model.tokens:
         return ""
     enough = max(_COMMON, 1 << (needed - 1).bit_length())
     advice = [f"set MEMORY_CONTEXT_WINDOW={enough}"] if context.settings.memory_context_window else []
     server = context.windows.server_of(context.run.model)
     advice.append(f"raise {window_setting(server)}" if server else "use a model that has them (Ollama: `num_ctx`)")
     return (
-        f"The context window of {context.run.model}, {context.tokens:,} tokens, is small for this source: columns and "
-        f"rows may be left out. Give it {enough:,}: {', and '.join(advice)}."
+        f"The context window of {context.run.model}, {context.model.tokens:,} tokens, is small for this source: "
+        f"columns and rows may be left out. Give it {enough:,}: {', and '.join(advice)}."
     )
 
 
 def _make_room(context: RunContext) -> None:
-    context.system_prompt = context.prompt()
-    if _room(context) < least_of(context.tokens) and not context.in_short:
-        context.in_short = True
+    context.view.system_prompt = context.prompt()
+    if _room(context) < least_of(context.model.tokens) and not context.view.in_short:
+        context.view.in_short = True
         context.tools = {name: _in_short(tool) for name, tool in context.tools.items()}
         context.choose_offered()
     if _room(context) < LEAST:
-        context.cut = True
+        context.view.is_cut = True
         context.choose_offered()
         room = _room(context)
-        most = max(_LEAST_PROMPT, estimate(context.system_prompt) + room - LEAST - _ROUNDED)
-        context.system_prompt = context.prompt(most=most)
+        most = max(_LEAST_PROMPT, estimate(context.view.system_prompt) + room - LEAST - _ROUNDED)
+        context.view.system_prompt = context.prompt(most=most)
     if (room := _room(context)) < LEAST:
-        fixed = int(context.fixed_tokens * context.factor)
-        raise too_small(context.run.model, context.tokens, output=context.output, fixed=fixed)
+        fixed = int(context.fixed_tokens * context.model.factor)
+        raise too_small(context.run.model, context.model.tokens, output=context.model.output, fixed=fixed)
 
 
 def _room(context: RunContext) -> int:
-    fixed = int(context.fixed_tokens * context.factor)
-    return int((free_tokens(context.tokens) - fixed - reply_tokens(context)) / context.factor)
+    fixed = int(context.fixed_tokens * context.model.factor)
+    return int((free_tokens(context.model.tokens) - fixed - reply_tokens(context)) / context.model.factor)
 
 
 def reply_tokens(context: RunContext) -> int:
     """Return the tokens that the reply may have, as the provider counts them."""
-    fixed, least = int(context.fixed_tokens * context.factor), ceil(least_of(context.tokens) * context.factor)
-    return reply_reserve(context.tokens, output=context.output, fixed=fixed, least=least)
+    fixed, least = (
+        int(context.fixed_tokens * context.model.factor),
+        ceil(least_of(context.model.tokens) * context.model.factor),
+    )
+    return reply_reserve(context.model.tokens, output=context.model.output, fixed=fixed, least=least)
 
 
 def _in_short(tool: Tool) -> Tool:

@@ -490,8 +490,10 @@ class Runs:
                 await to_the_end(services.worker.release(started.hold))
             services.worker.drop(started.hold)
             await sub_agents.stop()
-            services.window_cache.keep(thread, context.window.spots, started.run.id, context.past, context.mark)
-            services.factors[models.name] = context.factor
+            services.window_cache.keep(
+                thread, context.window.spots, started.run.id, context.view.past, context.knowledge.mark
+            )
+            services.factors[models.name] = context.model.factor
             await assignment.sources.close()
             services.recaller.keep_up(Scope(thread.user_id, thread.id))
             self._prune(context, started, self._summarizer_of(models, started.run))
@@ -505,7 +507,7 @@ class Runs:
         self._services.pruner.keep_up(
             Scope(started.thread.user_id, started.thread.id),
             count=started.behind(context.window.spots),
-            view=context.past.segments if context.past else (),
+            view=context.view.past.segments if context.view.past else (),
             kept=started.cached.summary,
             stale=started.cached.stale,
             summarizer=summarizer,
