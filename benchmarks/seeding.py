@@ -11,9 +11,9 @@ from typing import Any
 from longthread.model.entry import Draft
 from longthread.model.ids import new_id
 from longthread.store import log
-from longthread.store.backends.migrate import SCHEMA_VERSION
 from longthread.store.driver import Driver
-from longthread.store.transfer.import_archive import ImportTarget, import_threads
+from longthread.store.schema import SCHEMA_VERSION
+from longthread.store.transfer.archive_reader import ImportTarget, import_threads
 
 USER = "default"
 

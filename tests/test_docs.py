@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from longthread.store.backends.migrate import SCHEMA_VERSION
+from longthread.store.schema import SCHEMA_VERSION
 from longthread.store.transfer.archive import FORMAT, VERSION
 
 ROOT = Path(__file__).parents[1]

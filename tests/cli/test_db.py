@@ -30,11 +30,11 @@ from longthread.langgraph.saver.async_saver import AsyncLongthreadSaver
 from longthread.model.entry import Draft
 from longthread.runs.workers.liveness import new_worker
 from longthread.store import log, runs
-from longthread.store.backends.migrate import SCHEMA_VERSION
 from longthread.store.driver import Driver
 from longthread.store.open import open_store
 from longthread.store.queries import Sql
 from longthread.store.runs import NewRun
+from longthread.store.schema import SCHEMA_VERSION
 from longthread.store.transfer import threads
 
 pytestmark = pytest.mark.one_backend

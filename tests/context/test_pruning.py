@@ -25,7 +25,7 @@ from longthread.model.entry import Draft
 from longthread.model.manifest import segments_of
 from longthread.runs.analyst import Analyst
 from longthread.runs.inspect import calls_of, look
-from longthread.store import log, runs, summaries, windows
+from longthread.store import endpoints, log, runs, summaries
 from longthread.store.driver import Driver
 from longthread.testing import ScriptedChatModel
 
@@ -361,7 +361,7 @@ async def test_a_run_whose_protocol_is_left_to_us_has_the_one_that_a_probe_found
     first = await analyst.runs.summarizer("t")
     assert first is not None and not first.topics_only
     async with store.writing() as tx:
-        await windows.put_protocol(tx, models.model.name, models.model.address, "sql")
+        await endpoints.save_protocol(tx, models.model.name, models.model.address, "sql")
     analyst = await open_analyst(ScriptedChatModel(one))
     later = await analyst.runs.summarizer("t")
     assert later is not None and later.topics_only

@@ -20,7 +20,7 @@ from longthread.model.run import Event
 from longthread.runs.analyst import Analyst
 from longthread.runs.inspect import sent
 from longthread.settings import Settings
-from longthread.store import runs, windows
+from longthread.store import endpoints, runs
 from longthread.store.driver import Driver
 from longthread.testing import ScriptedModel
 from longthread.view.tokens import estimate
@@ -166,7 +166,7 @@ async def test_a_probe_that_was_cut_off_finds_nothing(store: Driver, tools: bool
     assert [await known.probe_own(model) for _ in range(2)] == [None, None]
     assert len(model.calls) <= 2 * asked, "it is asked once in a process"
     async with store.reading() as tx:
-        assert await windows.protocols(tx) == {}
+        assert await endpoints.list_protocols(tx) == {}
 
 
 async def test_a_server_that_takes_tools_no_more_is_asked_without_them(open_analyst: OpenAnalyst, shop: str) -> None:
@@ -180,7 +180,7 @@ async def test_a_server_that_takes_tools_no_more_is_asked_without_them(open_anal
     model = Changed([call("run_sql", sql="SELECT COUNT(*) AS n FROM customers"), finish("3 [q1].")], tool_calling=True)
     analyst = await open_analyst(model)
     async with analyst.store.writing() as tx:
-        await windows.put_protocol(tx, model.name, model.address, "native")
+        await endpoints.save_protocol(tx, model.name, model.address, "native")
     events = await ask(analyst, "How many?", shop, "auto")
     assert (events[-1].type, events[-1].data.get("answer")) == ("finished", "3 [q1].")
 

@@ -13,7 +13,7 @@ from longthread.model.entry import Draft, Entry
 from longthread.store import leases, log
 from longthread.store.driver import Driver, Transaction
 from longthread.store.tables import read_tables
-from longthread.store.transfer.rows import count_rows
+from longthread.store.transfer.threads import count_rows
 
 _HAS_ASYNCIO = importlib.util.find_spec("pytest_asyncio") is not None
 _asyncio = importlib.import_module("pytest_asyncio") if _HAS_ASYNCIO else pytest

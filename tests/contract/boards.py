@@ -13,9 +13,8 @@ from tests.contract.base import USER, Contract, thread_with
 
 from longthread.errors import BoardFull, BoardNotFound, CardNotFound, InvalidInput, ShareNotFound, ThreadNotFound
 from longthread.memory.forget import forget_user, look_at_thread
-from longthread.store import leases, log
-from longthread.store.boards import boards, links
-from longthread.store.boards.boards import Board, BoardCard, BoardChange, CardParameter, NewCard
+from longthread.store import boards, leases, log, share_links
+from longthread.store.boards import Board, BoardCard, BoardChange, CardParameter, NewCard
 from longthread.store.driver import Driver
 from longthread.store.maintenance import deletions, jobs
 from longthread.store.maintenance.jobs import Job
@@ -198,8 +197,8 @@ class BoardContract(Contract):
     async def test_a_card_outlives_its_conversation_unless_that_is_forgotten(self, store: Driver) -> None:
         board, [kept] = await board_with(store, "one")
         async with store.writing() as tx:
-            await links.cards_to_show(tx, board.id)
-            await links.create(tx, board.id, {"title": "shown"}, user_id=USER, expires_at=None)
+            await share_links.cards_to_show(tx, board.id)
+            await share_links.create_for_board(tx, board.id, {"title": "shown"}, user_id=USER, expires_at=None)
             await deletions.begin(tx, "t", user_id=USER, seconds=60)
             assert (await boards.find_card(tx, board.id, kept.id)).thread_id is None
             await deletions.undo(tx, "t", user_id=USER)
@@ -209,28 +208,30 @@ class BoardContract(Contract):
         async with store.writing() as tx:
             await log.delete_thread(tx, "t", user_id=USER)
             assert (await boards.find_card(tx, board.id, kept.id)) == replace(kept, thread_id=None)
-            assert len(await links.of_board(tx, board.id)) == 1
+            assert len(await share_links.of_board(tx, board.id)) == 1
         await thread_with(store, "a", user_id=USER)
         async with store.writing() as tx:
             again = await boards.add_card(tx, board, card("two"))
             await log.delete_thread(tx, "t", user_id=USER, with_memories=True)
             assert await boards.cards_of(tx, board.id) == [replace(kept, thread_id=None)]
             assert again.id not in {each.id for each in await boards.cards_of(tx, board.id)}
-            assert len(await links.of_board(tx, board.id)) == 1, "it shows nothing of this one"
+            assert len(await share_links.of_board(tx, board.id)) == 1, "it shows nothing of this one"
 
     async def test_a_link_ends_with_a_conversation_that_it_shows_though_its_card_is_gone(self, store: Driver) -> None:
         board, [kept] = await board_with(store, "one")
         async with store.writing() as tx:
-            _, token = await links.create(tx, board.id, {"title": "shown"}, user_id=USER, expires_at=None)
+            _, token = await share_links.create_for_board(
+                tx, board.id, {"title": "shown"}, user_id=USER, expires_at=None
+            )
             await boards.delete_card(tx, board.id, kept.id)
-            _, empty = await links.create(tx, board.id, {}, user_id=USER, expires_at=None)
+            _, empty = await share_links.create_for_board(tx, board.id, {}, user_id=USER, expires_at=None)
         found = await look_at_thread(store, "t", user_id=USER)
         assert (found.rows["board_cards"], found.rows["board_links"]) == (0, 1)
         async with store.writing() as tx:
             await log.delete_thread(tx, "t", user_id=USER, with_memories=True)
             with pytest.raises(ShareNotFound):
-                await links.read(tx, token)
-            assert await links.read(tx, empty) == {}, "it shows nothing of the conversation"
+                await share_links.read_board(tx, token)
+            assert await share_links.read_board(tx, empty) == {}, "it shows nothing of the conversation"
 
     async def test_what_is_shared_or_saved_while_its_conversation_is_forgotten_does_not_survive(
         self, store: Driver
@@ -240,8 +241,8 @@ class BoardContract(Contract):
         async def share() -> list[BoardCard]:
             async with store.writing() as tx:
                 await boards.lock(tx, board.id, user_id=USER)
-                if shown := await links.cards_to_show(tx, board.id):
-                    await links.create(tx, board.id, {"title": "shown"}, user_id=USER, expires_at=None)
+                if shown := await share_links.cards_to_show(tx, board.id):
+                    await share_links.create_for_board(tx, board.id, {"title": "shown"}, user_id=USER, expires_at=None)
                 return shown
 
         async def save() -> None:
@@ -268,7 +269,7 @@ class BoardContract(Contract):
         board, _ = await board_with(store, "one")
         async with store.writing() as tx:
             await boards.change(tx, board, BoardChange(refresh_every="week"))
-            await links.create(tx, board.id, {}, user_id=USER, expires_at=None)
+            await share_links.create_for_board(tx, board.id, {}, user_id=USER, expires_at=None)
             await boards.create(tx, "another's", user_id="other")
         gone = await forget_user(store, USER)
         assert {name: gone.rows[name] for name in ("boards", "board_links")} == {"boards": 1, "board_links": 1}
@@ -277,32 +278,34 @@ class BoardContract(Contract):
     async def test_a_board_has_only_so_many_links_that_work(
         self, store: Driver, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr(links, "MOST_LINKS", 1)
+        monkeypatch.setattr(share_links, "MOST_LINKS", 1)
         board, _ = await board_with(store, "one")
         past = datetime(2020, 1, 1, tzinfo=UTC)
         async with store.writing() as tx:
             for expires in (past, past, None):
-                await links.create(tx, board.id, {}, user_id=USER, expires_at=expires)
+                await share_links.create_for_board(tx, board.id, {}, user_id=USER, expires_at=expires)
             with pytest.raises(BoardFull, match="1 links to this board"):
-                await links.create(tx, board.id, {}, user_id=USER, expires_at=None)
+                await share_links.create_for_board(tx, board.id, {}, user_id=USER, expires_at=None)
         assert (await counts(store))[2] == 1, "those that have expired are deleted"
 
     async def test_a_link_shows_a_board_as_it_was_until_it_ends(self, store: Driver) -> None:
         board, _ = await board_with(store, "one")
         past = datetime(2020, 1, 1, tzinfo=UTC)
         async with store.writing() as tx:
-            first, token = await links.create(tx, board.id, {"title": "那时"}, user_id=USER, expires_at=None)
-            _, late = await links.create(tx, board.id, {}, user_id=USER, expires_at=past)
-            assert await links.of_board(tx, board.id) == [first]
-            assert await links.read(tx, token) == {"title": "那时"}
+            first, token = await share_links.create_for_board(
+                tx, board.id, {"title": "那时"}, user_id=USER, expires_at=None
+            )
+            _, late = await share_links.create_for_board(tx, board.id, {}, user_id=USER, expires_at=past)
+            assert await share_links.of_board(tx, board.id) == [first]
+            assert await share_links.read_board(tx, token) == {"title": "那时"}
             for wrong in (late, "", "x", "\ud800"):
                 with pytest.raises(ShareNotFound):
-                    await links.read(tx, wrong)
+                    await share_links.read_board(tx, wrong)
             with pytest.raises(ShareNotFound):
-                await links.revoke(tx, "another", first.id)
-            await links.revoke(tx, board.id, first.id)
+                await share_links.revoke_of_board(tx, "another", first.id)
+            await share_links.revoke_of_board(tx, board.id, first.id)
             with pytest.raises(ShareNotFound):
-                await links.read(tx, token)
-            await links.create(tx, board.id, {}, user_id=USER, expires_at=None)
+                await share_links.read_board(tx, token)
+            await share_links.create_for_board(tx, board.id, {}, user_id=USER, expires_at=None)
             await boards.delete(tx, board.id, user_id=USER)
         assert await counts(store) == [0, 0, 0, 0]

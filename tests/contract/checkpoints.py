@@ -18,8 +18,8 @@ from longthread.store.checkpoints import (
     WriteRow,
 )
 from longthread.store.driver import Driver
-from longthread.store.transfer import checkpoint_counts
-from longthread.store.transfer.checkpoint_counts import ThreadCount
+from longthread.store.transfer import threads
+from longthread.store.transfer.threads import ThreadCount
 
 
 def row(n: int, *, thread_id: str = "t", ns: str = "", body: bytes = b"\x00body\xff") -> CheckpointRow:
@@ -156,11 +156,11 @@ class CheckpointContract(Contract):
         await put(store, row(1), row(2), row(1, ns="child"))
         await put(store, row(1, thread_id="o"), user_id="owner")
         async with store.reading() as tx:
-            assert await checkpoint_counts.users(tx) == sorted([USER, "owner"])
-            assert await checkpoint_counts.counts(tx, USER) == [ThreadCount("plain", 2, 0), ThreadCount("t", 0, 3)]
-            assert await checkpoint_counts.counts(tx, "owner") == [ThreadCount("o", 0, 1)]
+            assert await threads.list_checkpoint_users(tx) == sorted([USER, "owner"])
+            assert await threads.count_checkpoints(tx, USER) == [ThreadCount("plain", 2, 0), ThreadCount("t", 0, 3)]
+            assert await threads.count_checkpoints(tx, "owner") == [ThreadCount("o", 0, 1)]
             entries = await log.branch(tx, "plain", 2)
-            assert sorted(await checkpoint_counts.sent_ids(tx, "plain")) == sorted(map(log.sent_id, entries))
+            assert sorted(await threads.sent_ids(tx, "plain")) == sorted(map(log.sent_id, entries))
 
     async def test_another_users_are_as_if_they_were_not_there(self, store: Driver) -> None:
         await put(store, row(1), user_id="owner")

@@ -23,10 +23,10 @@ from longthread.model.thread import Scope
 from longthread.store import log
 from longthread.store.branches import find_versions, read_branches
 from longthread.store.driver import Driver
-from longthread.store.index import recall, shards, vectors
+from longthread.store.index import recall, vectors
 from longthread.store.maintenance import deletions
 from longthread.store.transfer.archive import export_lines
-from longthread.store.transfer.import_archive import ImportTarget, import_threads
+from longthread.store.transfer.archive_reader import ImportTarget, import_threads
 from longthread_testing.embedding import HashEmbedder
 
 FILLER = ["Good morning.", "How are you?", "Fine, thanks.", "The weather is mild.", "Let us go on."] * 4
@@ -207,19 +207,19 @@ class RecallContract(Contract):
         before = await found(store, "harbour crane", MINE, k=6)
         assert before == [f"the harbour crane {number}" for number in range(6)]
         async with store.reading() as tx:
-            assert await shards.users_with_loose(tx) == ["other", USER]
+            assert await recall.users_with_loose(tx) == ["other", USER]
         assert await bind_user(store, USER, least=2) == 6
         assert await found(store, "harbour crane", MINE, k=6) == before
         async with store.reading() as tx:
-            assert await shards.loose_count(tx, USER, 9) == 0
-            assert await shards.users_with_loose(tx) == ["other"]
+            assert await recall.loose_count(tx, USER, 9) == 0
+            assert await recall.users_with_loose(tx) == ["other"]
         await say(store, ["a crane of late"], thread_id="t3")
         assert set(await found(store, "crane", MINE, k=7)) == {*before, "a crane of late"}
         await index_thread(store, "t3")
         assert await bind_user(store, USER, least=1) == 6
         async with store.writing() as tx:
             await log.delete_thread(tx, "t1", user_id=USER)
-            assert await shards.loose_count(tx, USER, 99) == 5
+            assert await recall.loose_count(tx, USER, 99) == 5
         assert "the harbour crane 1" not in await found(store, "crane", MINE, k=20)
         async with store.writing() as tx:
             await deletions.begin(tx, "t2", user_id=USER, seconds=60)

@@ -34,9 +34,8 @@ from longthread.store import approvals, attributes, listing, log, runs, summarie
 from longthread.store.driver import Driver
 from longthread.store.index import recall
 from longthread.store.log import now
-from longthread.store.maintenance.expiry import expire
 from longthread.store.maintenance.prune import Pruned, prune
-from longthread.store.maintenance.retention import Retention, RetentionPolicy
+from longthread.store.maintenance.retention import Retention, RetentionPolicy, expire
 from longthread.store.maintenance.status import status_of
 from longthread.store.run_end import RunContent, bare_steps, ended_runs
 from longthread.store.run_rows import step_values

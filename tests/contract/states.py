@@ -12,12 +12,11 @@ from tests.contract.base import USER, Contract, branch_ids, registered, rows_of,
 from tests.contract.runs import alive
 
 from longthread.errors import RunInProgress, ThreadTaken
-from longthread.store import log, runs
+from longthread.store import log, runs, states
 from longthread.store.driver import Driver
-from longthread.store.maintenance.expiry import expire, expire_states
+from longthread.store.maintenance.retention import expire, expire_states
 from longthread.store.queries import Sql
 from longthread.store.runs import NewRun
-from longthread.store.states import states
 
 A, B, C = ({"role": "user", "content": text} for text in "abc")
 TEXT = {"type": "text", "text": "go on"}
@@ -53,7 +52,7 @@ async def shown(store: Driver, scid: str = "t") -> Any:
 
 
 class StateContract(Contract):
-    """`longthread.store.states`, `longthread.store.maintenance.expiry`."""
+    """`longthread.store.states`, `longthread.store.maintenance.retention`."""
 
     async def test_a_state_is_a_thread(self, store: Driver) -> None:
         await store_state(store, [A, SPLIT])

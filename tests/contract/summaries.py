@@ -22,9 +22,9 @@ from longthread.model.fold import Compressed
 from longthread.model.thread import Scope
 from longthread.store import log, runs, summaries
 from longthread.store.driver import Driver
-from longthread.store.forgotten_entries import delete_entries, expect_free
 from longthread.store.incarnation import is_cut
 from longthread.store.index import recall
+from longthread.store.maintenance.deletions import delete_entries, expect_free
 from longthread.store.queries import Sql
 from longthread.store.runs import NewRun
 from longthread_testing.embedding import HashEmbedder

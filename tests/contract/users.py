@@ -9,33 +9,32 @@ from tests.contract.base import USER, Contract, position, rows_of, thread_with
 
 from longthread.errors import ShareNotFound, ThreadNotFound
 from longthread.memory.forget import forget_user
-from longthread.store import listing, log
-from longthread.store.access import provider_keys, share_links
-from longthread.store.access.share_links import ShareLink
+from longthread.store import endpoints, listing, log, share_links
 from longthread.store.driver import Driver
+from longthread.store.share_links import ShareLink
 
 
 class KeyContract(Contract):
-    """`longthread.store.access`."""
+    """`longthread.store.endpoints`."""
 
     async def test_a_key_is_one_users_and_goes_with_them(self, store: Driver) -> None:
         async with store.writing() as tx:
             for user in (USER, "other"):
-                await provider_keys.save(tx, "openai", f"old {user}".encode(), user_id=user)
-                await provider_keys.save(tx, "openai", f"new {user}".encode(), user_id=user)
-            await provider_keys.save(tx, "groq", b"\0", user_id=USER)
-            found = await provider_keys.of_user(tx, USER)
+                await endpoints.save_key(tx, "openai", f"old {user}".encode(), user_id=user)
+                await endpoints.save_key(tx, "openai", f"new {user}".encode(), user_id=user)
+            await endpoints.save_key(tx, "groq", b"\0", user_id=USER)
+            found = await endpoints.list_keys(tx, USER)
             assert [(each.provider, each.sealed) for each in found] == [("groq", b"\0"), ("openai", b"new u")]
-            assert await provider_keys.remove(tx, "groq", user_id=USER)
-            assert not await provider_keys.remove(tx, "groq", user_id="other")
+            assert await endpoints.remove_key(tx, "groq", user_id=USER)
+            assert not await endpoints.remove_key(tx, "groq", user_id="other")
         await forget_user(store, USER)
         async with store.reading() as tx:
-            assert await provider_keys.of_user(tx, USER) == []
-            assert len(await provider_keys.of_user(tx, "other")) == 1
+            assert await endpoints.list_keys(tx, USER) == []
+            assert len(await endpoints.list_keys(tx, "other")) == 1
 
 
 class ShareContract(Contract):
-    """`longthread.store.access.share_links`."""
+    """`longthread.store.share_links`."""
 
     async def test_a_link_is_found_by_its_token_until_it_is_revoked_or_expires(self, store: Driver) -> None:
         await thread_with(store, "a", user_id=USER)

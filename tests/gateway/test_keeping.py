@@ -27,7 +27,7 @@ from longthread.server.requests import own_names
 from longthread.store import gateway as calls
 from longthread.store import listing, log
 from longthread.store.driver import Driver
-from longthread.store.maintenance.expiry import expire
+from longthread.store.maintenance.retention import expire
 from longthread.testing import Dropped, ProviderEmulator, ProviderRules, Slow
 from longthread_testing.emulator.faults import StreamError
 

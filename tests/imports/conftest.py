@@ -11,7 +11,7 @@ from tests.lending import database
 
 from longthread.langgraph.imports.database import Import
 from longthread.store.driver import Driver
-from longthread.store.imports.extracted import ImportReport
+from longthread.store.imports.foreign import ImportReport
 from longthread.store.queries import Sql
 
 Take = Callable[..., Awaitable[ImportReport]]

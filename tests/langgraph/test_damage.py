@@ -29,9 +29,8 @@ from longthread.model.entry import Draft
 from longthread.runs.views import Prompt
 from longthread.store import checkpoints, log, runs, summaries
 from longthread.store.driver import Driver, Transaction
-from longthread.store.maintenance.prunable import Staying
 from longthread.store.maintenance.prune import Pruned, prune
-from longthread.store.maintenance.retention import Retention, RetentionPolicy
+from longthread.store.maintenance.retention import Retention, RetentionPolicy, Staying
 from longthread.store.queries import Sql
 
 pytestmark = pytest.mark.one_backend

@@ -21,7 +21,7 @@ from langgraph.graph import START, MessagesState, StateGraph
 
 from longthread.errors import SaverClosed
 from longthread.langgraph import LongthreadSaver
-from longthread.store.completion import to_the_end
+from longthread.loop_bridge import to_the_end
 from longthread.store.driver import Driver, Transaction
 from longthread.testing.failpoints import Failpoints
 

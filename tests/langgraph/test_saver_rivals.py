@@ -31,7 +31,7 @@ from longthread.store.driver import Driver
 from longthread.store.maintenance.prune import prune
 from longthread.store.maintenance.retention import Retention, RetentionPolicy
 from longthread.store.transfer.archive import export_lines
-from longthread.store.transfer.import_archive import ImportTarget, import_threads
+from longthread.store.transfer.archive_reader import ImportTarget, import_threads
 
 AT: Any = {"configurable": {"thread_id": "t", "checkpoint_ns": ""}}
 

@@ -143,7 +143,7 @@ async def reader(address: str) -> AsyncIterator[None]:
 async def test_what_somebody_still_reads_is_told_and_goes_later(
     store: Driver, store_address: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("longthread.store.maintenance.scrub.PATIENCE", 0.1)
+    monkeypatch.setattr("longthread.store.maintenance.space.PATIENCE", 0.1)
     await say(store, [f"My bird is {CANARY}."])
     async with reader(store_address):
         gone = await forget_thread(store, "t", user_id="u", anew=True)

@@ -49,7 +49,7 @@ from longthread.store.memories import Owner
 from longthread.store.queries import Sql
 from longthread.store.runs import NewRun
 from longthread.store.tables import read_tables
-from longthread.store.transfer.rows import read_rows
+from longthread.store.transfer.threads import read_rows
 from longthread_testing.embedding import HashEmbedder
 
 pytestmark = pytest.mark.one_backend

@@ -43,8 +43,8 @@ from longthread.store.open import open_store
 from longthread.store.queries import Sql
 from longthread.store.rows import dump
 from longthread.store.transfer.archive import export_lines
+from longthread.store.transfer.archive_reader import ImportTarget, import_threads
 from longthread.store.transfer.copy import compare_stores, copy_store
-from longthread.store.transfer.import_archive import ImportTarget, import_threads
 from longthread.testing import ScriptedChatModel
 
 pytestmark = pytest.mark.one_backend

@@ -16,9 +16,8 @@ from tests.tools.api.conftest import Server, answer, server
 from longthread import Catalog
 from longthread.errors import CatalogInvalid, DefinitionNotFound
 from longthread.runs.handle import RunHandle
-from longthread.store import log, runs
-from longthread.store.boards import boards
-from longthread.store.boards.boards import NewCard
+from longthread.store import boards, log, runs
+from longthread.store.boards import NewCard
 from longthread.testing import ScriptedChatModel
 from longthread.tools.analysis.source import Source
 from longthread.tools.sources import Opener

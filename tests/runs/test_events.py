@@ -21,7 +21,7 @@ from longthread.runs.streams import events as teller
 from longthread.store import log, runs
 from longthread.store.driver import Driver
 from longthread.store.tables import read_tables
-from longthread.store.transfer.rows import read_rows
+from longthread.store.transfer.threads import read_rows
 from longthread.testing import ScriptedModel
 
 pytestmark = pytest.mark.one_backend

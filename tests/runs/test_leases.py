@@ -18,7 +18,7 @@ from longthread.store import log, runs
 from longthread.store.driver import Driver
 from longthread.store.open import open_store
 from longthread.store.tables import read_tables
-from longthread.store.transfer.rows import read_rows
+from longthread.store.transfer.threads import read_rows
 
 
 class Process:

@@ -16,9 +16,8 @@ from tests.script import COUNT, call, finish
 
 from longthread.runs.analyst import Analyst
 from longthread.settings import Settings
-from longthread.store.backends.placeholders import translated
 from longthread.store.open import open_store
-from longthread.store.queries import queries
+from longthread.store.queries import queries, translated
 from longthread.testing import ScriptedChatModel
 
 

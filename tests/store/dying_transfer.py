@@ -29,8 +29,8 @@ from longthread.store.maintenance.space import reclaim
 from longthread.store.open import open_store
 from longthread.store.queries import Sql
 from longthread.store.transfer.archive import export_lines
+from longthread.store.transfer.archive_reader import ImportTarget, import_threads
 from longthread.store.transfer.copy import copy_store
-from longthread.store.transfer.import_archive import ImportTarget, import_threads
 from longthread.store.transfer.threads import thread_ids
 from longthread.testing.failpoints import Failpoints, KillAt
 

@@ -9,10 +9,10 @@ import psycopg
 import pytest
 
 from longthread.cli.commands import db
-from longthread.store.backends import migrate, sqlite
-from longthread.store.backends.migrate import SCHEMA_VERSION
+from longthread.store import schema as schema_module
+from longthread.store.backends import sqlite
 from longthread.store.maintenance import status
-from longthread.store.schema import schema
+from longthread.store.schema import SCHEMA_VERSION, schema
 
 NEXT = SCHEMA_VERSION + 1
 
@@ -26,9 +26,9 @@ def become_next(patch: pytest.MonkeyPatch, upgrade: str = "SELECT 1;", *, views:
             return upgrade
         return schema.__wrapped__(dialect, part) + views * (part == "views")
 
-    for module in (migrate, db, status):
+    for module in (schema_module, db, status):
         patch.setattr(module, "SCHEMA_VERSION", NEXT)
-    for backend in (migrate, sqlite):
+    for backend in (schema_module, sqlite):
         patch.setattr(backend, "schema", next_schema)
 
 

@@ -12,7 +12,7 @@ from longthread.model.entry import Draft, ToolCall
 from longthread.store import log
 from longthread.store.driver import Driver, Transaction
 from longthread.store.tables import StoreColumn, StoreTable, canonical, read_tables
-from longthread.store.transfer.rows import read_rows, write_rows
+from longthread.store.transfer.threads import read_rows, write_rows
 
 TEXTS = [
     "",

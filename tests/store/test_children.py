@@ -22,8 +22,8 @@ from longthread.store.maintenance.prune import Pruned
 from longthread.store.open import open_store
 from longthread.store.queries import Sql
 from longthread.store.runs import NewRun
+from longthread.store.transfer.archive_reader import ImportTarget
 from longthread.store.transfer.copy import copy_store
-from longthread.store.transfer.import_archive import ImportTarget
 
 
 async def family(store: Driver, *, user_id: str = "u", name: str = "") -> None:

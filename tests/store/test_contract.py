@@ -18,7 +18,7 @@ from longthread.store import log
 from longthread.store.driver import Driver
 from longthread.store.open import open_store as open_at
 from longthread.store.tables import read_tables
-from longthread.store.transfer.rows import read_rows
+from longthread.store.transfer.threads import read_rows
 
 CANARY = "canary-4711"
 

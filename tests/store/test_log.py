@@ -21,12 +21,11 @@ from longthread.errors import (
 )
 from longthread.model.entry import Draft, ToolCall
 from longthread.store import checkpoints, listing, log, runs
-from longthread.store.backends.placeholders import translated
 from longthread.store.backends.sqlite import SqliteDriver
 from longthread.store.backends.sqlite_connection import StoreConnection
 from longthread.store.driver import Driver
 from longthread.store.open import open_store
-from longthread.store.queries import Sql, queries
+from longthread.store.queries import Sql, queries, translated
 
 
 def draft(name: str, text: str = "text", **more: object) -> Draft:

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from longthread.settings import Settings
-from longthread.store.access.sealing import Sealer
+from longthread.store.endpoints import Sealer
 from longthread.store.open import open_store
 from longthread.tools.uploads import Uploads
 

@@ -24,11 +24,11 @@ from typing import Any, ParamSpec, TypeVar
 from longthread.errors import InvalidInput, LongthreadError, SaverClosed
 from longthread.loop_bridge import Portal
 from longthread.settings import Settings
+from longthread.store import states
 from longthread.store.driver import Driver
-from longthread.store.maintenance.expiry import expire
+from longthread.store.maintenance.retention import expire
 from longthread.store.open import open_store
-from longthread.store.states import states
-from longthread.store.states.states import CLIENT_TYPES
+from longthread.store.states import CLIENT_TYPES
 
 P = ParamSpec("P")
 T = TypeVar("T")

@@ -25,9 +25,9 @@ from longthread.gateway.sse import FinalEvent, whole_events
 from longthread.gateway.state import Expanded, StateUnknown, expanded, names_state, without_state
 from longthread.gateway.tree import NamedThread, Place, find_place, hidden_until
 from longthread.gateway.upstream import Connections, Upstream, UpstreamResponse, family_of
+from longthread.loop_bridge import to_the_end
 from longthread.store import gateway as calls
 from longthread.store import log
-from longthread.store.completion import to_the_end
 from longthread.store.driver import Driver, Transaction
 from longthread.store.gateway import GatewayCall
 

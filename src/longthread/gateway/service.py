@@ -25,7 +25,7 @@ from longthread.gateway.stored_responses import InvalidQuery, StoredResponses, i
 from longthread.gateway.upstream import CatalogRoutes, Connections, NoUpstream, Routes, Upstream
 from longthread.store import listing
 from longthread.store.driver import Driver
-from longthread.store.maintenance.write_check import WriteCheck
+from longthread.store.maintenance.status import WriteCheck
 
 Keep = Literal["all", "asked", "nothing"]
 ANTHROPIC = Anthropic()

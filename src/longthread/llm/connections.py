@@ -22,9 +22,9 @@ from longthread.llm.chat import ChatModel
 from longthread.llm.models import DEMO, RunModels, model_name
 from longthread.llm.providers import ADDRESSES, LOCAL_SERVERS, OWN, ROWS, address_of, key_for, split_name
 from longthread.settings import Settings
-from longthread.store.access import provider_keys
-from longthread.store.access.sealing import Sealer
+from longthread.store import endpoints
 from longthread.store.driver import Driver
+from longthread.store.endpoints import Sealer
 
 PROVIDERS: tuple[str, ...] = tuple(ADDRESSES)
 """The vendors that a key of the environment may be for."""
@@ -77,7 +77,7 @@ class ProviderKeys:
     async def list_connections(self, user_id: str) -> list[StoredConnection]:
         """Return all connections of a user. Raises StoreError."""
         async with self._store.reading() as tx:
-            found = await provider_keys.of_user(tx, user_id)
+            found = await endpoints.list_keys(tx, user_id)
         return [
             StoredConnection(each.provider, each.set_at, self._unseal_connection(each.sealed, each.provider, user_id))
             for each in found
@@ -91,13 +91,13 @@ class ProviderKeys:
             key = None if connection.key is None else connection.key.get_secret_value()
             text, purpose = json.dumps({"url": connection.url, "key": key}), _purpose_elsewhere(provider, user_id)
         async with self._store.writing() as tx:
-            await provider_keys.save(tx, provider, self._sealer.seal(text, purpose), user_id=user_id)
+            await endpoints.save_key(tx, provider, self._sealer.seal(text, purpose), user_id=user_id)
         self._known.pop(user_id, None)
 
     async def remove(self, provider: str, *, user_id: str) -> bool:
         """Delete a connection; return whether there was one. Raises StoreError."""
         async with self._store.writing() as tx:
-            found = await provider_keys.remove(tx, provider, user_id=user_id)
+            found = await endpoints.remove_key(tx, provider, user_id=user_id)
         self._known.pop(user_id, None)
         return found
 

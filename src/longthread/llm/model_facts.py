@@ -25,9 +25,9 @@ from longthread.llm.sql_protocol import WRITING, find_statement
 from longthread.messages.message import Message
 from longthread.model.run import ProbedProtocol, Protocol
 from longthread.settings import Settings
-from longthread.store import windows
+from longthread.store import endpoints
 from longthread.store.driver import Driver
-from longthread.store.windows import AssumedWindow
+from longthread.store.endpoints import AssumedWindow
 
 if TYPE_CHECKING:
     from longthread.llm.server_facts import ServerWindow
@@ -63,7 +63,7 @@ class ContextWindows:
         known, read_at = self._learned.get(assumed, (None, -inf))
         if time.monotonic() - read_at > _READ_AGAIN:
             async with self._store.reading() as tx:
-                known = await windows.learned(tx, assumed)
+                known = await endpoints.find_window(tx, assumed)
             self._learned[assumed] = known, time.monotonic()
         return self._cap_tokens(known or assumed.tokens)
 
@@ -73,7 +73,7 @@ class ContextWindows:
         found, read_at = self._probed.get(key, (None, -inf))
         if time.monotonic() - read_at > _ASK_AGAIN:
             async with self._store.reading() as tx:
-                found = await windows.find_protocol(tx, model.name, model.address)
+                found = await endpoints.find_protocol(tx, model.name, model.address)
             self._probed[key] = found, time.monotonic()
         return found
 
@@ -95,7 +95,7 @@ class ContextWindows:
             protocol = await probe_protocol(model)
             if protocol is not None:
                 async with self._store.writing() as tx:
-                    await windows.put_protocol(tx, model.name, model.address, protocol)
+                    await endpoints.save_protocol(tx, model.name, model.address, protocol)
         except (ProviderError, StoreError) as error:
             _logger.warning(
                 "How %s speaks could not be found out: %s. It is asked with tool calls; --protocol chooses.",
@@ -159,7 +159,7 @@ class ContextWindows:
         self._learned[assumed] = tokens, time.monotonic()
         try:
             async with self._store.writing() as tx:
-                await windows.learn(tx, assumed, tokens)
+                await endpoints.save_window(tx, assumed, tokens)
         except StoreError as error:
             _logger.warning("The context window of %s could not be stored: %s", assumed.model, error)
 

@@ -11,12 +11,10 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 
 from longthread.errors import ThreadNotFound
-from longthread.store import catalog, log, memories
-from longthread.store.boards import boards
+from longthread.store import boards, catalog, log, memories
 from longthread.store.driver import Driver, Transaction
 from longthread.store.maintenance import deletions, jobs
-from longthread.store.maintenance.scrub import scrub
-from longthread.store.maintenance.space import Say, silently
+from longthread.store.maintenance.space import Say, scrub, silently
 from longthread.store.queries import Sql
 from longthread.store.tables import StoreTable, Tables, read_tables
 from longthread.store.transfer.threads import thread_ids

@@ -13,6 +13,7 @@ from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
 from longthread.errors import InvalidInput, LongthreadError, NothingToResume, RunInProgress, ThreadNotFound
+from longthread.loop_bridge import to_the_end
 from longthread.model.catalog import Agent
 from longthread.model.memory import ANALYST
 from longthread.model.run import Run
@@ -22,7 +23,6 @@ from longthread.runs.services.shared import RunServices
 from longthread.runs.workers.liveness import may_be_alive
 from longthread.runs.workers.worker import Hold
 from longthread.store import log, runs
-from longthread.store.completion import to_the_end
 from longthread.store.runs import Lease
 from longthread.tools.arguments import Arguments
 from longthread.tools.tool import Observation, Tool, make_failure, make_success, spell_in_pinyin

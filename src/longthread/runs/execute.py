@@ -13,6 +13,7 @@ from typing import Any
 from longthread.context.source_facts import KnownFacts, keep
 from longthread.errors import LeaseLost, LongthreadError, ModelFailed, RunTimeUp, StoreDisconnected, StoreError
 from longthread.llm.models import RunModels, failure_reason
+from longthread.loop_bridge import to_the_end
 from longthread.metrics import RUNS
 from longthread.model.fold import facts_of
 from longthread.model.run import RunStatus
@@ -20,7 +21,6 @@ from longthread.runs.loop import drive
 from longthread.runs.outcome import is_over, outcome_of, stopped_outcome
 from longthread.runs.run_context import RunContext
 from longthread.runs.workers.stop import end_stopped, interrupted_draft, stop_answers
-from longthread.store.completion import to_the_end
 from longthread.store.driver import Transaction
 from longthread.store.runs import LeaseCheck
 

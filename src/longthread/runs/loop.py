@@ -30,7 +30,7 @@ from longthread.runs.run_messages import malformed_in_a_row, noted, open_calls, 
 from longthread.runs.tool_calls import call_tools
 from longthread.runs.views import find_instructions
 from longthread.store import runs
-from longthread.store.event_view import events_of_step
+from longthread.store.run_rows import events_of_step
 from longthread.view.condense import cut_middle
 
 _NOTES_LIMIT = 12_000

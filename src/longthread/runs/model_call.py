@@ -28,7 +28,7 @@ from longthread.runs.run_context import RunContext, elapsed_ms
 from longthread.runs.run_messages import malformed_in_a_row, note_of, noted
 from longthread.runs.views import Prompt, reply_tokens, view_of
 from longthread.store import runs
-from longthread.store.event_view import events_of_step
+from longthread.store.run_rows import events_of_step
 from longthread.tools.tool import Observation
 from longthread.view.budget import CEILING, corrected
 from longthread.view.tokens import estimate

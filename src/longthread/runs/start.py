@@ -29,11 +29,10 @@ from longthread.runs.views import past_of
 from longthread.runs.workers.liveness import may_be_alive
 from longthread.runs.workers.stop import closing_of, interrupted_of
 from longthread.runs.workers.worker import Hold, RunWorker
-from longthread.store import approvals, branches, log, runs
+from longthread.store import approvals, branches, log, questions, runs
 from longthread.store.driver import Driver, Transaction
 from longthread.store.leases import Lease
-from longthread.store.questions import keys
-from longthread.store.questions.keys import QuestionKey
+from longthread.store.questions import QuestionKey
 from longthread.store.runs import NewRun
 
 _ANALYST = AgentRun(ANALYST, BUILTIN["agent", ANALYST].version)
@@ -166,7 +165,7 @@ async def begin_on(tx: Transaction, thread: Thread, ask: RunRequest, cache: Wind
     facts = await load_facts(tx, thread, window, added)
     past = (cache.past(thread, here.id) or await past_of(tx, here)) if here and not again else None
     if ask.key is not None:
-        await keys.save(tx, ask.user_id, ask.key, thread_id=thread.id, run_id=run_id)
+        await questions.save_key(tx, ask.user_id, ask.key, thread_id=thread.id, run_id=run_id)
     run = await runs.find_run(tx, thread.id, plan.run_id)
     assert run is not None
     spots = _whole_units([*found.spots, *spots_of(added)])

@@ -27,7 +27,7 @@ from longthread.model.run import Mark, Step
 from longthread.runs.run_context import RunContext, elapsed_ms
 from longthread.runs.run_messages import is_malformed, note_of
 from longthread.store import catalog, log, runs
-from longthread.store.event_view import events_of_step
+from longthread.store.run_rows import events_of_step
 from longthread.tools.arguments import Arguments
 from longthread.tools.tool import Observation, Tool, make_failure
 

@@ -383,7 +383,7 @@ def run(
 async def _expire_in_background(store: Driver) -> None:
     await asyncio.sleep(_EXPIRY_SECONDS)
     # Here and not above: the first requests do not wait for it.
-    from longthread.store.maintenance.expiry import expire_states
+    from longthread.store.maintenance.retention import expire_states
 
     await expire_states(store, _EXPIRY_SECONDS)
 

@@ -31,10 +31,9 @@ from longthread.server.answers import (
 from longthread.server.fields import decode_cursor, encode_cursor, segment
 from longthread.server.lineage import Forks, delegated, forks_of, lineage, ran
 from longthread.server.problems import error_for_http
-from longthread.store import approvals, attributes, branches, log, runs
+from longthread.store import approvals, attributes, branches, log, questions, runs
 from longthread.store.driver import Transaction
-from longthread.store.questions import queue
-from longthread.store.questions.queue import QueuedQuestion
+from longthread.store.questions import QueuedQuestion
 from longthread.store.run_end import RunContent, ended_runs
 
 ROWS = 100
@@ -133,7 +132,7 @@ async def history_of(tx: Transaction, thread: Thread, last: Run | None, *, limit
         "runs": [views[each.run.id] for each in shown],
         "steps": {each.run.id: _steps(each.steps) for each in shown} | _calls(page),
         "run": views[last.id] if last else None,
-        "queue": [queued_view(each) for each in await queue.of_thread(tx, thread_id)],
+        "queue": [queued_view(each) for each in await questions.of_thread(tx, thread_id)],
         "before": encode_cursor(page.before) if page.before else None,
         "at": None,
     }
@@ -305,9 +304,9 @@ def _calls(page: _Page) -> dict[str, list[StepView]]:
     """The calls outside runs, as steps, by the id of the question before them, else of the page's first message."""
     found: dict[str, list[StepView]] = {}
     waiting: dict[str, StepView] = {}
-    questions = [entry for entry in page.messages if entry.role == "user"] or page.messages[:1]
+    user_entries = [entry for entry in page.messages if entry.role == "user"] or page.messages[:1]
     for entry in page.between:
-        before = [question for question in questions if question.seq < entry.seq] or questions[:1]
+        before = [question for question in user_entries if question.seq < entry.seq] or user_entries[:1]
         for call in entry.tool_calls if before else ():
             waiting[call.id] = _call_json(entry, call)
             found.setdefault(before[-1].id, []).append(waiting[call.id])

@@ -22,7 +22,7 @@ from longthread.server.gateway_access import Door
 from longthread.server.requests import is_owner
 from longthread.server.stream import Encoders, UserLists
 from longthread.settings import Settings
-from longthread.store.maintenance.write_check import WriteCheck
+from longthread.store.maintenance.status import WriteCheck
 from longthread.tools.analysis.address import redact_spec
 from longthread.tools.uploads import Uploads
 

@@ -1,19 +1,19 @@
-"""Opening of stores by address."""
+"""Opening of stores by address, and detection that two addresses are the same store."""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from pathlib import Path
 from typing import Any
 
 from longthread.errors import InvalidInput, StoreUnavailable
+from longthread.loop_bridge import to_the_end
 from longthread.settings import EMBEDDED, POSTGRES_URLS, data_folder, shown_address, store_address
 from longthread.store.backends.read_only import ReadOnlyDriver, ReadOnlySqliteDriver, require_current
 from longthread.store.backends.sqlite import SqliteDriver
-from longthread.store.completion import to_the_end
-from longthread.store.driver import LEAST_CONNECTIONS, Driver
+from longthread.store.driver import LEAST_CONNECTIONS, Driver, Row, one
 from longthread.store.queries import queries
 
 
@@ -119,9 +119,9 @@ def described(address: str) -> str:
         return f"{address.removeprefix(_EMBEDDED)} (embedded PostgreSQL)"
     if not is_postgres(address):
         return address
-    from longthread.store.backends.postgres_address import shown
+    from longthread.store.backends.postgres import show_address
 
-    return shown(address)
+    return show_address(address)
 
 
 _EMBEDDED = f"{EMBEDDED}:"
@@ -149,3 +149,34 @@ def _checked(address: str) -> str:
             reason=f"{shown_address(address)} is {error}. A store is the path of a SQLite file, a postgresql:// URL, "
             "or `embedded`."
         ) from None
+
+
+def refuse_same_place(source: str, target: str) -> None:
+    """Raise `InvalidInput` if two addresses lead to one file or folder, through any links. Check before opening: a
+    SQLite file opened under two names is damaged, since each name has its own log."""
+    if is_postgres(source) or is_postgres(target):
+        return
+    paths = [Path(address.removeprefix(f"{EMBEDDED}:")) for address in (source, target)]
+    with suppress(OSError):  # one of them is not there
+        if paths[0].samefile(paths[1]):
+            raise _same(described(source), described(target))
+
+
+async def refuse_same(source: Driver, target: Driver) -> None:
+    """Raise `InvalidInput` if two open stores are one."""
+    if source.dialect == target.dialect == "postgres":
+        same = await _database(source) == await _database(target)
+    else:
+        same = source.where == target.where
+    if same:
+        raise _same(source.where, target.where)
+
+
+async def _database(store: Driver) -> Row | None:
+    async with store.reading() as tx:
+        return await one(tx, "select_database")
+
+
+def _same(source: str, target: str) -> InvalidInput:
+    named = source if source == target else f"{source} is the same store as {target}, and"
+    return InvalidInput(reason=f"{named} cannot be copied to itself. Name another file or database as TO.")

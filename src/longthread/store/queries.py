@@ -1,4 +1,5 @@
-"""Named SQL: each `.sql` file under `sql/` holds queries headed by `-- name: …`.
+"""Named SQL: each `.sql` file under `sql/` holds queries headed by `-- name: …`. PostgreSQL's placeholders are derived
+from them.
 
 `sql/common` is for every backend; a backend's own folder overrides it by name. `quick` after the name: the query works
 by key on little data, and may run where others wait. `bulky`: it returns many bytes, which a server need not send as
@@ -8,8 +9,8 @@ text. Words such as `JSON[…]` stand for dialect-specific SQL (`_WORDS`).
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from functools import cache
+from collections.abc import Iterator, Sequence
+from functools import cache, lru_cache
 from importlib.resources import files
 from importlib.resources.abc import Traversable
 
@@ -88,3 +89,49 @@ def _read_folder(folder: Traversable) -> Iterator[tuple[str, str | None, str]]:
             parts = _HEAD.split(file.read_text("utf-8"))
             for name, kind, sql in zip(parts[1::3], parts[2::3], parts[3::3], strict=True):
                 yield name, kind, sql.strip()
+
+
+_PART = re.compile(
+    r"""'(?:[^']|'')*' | "(?:[^"]|"")*" | --[^\n]* | /\*.*?\*/ | ::\s*\w+ | :(?P<name>[A-Za-z_]\w*) | %""",
+    re.VERBOSE | re.DOTALL,
+)
+_LOCK = re.compile(r"\s+FOR (?:NO KEY )?UPDATE(?: OF [\w, ]+)?$")
+
+
+def translated(sql: str) -> str:
+    """Replace `:name` by psycopg's `%(name)s`."""
+
+    def placeholder(match: re.Match[str]) -> str:
+        name = match["name"]
+        return f"%({name})s" if name else match[0].replace("%", "%%")
+
+    return _PART.sub(placeholder, sql)
+
+
+@lru_cache(maxsize=2048)
+def with_names(query: str, reads: bool) -> bytes:
+    """Return a query for psycopg with separate values."""
+    return translated(_sql(query, reads)).encode()
+
+
+def _sql(query: str, reads: bool) -> str:
+    """Return a query; one that reads a snapshot loses its locks, which PostgreSQL would refuse."""
+    sql = queries("postgres")[query].rstrip().rstrip(";")
+    return _LOCK.sub("", sql) if reads else sql
+
+
+@lru_cache(maxsize=2048)
+def parts(query: str, reads: bool) -> tuple[Sequence[bytes], Sequence[str]]:
+    """Split a query, without comments, into the text around its values and the values' names."""
+    texts, names, end = [""], [], 0
+    sql = _sql(query, reads)
+    for match in _PART.finditer(sql):
+        is_comment = match[0].startswith(("--", "/*"))
+        if is_comment or match["name"]:
+            texts[-1] += sql[end : match.start()]
+            end = match.end()
+        if match["name"]:
+            names.append(match["name"])
+            texts.append("")
+    texts[-1] += sql[end:]
+    return [text.encode() for text in texts], names

@@ -1,18 +1,154 @@
-"""The end of a run, whose content is packed into one row and read from it."""
+"""The end of a run: its outcome, steps and events are packed into one compressed value, and read from it."""
 
 from __future__ import annotations
 
+import json
+import zlib
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from datetime import UTC, datetime
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from longthread.model.entry import Entry
 from longthread.model.run import Event, EventType, Mark, Run, RunStatus, Step
 from longthread.store.driver import QueryCall, Row, Transaction
-from longthread.store.event_view import events_of_run, last_of, marks_of
-from longthread.store.run_blob import Packed, pack, unpack
-from longthread.store.run_rows import SAID, completed, ended, event_of, run_of, step_of, text_of
+from longthread.store.rows import UNREADABLE, damaged, dump
+from longthread.store.run_rows import (
+    SAID,
+    completed,
+    ended,
+    event_of,
+    events_of_run,
+    last_of,
+    marks_of,
+    run_of,
+    step_of,
+    text_of,
+)
+
+# Text in nearly every run, the most frequent last. Never change it: stored runs need it.
+_DICTIONARY = (
+    b'"reason":"max_steps","summary":null,"hint":"Reply \\"continue\\" to go on.","reason":"stopped","error":{"type":"'
+    b'"action":"describe_table","args":{"table":"","action":"list_tables","args":{},"action":"sample_rows","limit":5}'
+    b'"cut","left out",0,"budget"],"stale"],"condensed","action":"summary","events":[[,"warning",,"text","message_id":"'
+    b'{"outcome":{"answer":null,"citations":[{"number":"","query":"q1"},{"number":"","query":null}],"message_id":null,'
+    b'"queries":[{"query":"q1","sql":"SELECT  FROM  WHERE  GROUP BY  ORDER BY  DESC LIMIT ","columns":["name","count"],'
+    b'"shown":"1 of 1"}],"usage":{"input_tokens":0,"output_tokens":0}},"marks":[[1,"started",0],[6,"finished",'
+    b'"steps":[{"at":0,"ms":,"action":"run_sql","entry":1,"usage":{"input_tokens":0,"output_tokens":0},"manifest":[[1,1,'
+    b'"whole",]],"marks":[[2,"thought",]]},{"kind":"tool","at":,"ms":,"action":"run_sql","args":{"sql":"SELECT '
+    b'"},"entry":,"marks":[[3,"step_started",0],[4,"step_finished",]]},{"at":,"action":"finish","marks":[[5,"text",'
+)
+# The same, then a typical run: a query, its result, an answer.
+_LATER_DICTIONARY = _DICTIONARY + (
+    b'{"outcome":{"answer":null,"citations":[{"number":"1","query":null}],"message_id":null,"queries":[{"query":"q1",'
+    b'"sql":"SELECT * FROM ","columns":["name","count"],"shown":"20 of 20"}],'
+    b'"usage":{"input_tokens":100,"output_tokens":10}},"marks":[[1,"started",0],[7,"finished",4]],'
+    b'"steps":[{"at":1,"ms":4,"action":"run_sql","usage":{"input_tokens":100,"output_tokens":10},'
+    b'"manifest":[[1,2,"condensed",8],[3,4,"whole",1]],"prompt":"0","entry":1,"marks":[[2,"text",1,5],[3,"thought",3]]},'
+    b'{"kind":"tool","at":2,"ms":3,"action":"run_sql","args":{"sql":"SELECT * FROM "},"entry":2,'
+    b'"marks":[[4,"step_started",0],[5,"step_finished",3]]},{"at":3,"ms":4,"action":"finish",'
+    b'"usage":{"input_tokens":100,"output_tokens":10},"manifest":[[1,2,"condensed",8],[3,4,"whole",1]],"prompt":"0",'
+    b'"entry":3,"marks":[[6,"text",1,2,""," "]]}]}'
+)
+_FORM = b"\x02"
+"""The first byte, which names the dictionary of the rest."""
+_DICTIONARIES = {b"\x01": _DICTIONARY, _FORM: _LATER_DICTIONARY}
+_MICROSECOND = timedelta(microseconds=1)
+_SMALL_BYTES = 16_384
+
+
+@dataclass(frozen=True, slots=True)
+class Packed:
+    """A run's content. `outcome` is None where the last entry has the value; steps omit what their entries hold;
+    `events` excludes marks."""
+
+    outcome: Mapping[str, Any]
+    marks: Sequence[Mark]
+    steps: Sequence[tuple[Step, Sequence[Mark]]] = ()
+    events: Sequence[Event] = field(default_factory=tuple)
+
+
+def pack(run: Run, packed: Packed) -> bytes:
+    since = run.started_at
+    data = {
+        "outcome": packed.outcome,
+        "marks": [mark.to_json() for mark in packed.marks],
+        "steps": [_step_json(step, marks, run, place) for place, (step, marks) in enumerate(packed.steps)],
+        "events": [[event.seq, event.type, _after(event.at, since), event.data] for event in packed.events],
+    }
+    return _compressed(dump({key: value for key, value in data.items() if value}).encode())
+
+
+def unpack(run: Run, body: bytes) -> Packed:
+    """Decode a run's stored value. Raises `RowDamaged`."""
+    try:
+        return _packed(run, json.loads(_expanded(body)))
+    except UNREADABLE as error:
+        raise damaged(f"what run {run.id} did on thread {run.thread_id}", error) from error
+
+
+def _compressed(line: bytes) -> bytes:
+    # A small window compresses a small value as well, and is much faster to set up.
+    bits = -12 if len(line) <= _SMALL_BYTES else -15
+    squeezer = zlib.compressobj(6, zlib.DEFLATED, bits, 8, zdict=_DICTIONARIES[_FORM])
+    return _FORM + squeezer.compress(line) + squeezer.flush()
+
+
+def _expanded(body: bytes) -> bytes:
+    form, rest = body[: len(_FORM)], body[len(_FORM) :]
+    expander = zlib.decompressobj(-15, zdict=_DICTIONARIES[form])
+    return expander.decompress(rest) + expander.flush()
+
+
+def _packed(run: Run, data: Mapping[str, Any]) -> Packed:
+    since = run.started_at
+    return Packed(
+        outcome=data.get("outcome", {}),
+        marks=[Mark.from_json(mark) for mark in data.get("marks", ())],
+        steps=[_step(run, place, step) for place, step in enumerate(data.get("steps", ()))],
+        events=[
+            Event(run.thread_id, run.id, seq, kind, told, since + after * _MICROSECOND)
+            for seq, kind, after, told in data.get("events", ())
+        ],
+    )
+
+
+_NAMES = ("action", "args", "call_id", "thought", "observation", "usage", "manifest", "prompt")
+
+
+def _step_json(step: Step, marks: Sequence[Mark], run: Run, place: int) -> dict[str, Any]:
+    values = {
+        "place": None if step.index == run.first_step + place else step.index - run.first_step,
+        "kind": None if step.kind == "model" else step.kind,
+        "status": None if step.status == "done" else step.status,
+        "at": _after(step.started_at, run.started_at),
+        "ms": step.elapsed_ms,
+        **{name: getattr(step, name) for name in _NAMES},
+        "entry": step.entry_seq,
+        "marks": [mark.to_json() for mark in marks],
+    }
+    empty: Sequence[Any] = (None, "", [], (), {})
+    return {name: value for name, value in values.items() if value not in empty}
+
+
+def _step(run: Run, place: int, data: Mapping[str, Any]) -> tuple[Step, Sequence[Mark]]:
+    step = Step(
+        thread_id=run.thread_id,
+        index=run.first_step + data.get("place", place),
+        run_id=run.id,
+        kind=data.get("kind", "model"),
+        status=data.get("status", "done"),
+        started_at=run.started_at + data.get("at", 0) * _MICROSECOND,
+        elapsed_ms=data.get("ms"),
+        entry_seq=data.get("entry"),
+        **{"manifest": [], **{name: data[name] for name in _NAMES if name in data}},
+    )
+    return step, [Mark.from_json(mark) for mark in data.get("marks", ())]
+
+
+def _after(moment: datetime, since: datetime) -> int:
+    return (moment - since) // _MICROSECOND
+
 
 _ENDLESS = 2**62
 _EVENT_OF: dict[RunStatus, EventType] = {"finished": "finished", "paused": "paused", "failed": "failed"}

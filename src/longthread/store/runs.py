@@ -27,18 +27,22 @@ from longthread.model.run import (
 )
 from longthread.store import leases, log
 from longthread.store.driver import QueryCall, Row, Transaction, one
-from longthread.store.event_view import BEGUN, events_of_run, events_of_step, last_of, marks_json, marks_of
 from longthread.store.leases import IsAlive
 from longthread.store.leases import Lease as Lease
 from longthread.store.log import now
 from longthread.store.rows import Decoding, dump
-from longthread.store.run_blob import unpack
-from longthread.store.run_end import completed_steps, end_run, run_from
+from longthread.store.run_end import completed_steps, end_run, run_from, unpack
 from longthread.store.run_rows import (
+    BEGUN,
     agent_values,
     completed,
     ended,
     event_of,
+    events_of_run,
+    events_of_step,
+    last_of,
+    marks_json,
+    marks_of,
     run_of,
     step_of,
     step_values,

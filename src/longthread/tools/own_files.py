@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from longthread.settings import DATABASE, EMBEDDED, POSTGRES, Settings
-from longthread.store.access.sealing import KEY_FILE
+from longthread.store.endpoints import KEY_FILE
 
 _BESIDE = ("", "-wal", "-shm", "-journal")
 """The ends of the names of a SQLite database's files."""

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from longthread.errors import SourceError, SqlTimeout
+from longthread.loop_bridge import to_the_end
 from longthread.settings import Settings
-from longthread.store.completion import to_the_end
 from longthread.tools.analysis.files.encoding import find_codec
 from longthread.tools.analysis.isolation.remote import IdleWorkers
 from longthread.tools.analysis.limits import Limits

@@ -22,9 +22,9 @@ from pathlib import Path
 from typing import BinaryIO
 
 from longthread.errors import LongthreadError, UploadFailed, UploadNotFound, UploadRefused, UploadTooLarge
+from longthread.loop_bridge import to_the_end
 from longthread.model.ids import new_id
 from longthread.settings import Settings
-from longthread.store.completion import to_the_end
 from longthread.tools.analysis.address import is_url, parse_url
 from longthread.tools.analysis.dialects.dialect import find_dialect
 from longthread.tools.analysis.dialects.sqlite import DIALECT as SQLITE

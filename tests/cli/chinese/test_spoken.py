@@ -18,7 +18,7 @@ from longthread.cli.app import app, main
 from longthread.cli.language import translate, translate_note
 from longthread.errors import ArchiveInvalid, InvalidInput, ModelFailed, StoreUnavailable, ThreadNotFound
 from longthread.phrasebook import Phrasebook
-from longthread.store.backends.migrate import pending
+from longthread.store.schema import pending
 from longthread.store.transfer.archive_reader import check_beginning
 
 pytestmark = pytest.mark.one_backend

@@ -34,7 +34,7 @@ from longthread.store.driver import Driver
 from longthread.store.open import open_store
 from longthread.store.tables import read_tables
 from longthread.store.transfer.copy import copy_store
-from longthread.store.transfer.rows import read_rows
+from longthread.store.transfer.threads import read_rows
 from longthread.testing import ScriptedChatModel
 from longthread.testing.view_watch import orphans
 from longthread_testing.embedding import HashEmbedder

@@ -21,7 +21,7 @@ from longthread.store import log
 from longthread.store.driver import Driver
 from longthread.store.maintenance.retention import _OF_ENTRIES
 from longthread.store.transfer.archive import export_lines
-from longthread.store.transfer.import_archive import ImportTarget, import_threads
+from longthread.store.transfer.archive_reader import ImportTarget, import_threads
 from longthread_testing.embedding import HashEmbedder
 
 pytestmark = pytest.mark.one_backend

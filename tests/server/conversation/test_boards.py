@@ -12,7 +12,7 @@ from urllib.parse import quote
 import openpyxl
 import pytest
 
-from longthread.store.boards import boards
+from longthread.store import boards
 
 SQL = "SELECT name FROM sites ORDER BY name LIMIT 2"
 DEFAULT = {"view": "table", "wide": False}
@@ -237,7 +237,7 @@ def test_a_link_shows_the_board_as_it_was_without_addresses(
     assert running.client.get(f"/api/shared/boards/{made['token']}").json() == shown, "what came later is not shared"
     [listed] = running.client.get(f"{path}/shares").json()["shares"]
     assert listed["id"] == made["id"]
-    monkeypatch.setattr("longthread.store.boards.links.MOST_LINKS", 1)
+    monkeypatch.setattr("longthread.store.share_links.MOST_LINKS", 1)
     assert running.client.post(f"{path}/shares", json={}).json()["code"] == "board_full"
     assert running.client.delete(f"{path}/shares/{made['id']}").status_code == 204
     assert running.client.get(f"/api/shared/boards/{made['token']}").json()["code"] == "share_not_found"

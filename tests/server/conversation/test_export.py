@@ -11,7 +11,7 @@ from langchain_core.messages import AIMessage
 from langchain_core.messages.ai import UsageMetadata
 
 from longthread.store.open import open_store
-from longthread.store.transfer.import_archive import ImportTarget, import_threads
+from longthread.store.transfer.archive_reader import ImportTarget, import_threads
 
 SQL = "SELECT 40 + 2 AS n"
 SCRIPT = [{"thought": "Count.", "action": "run_sql", "args": {"sql": SQL}}, {"finish": "It is 42 [q1]."}]

@@ -135,7 +135,7 @@ def test_no_log_has_the_token_of_a_link(
     running = serve(SCRIPT)
     link = share(running, running.answer("How many rockets?")["thread_id"])
     with caplog.at_level(logging.INFO), monkeypatch.context() as patched:
-        patched.setattr("longthread.store.access.share_links.find", broken)
+        patched.setattr("longthread.store.share_links.find", broken)
         assert running.client.get(link["path"]).status_code in {200, 503}  # a page that is not built
         assert seen(running, link).status_code >= 500
     own = [each for each in caplog.records if not each.name.startswith("http")]  # those are the client's

@@ -26,7 +26,7 @@ from longthread.llm.http import Endpoint
 from longthread.llm.openai import bearer
 from longthread.llm.providers import address_of
 from longthread.settings import Settings
-from longthread.store import windows
+from longthread.store import endpoints
 from longthread.store.open import open_store
 from longthread.testing import ProviderEmulator, Refused
 
@@ -301,7 +301,7 @@ def test_servers_on_this_machine_are_found_and_asked(
 
         async def probe() -> None:
             async with open_store(store_address) as store, store.writing() as tx:
-                await windows.put_protocol(tx, "qwen3:4b", emulator.base_url, "sql")
+                await endpoints.save_protocol(tx, "qwen3:4b", emulator.base_url, "sql")
 
         asyncio.run(probe())
         assert {**local, "protocol": "sql"} in running.client.get("/api/models").json()["models"]

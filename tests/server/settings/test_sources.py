@@ -17,7 +17,7 @@ from openpyxl import Workbook
 from tests.server.apps import define
 
 from longthread.errors import UploadNotFound
-from longthread.store.backends.marks import APPLICATION_ID
+from longthread.store.schema import APPLICATION_ID
 from longthread.tools import sources as previews
 from longthread.tools.analysis.limits import Limits
 from longthread.tools.analysis.open import open_source

@@ -19,9 +19,9 @@ from longthread.model.builtin import ASSISTANT, BUILTIN, DATA
 from longthread.model.catalog import Definition
 from longthread.model.memory import ANALYST
 from longthread.store import catalog, memories, schema
-from longthread.store.backends.migrate import SCHEMA_VERSION
 from longthread.store.driver import Driver
 from longthread.store.open import open_store
+from longthread.store.schema import SCHEMA_VERSION
 from longthread.store.transfer.copy import copy_store
 
 ROWS = {kind: {id_ for of, id_ in BUILTIN if of == kind} for kind in ("agent", "skill")}
@@ -132,7 +132,7 @@ async def test_a_newer_schema_writes_them_again(
 
 
 def test_who_changes_one_makes_a_schema_version() -> None:
-    written = "".join(schema._row(each, "sqlite") for each in BUILTIN.values() if each.kind in ROWS)
+    written = "".join(schema._render_row(each, "sqlite") for each in BUILTIN.values() if each.kind in ROWS)
     digest = hashlib.sha256(written.encode()).hexdigest()[:16]
     assert digest == LAST_CHANGE[1], "increase SCHEMA_VERSION, so that every store gets the new row; then say so here"
     assert LAST_CHANGE[0] <= SCHEMA_VERSION

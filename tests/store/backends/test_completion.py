@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from longthread.store.completion import to_the_end
+from longthread.loop_bridge import to_the_end
 
 
 class Work:

@@ -16,7 +16,7 @@ from longthread.errors import StoreError
 from longthread.store import listing, log
 from longthread.store.backends import sqlite
 from longthread.store.backends.sqlite_connection import StoreConnection
-from longthread.store.backends.sqlite_off_loop import OffLoopTransaction
+from longthread.store.backends.sqlite_transaction import OffLoopTransaction
 from longthread.store.driver import Transaction, one
 from longthread.store.open import open_store
 from longthread.store.queries import Sql

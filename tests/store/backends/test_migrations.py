@@ -18,11 +18,11 @@ from tests.contract.history import seen, turns
 from tests.store.next_version import NEXT, become_next, set_version
 
 from longthread.errors import StoreError, StoreTooNew, StoreUnavailable
-from longthread.store.backends.migrate import OLDEST_VERSION, SCHEMA_VERSION
 from longthread.store.backends.sqlite import SqliteDriver
 from longthread.store.backends.sqlite_connection import StoreConnection
 from longthread.store.maintenance.status import status_of
 from longthread.store.open import open_store
+from longthread.store.schema import OLDEST_VERSION, SCHEMA_VERSION
 
 Schema = dict[str, list[tuple[Any, ...]]]
 

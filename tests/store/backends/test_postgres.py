@@ -28,10 +28,9 @@ from longthread.errors import (
 from longthread.model.entry import Draft
 from longthread.store import listing, log, runs
 from longthread.store.backends import postgres
-from longthread.store.backends.placeholders import translated
 from longthread.store.driver import Driver
 from longthread.store.open import described, open_store
-from longthread.store.queries import Sql, queries
+from longthread.store.queries import Sql, queries, translated
 from longthread.store.transfer.copy import copy_store
 
 pytestmark = pytest.mark.postgres

@@ -20,7 +20,7 @@ from longthread.gateway.rebuild import rebuild_missing
 from longthread.langgraph import LongthreadSaver
 from longthread.store import gateway, runs
 from longthread.store.driver import Driver
-from longthread.store.transfer.import_archive import ImportTarget, import_threads
+from longthread.store.transfer.archive_reader import ImportTarget, import_threads
 from longthread.store.transfer.threads import TransferOutcome
 
 THREADS = 9

@@ -29,8 +29,8 @@ from longthread.store.open import open_store
 from longthread.store.queries import Sql
 from longthread.store.tables import read_tables
 from longthread.store.transfer.archive import export_lines
+from longthread.store.transfer.archive_reader import ImportTarget, import_threads
 from longthread.store.transfer.copy import compare_stores, copy_store
-from longthread.store.transfer.import_archive import ImportTarget, import_threads
 from longthread.store.transfer.threads import TransferOutcome, thread_ids
 
 YOURS = ImportTarget(user_id="u")
@@ -469,7 +469,7 @@ async def test_a_tree_of_any_shape_survives(store: Driver, other: Driver, steps:
 async def test_nothing_of_a_large_thread_but_a_page_is_held_at_a_time(
     store: Driver, other: Driver, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("longthread.store.transfer.rows.PAGE_BYTES", 20_000)
+    monkeypatch.setattr("longthread.store.transfer.threads.PAGE_BYTES", 20_000)
     monkeypatch.setattr("longthread.store.transfer.threads.PAGE_BYTES", 20_000)
     async with store.writing() as tx:
         await log.create_thread(tx, "a", user_id="u")

@@ -16,9 +16,8 @@ from tests.store.talk import talk
 from longthread.errors import ThreadNotFound
 from longthread.model.entry import Draft, ToolCall
 from longthread.model.thread import Scope, title_of
-from longthread.store import attributes, listing, log, summaries
+from longthread.store import attributes, listing, log, states, summaries
 from longthread.store.driver import Driver
-from longthread.store.states import states
 
 pytestmark = pytest.mark.sampled(2)
 

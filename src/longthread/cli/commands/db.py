@@ -18,12 +18,11 @@ from longthread.cli.terminal import print_line
 from longthread.cli.whole_store import alone, existing, run, some
 from longthread.errors import NotCopied
 from longthread.settings import Settings
-from longthread.store.backends.migrate import SCHEMA_VERSION
 from longthread.store.maintenance.jobs import Job
 from longthread.store.maintenance.status import StoreStatus, status_of
-from longthread.store.open import open_store
+from longthread.store.open import open_store, refuse_same_place
+from longthread.store.schema import SCHEMA_VERSION
 from longthread.store.transfer.copy import CopyComparison, compare_stores, copy_store
-from longthread.store.transfer.identity import refuse_same_place
 from longthread.store.transfer.threads import Refusal, TransferOutcome
 
 db = typer.Typer(help="Look at the store, bring it up to date, copy it, prune it, index it.", no_args_is_help=True)

@@ -34,7 +34,7 @@ from longthread.documentation import documentation
 from longthread.errors import LongthreadError, StoreError
 from longthread.llm.providers import window_setting
 from longthread.settings import EMBEDDED, Settings
-from longthread.store import listing, windows
+from longthread.store import endpoints, listing
 from longthread.store.open import open_store, why_none
 
 if TYPE_CHECKING:
@@ -240,14 +240,14 @@ async def _protocol(settings: Settings, *, probe: bool) -> Finding | None:
             if protocol is None:
                 return False, "protocol", say("{} replies at length, and was cut off. Choose with `--protocol`.", name)
             async with open_store(settings.database) as store, store.writing() as tx:
-                await windows.put_protocol(tx, model.name, model.address, protocol)
+                await endpoints.save_protocol(tx, model.name, model.address, protocol)
             return (
                 True,
                 "protocol",
                 say("{}, from now on wherever it is left to Longthread (`--protocol auto`)", protocol),
             )
         async with existing(settings) as store, store.reading() as tx:
-            known = await windows.find_protocol(tx, model.name, model.address)
+            known = await endpoints.find_protocol(tx, model.name, model.address)
     except ProviderError as error:
         return False, "protocol", failure_reason(error, settings)
     except LongthreadError:

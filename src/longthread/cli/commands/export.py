@@ -20,12 +20,10 @@ from longthread.cli.terminal import print_line
 from longthread.cli.whole_store import existing, run
 from longthread.errors import ExportIncomplete, InvalidInput, RowDamaged
 from longthread.settings import Settings
-from longthread.store import log
+from longthread.store import log, questions
 from longthread.store.driver import Driver, Transaction
 from longthread.store.imports.foreign import shown_address
-from longthread.store.questions import queue
-from longthread.store.transfer.archive import export_lines, why_not_whole
-from longthread.store.transfer.markdown import branch_markdown
+from longthread.store.transfer.archive import branch_markdown, export_lines, why_not_whole
 from longthread.store.transfer.threads import thread_ids
 
 if TYPE_CHECKING:
@@ -112,7 +110,7 @@ async def _export(store: Driver, user: str, file: BinaryIO, wanted: _Wanted, dam
             with show_progress("exporting") as progress:
                 async for line in export_lines(tx, ids, progress, damaged if names else None):
                     file.write(line)
-            leave_questions(sum((await queue.counts(tx, ids)).values()))
+            leave_questions(sum((await questions.counts(tx, ids)).values()))
         else:
             for thread_id in ids:
                 try:

@@ -22,15 +22,14 @@ from longthread.cli.terminal import print_line
 from longthread.cli.whole_store import is_there, run, some
 from longthread.errors import ImportIncomplete, InvalidInput, NotImported
 from longthread.settings import Settings
-from longthread.store.backends.marks import APPLICATION_ID
 from longthread.store.imports.foreign import shown_address
 from longthread.store.open import is_postgres, open_store
-from longthread.store.transfer.archive_reader import check_beginning
-from longthread.store.transfer.import_archive import ImportTarget, check_import, import_threads
+from longthread.store.schema import APPLICATION_ID
+from longthread.store.transfer.archive_reader import ImportTarget, check_beginning, check_import, import_threads
 from longthread.store.transfer.threads import TransferOutcome
 
 if TYPE_CHECKING:
-    from longthread.store.imports.extracted import ImportReport
+    from longthread.store.imports.foreign import ImportReport
     from longthread.store.imports.kinds import DatabaseKinds
 
 _OURS = APPLICATION_ID.to_bytes(4, "big")

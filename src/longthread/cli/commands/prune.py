@@ -22,11 +22,17 @@ from longthread.errors import InvalidInput
 from longthread.runs.workers.liveness import may_be_alive
 from longthread.settings import Settings
 from longthread.store.driver import Transaction
-from longthread.store.maintenance.expiry import Expired, expire
 from longthread.store.maintenance.jobs import Job
-from longthread.store.maintenance.prunable import Checkpoints, Staying, Surplus
 from longthread.store.maintenance.prune import Pruned, prune
-from longthread.store.maintenance.retention import Retention, RetentionPolicy
+from longthread.store.maintenance.retention import (
+    Checkpoints,
+    Expired,
+    Retention,
+    RetentionPolicy,
+    Staying,
+    Surplus,
+    expire,
+)
 from longthread.store.maintenance.space import reclaim
 from longthread.store.maintenance.status import size_of
 

@@ -18,7 +18,7 @@ from longthread.langgraph.imports.stock_savers import CheckpointAddress
 from longthread.langgraph.saver.async_saver import AsyncLongthreadSaver
 from longthread.langgraph.saver.saver import on_home
 from longthread.store.driver import Driver
-from longthread.store.transfer import checkpoint_counts
+from longthread.store.transfer.threads import count_checkpoints, list_checkpoint_users, sent_ids
 
 ExportProgress = Callable[[CheckpointProgress], None]
 
@@ -74,7 +74,7 @@ async def _exported(
 ) -> Exported:
     target = await StockTarget.of(address, serde or saver.serde)
     async with saver._store.reading() as tx:
-        counts = await checkpoint_counts.counts(tx, saver._user_id)
+        counts = await count_checkpoints(tx, saver._user_id)
     items = await count_items(saver)
     export = _Export(saver, target, replaces, progress, sum(each.checkpoints for each in counts) + items)
     wanted = [each.thread_id for each in counts if each.checkpoints]
@@ -140,7 +140,7 @@ class _Export:
             message for address in wanted[: len(there)] for message in message_ids(await _tuple(source, address))
         }
         whole = await self._write(stock, source, wanted[len(there) :], exported)
-        if left := len(set(await checkpoint_counts.sent_ids(source.tx, thread_id)) - exported):
+        if left := len(set(await sent_ids(source.tx, thread_id)) - exported):
             self.notes.append(f"thread {thread_id}: {left} messages are in no checkpoint")
         return [*wanted[: len(there)], *whole]
 
@@ -232,7 +232,7 @@ async def export_users(
 
     packed, _ = reader_of(serde)
     async with store.reading() as tx:
-        users = [user] if user is not None else await checkpoint_counts.users(tx)
+        users = [user] if user is not None else await list_checkpoint_users(tx)
     for each in users:
         saver = AsyncLongthreadSaver(store, user_id=each, serde=packed)
         try:

@@ -27,7 +27,7 @@ from longthread.store.items import Item, ItemScope
 from longthread.store.open import is_postgres
 from longthread.store.queries import Sql
 from longthread.store.tables import StoreTable
-from longthread.store.transfer.rows import update_row, write_rows
+from longthread.store.transfer.threads import update_row, write_rows
 
 _SQLITE = "sqlite:///"
 

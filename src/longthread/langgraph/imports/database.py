@@ -14,10 +14,17 @@ from longthread.langgraph.imports.checkpoints import CheckpointProgress as Check
 from longthread.langgraph.imports.stock_savers import StockCheckpoints, open_stock
 from longthread.langgraph.saver.async_saver import AsyncLongthreadSaver
 from longthread.store.driver import Driver, Row
-from longthread.store.imports import memory
-from longthread.store.imports.extracted import ImportReport, ImportSource
-from longthread.store.imports.foreign import Foreign, open_foreign, shown_address
-from longthread.store.imports.kinds import DatabaseKinds, is_empty, is_longthread, kinds_of, left_tables, unreadable
+from longthread.store.imports.foreign import Foreign, ImportReport, ImportSource, open_foreign, shown_address
+from longthread.store.imports.kinds import (
+    DatabaseKinds,
+    ids_beside,
+    is_empty,
+    is_longthread,
+    kinds_of,
+    left_tables,
+    read_beside,
+    unreadable,
+)
 from longthread.store.imports.write import ImportWriter
 
 ImportProgress = Callable[[int, int, str], None]
@@ -239,10 +246,10 @@ class _Taking:
         self._report.here["vectors of memories"] += any(row.get(name) for name in ("embedding", "numbers"))
 
     async def _beside(self) -> None:
-        ids = await memory.ids(self._foreign)
+        ids = await ids_beside(self._foreign)
         for place, thread_id in enumerate(ids):
             self._progress(place, len(ids), thread_id)
-            taken = await memory.beside(self._foreign, thread_id, self._report)
+            taken = await read_beside(self._foreign, thread_id, self._report)
             if taken is None or self._writing is None:
                 continue
             if (written := await self._writing.beside(taken, self._report)) is not None:

@@ -13,10 +13,10 @@ from longthread.langgraph.items.item_index import IndexedItem, ItemIndex
 from longthread.langgraph.saver.async_saver import AsyncLongthreadSaver
 from longthread.store import items
 from longthread.store.driver import Row
-from longthread.store.imports import foreign_rows
-from longthread.store.imports.foreign import Foreign, import_errors
+from longthread.store.imports.foreign import Foreign, has, import_errors, moment, moment_or_none
+from longthread.store.imports.foreign import count as count_rows
 from longthread.store.items import Index, Item
-from longthread.store.transfer.rows import read_rows
+from longthread.store.transfer.threads import read_rows
 
 TABLE = "store"
 _EVERYTHING = "null"
@@ -32,11 +32,11 @@ class TakenItems:
 
 
 def are_there(foreign: Foreign) -> bool:
-    return foreign_rows.has(foreign, TABLE, "prefix", "key", "value")
+    return has(foreign, TABLE, "prefix", "key", "value")
 
 
 async def count(foreign: Foreign) -> int:
-    return await foreign_rows.count(foreign, TABLE) if are_there(foreign) else 0
+    return await count_rows(foreign, TABLE) if are_there(foreign) else 0
 
 
 async def take(
@@ -95,10 +95,10 @@ def _item(row: Row) -> Item:
     value: Any = row["value"] if isinstance(row["value"], Mapping) else json.loads(row["value"])
     if not isinstance(value, Mapping):
         raise TypeError("its value is no object")
-    created = foreign_rows.moment(row.get("created_at"))
-    updated = foreign_rows.moment(row.get("updated_at"), created)
+    created = moment(row.get("created_at"))
+    updated = moment(row.get("updated_at"), created)
     ttl = row.get("ttl_minutes")
-    expires = foreign_rows.moment_or_none(row.get("expires_at")) if row.get("expires_at") is not None else None
+    expires = moment_or_none(row.get("expires_at")) if row.get("expires_at") is not None else None
     return Item(
         namespace=row["prefix"],
         key=row["key"],

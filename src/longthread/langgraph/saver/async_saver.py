@@ -44,7 +44,7 @@ from longthread.model.lru import LRU
 from longthread.store import checkpoints
 from longthread.store.checkpoints import CheckpointRow, Locked, PutPlace
 from longthread.store.driver import Driver, Transaction
-from longthread.store.maintenance.scrub import scrub
+from longthread.store.maintenance.space import scrub
 
 _NEW_THREADS = 1024
 """How many threads that were looked for and not there are remembered."""

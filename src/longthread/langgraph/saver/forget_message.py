@@ -18,8 +18,8 @@ from longthread.store import checkpoints, incarnation, log
 from longthread.store.branches import find_versions, places_of_versions
 from longthread.store.checkpoints import CheckpointRow, WriteRow
 from longthread.store.driver import Driver, Transaction
-from longthread.store.forgotten_entries import delete_entries, expect_free
-from longthread.store.maintenance.scrub import scrub
+from longthread.store.maintenance.deletions import delete_entries, expect_free
+from longthread.store.maintenance.space import scrub
 
 _logger = logging.getLogger(__name__)
 _TABLES = (

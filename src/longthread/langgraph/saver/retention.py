@@ -22,7 +22,7 @@ from longthread.langgraph.saver.thread_cache import CONVERSATION
 from longthread.store import checkpoints, log
 from longthread.store.checkpoints import CheckpointRow, Locked, WriteRow
 from longthread.store.driver import Transaction
-from longthread.store.maintenance.prunable import Staying, Surplus, delete_surplus
+from longthread.store.maintenance.retention import Staying, Surplus, delete_surplus
 from longthread.store.rows import Decoding
 
 _PAGE = 64

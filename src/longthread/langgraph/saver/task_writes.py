@@ -17,10 +17,9 @@ from longthread.langgraph.saver.load import filled
 from longthread.langgraph.saver.put_request import WritesRequest
 from longthread.langgraph.saver.record import TASK_BYTES, StoredCheckpoint, TaskWrites
 from longthread.langgraph.saver.thread_cache import CachedThread
-from longthread.loop_bridge import until_done
+from longthread.loop_bridge import to_the_end, until_done
 from longthread.store import checkpoints
 from longthread.store.checkpoints import NewestCheckpoint, PutPlace
-from longthread.store.completion import to_the_end
 from longthread.store.driver import Transaction
 from longthread.store.rows import Decoding
 

@@ -35,7 +35,7 @@ from longthread.memory.index.shards import bind_user
 from longthread.memory.index.terms import characters, name_terms, terms
 from longthread.memory.index.vectors import Embedded, VectorProgress, embed_thread, is_behind
 from longthread.store.driver import Driver, Transaction
-from longthread.store.index import recall, shards
+from longthread.store.index import recall
 from longthread.store.index.recall import Extent, IndexState, Searched, Text
 from longthread.store.maintenance.jobs import Job, JobClaims
 from longthread.store.transfer.threads import TransferProgress, each_thread
@@ -270,7 +270,7 @@ async def index_all(
         while not await embedding.embed(thread_id):  # noqa: ASYNC110 - a row rings no event
             await asyncio.sleep(_LOOK_SECONDS)
     async with store.reading() as tx:
-        users = await shards.users_with_loose(tx)
+        users = await recall.users_with_loose(tx)
     for user_id in users:
         await bind_user(store, user_id)
     return done, embedding.warnings()

@@ -15,7 +15,7 @@ from longthread.memory.index.ranking import REACH, BlockLayout, Corpus, RankingB
 from longthread.memory.index.shards import Counting, SearchArea, SearchedShard
 from longthread.memory.index.signature_index import Ranges
 from longthread.store.driver import Transaction
-from longthread.store.index import recall, shards
+from longthread.store.index import recall
 from longthread.store.index.recall import Searched
 
 OF_SPEAKER = 1.3
@@ -107,7 +107,7 @@ async def _of_volumes(tx: Transaction, area: SearchArea, asked: ParsedQuery) -> 
     """Return the volumes as pseudo-threads, in which each place is an entry."""
     if not area.volumes:
         return []
-    rows = await shards.postings(tx, area.scope.user_id, list(asked.buckets))
+    rows = await recall.volume_postings(tx, area.scope.user_id, list(asked.buckets))
     blocks = _blocks([(volume, 0, bucket, data) for volume, bucket, data in rows], asked, None)
     bound = {each.volume.id: each for each in area.volumes}
     found = []

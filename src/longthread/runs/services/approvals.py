@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from longthread.errors import InvalidInput, LongthreadError, ModelUnavailable, NotPending, SourceError, ThreadNotFound
+from longthread.loop_bridge import to_the_end
 from longthread.messages.fields import storable
 from longthread.model.approval import Approval, Decision, Outcome
 from longthread.model.run import Event, Run
@@ -20,7 +21,6 @@ from longthread.runs.services.threads import Threads
 from longthread.runs.workers.liveness import may_be_alive
 from longthread.settings import DEFAULT_USER
 from longthread.store import approvals, log, runs
-from longthread.store.completion import to_the_end
 from longthread.store.driver import Driver, Transaction
 from longthread.store.runs import Lease
 from longthread.tools.arguments import Arguments

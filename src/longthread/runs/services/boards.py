@@ -20,8 +20,8 @@ from longthread.errors import (
 from longthread.runs.services.results import FileRequest, KeptResult, Results, write_file
 from longthread.runs.services.shared import RunServices
 from longthread.runs.services.sources import Sources
-from longthread.store.boards import boards
-from longthread.store.boards.boards import Board, BoardCard, CardParameter, NewCard
+from longthread.store import boards
+from longthread.store.boards import Board, BoardCard, CardParameter, NewCard
 from longthread.tools.analysis.engine import SourceConnection
 from longthread.tools.analysis.formats.column_format import ColumnFormat, format_of_json
 from longthread.tools.analysis.result import is_whole

@@ -25,7 +25,7 @@ from longthread.runs.services.sources import Sources
 from longthread.runs.workers.liveness import may_be_alive
 from longthread.store import branches, checkpoints, log, runs
 from longthread.store.driver import Transaction
-from longthread.store.questions.keys import QuestionKey
+from longthread.store.questions import QuestionKey
 from longthread.store.runs import NewRun
 from longthread.tools.analysis.toolbox import run_query
 

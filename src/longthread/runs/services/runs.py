@@ -20,6 +20,7 @@ from longthread.errors import (
 )
 from longthread.llm.connections import ModelCache, ModelFactory, ProviderKeys
 from longthread.llm.models import DEMO, RunModels, summarizer_of
+from longthread.loop_bridge import to_the_end
 from longthread.memory.summary.summaries import Summarizer
 from longthread.model.ids import new_id
 from longthread.model.language import is_chinese
@@ -40,11 +41,8 @@ from longthread.runs.services.titles import Titles
 from longthread.runs.start import RunRequest, StartedRun, begin, take_over
 from longthread.runs.workers.stop import stop_run
 from longthread.runs.workers.worker import Hold, Slots
-from longthread.store import log, runs
-from longthread.store.completion import to_the_end
-from longthread.store.questions import keys, queue
-from longthread.store.questions.keys import QuestionKey
-from longthread.store.questions.queue import QueuedQuestion, StartableQuestion, WhenBusy
+from longthread.store import log, questions, runs
+from longthread.store.questions import QuestionKey, QueuedQuestion, StartableQuestion, WhenBusy
 from longthread.tools.analysis.source import Source
 from longthread.tools.catalog.role import AgentRole, role_of_run
 from longthread.tools.code import Interpreters
@@ -185,7 +183,7 @@ class Runs:
         """Return the present fingerprint of a queued question's source: its schema may have changed meanwhile. None if
         it asks none, or if the source does not open in a second."""
         async with self._store.reading() as tx:
-            found = await queue.find(tx, turn.thread_id, turn.id)
+            found = await questions.find(tx, turn.thread_id, turn.id)
         if found is None or found.plan.source is None:
             return None
         try:
@@ -208,12 +206,12 @@ class Runs:
             QuestionNotFound: the question was removed from the queue, and is not to be asked.
         """
         async with self._store.reading() as tx:
-            found = await keys.find(tx, user_id, key)
+            found = await questions.find_key(tx, user_id, key)
             if found is None:
                 return None
             thread_id, asked = found
-            run_id = await queue.run_of(tx, thread_id, asked) or asked
-            known = await runs.find_run(tx, thread_id, run_id) or await queue.find(tx, thread_id, asked)
+            run_id = await questions.run_of(tx, thread_id, asked) or asked
+            known = await runs.find_run(tx, thread_id, run_id) or await questions.find(tx, thread_id, asked)
         if known is None:
             raise QuestionNotFound(thread=thread_id, question=asked)
         return known

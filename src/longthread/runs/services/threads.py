@@ -23,7 +23,7 @@ from longthread.runs.services.shared import RunServices, expect_idle
 from longthread.runs.services.sources import Sources
 from longthread.store import attributes, branches, log, summaries
 from longthread.store.driver import Transaction
-from longthread.store.maintenance.scrub import scrub
+from longthread.store.maintenance.space import scrub
 
 _logger = logging.getLogger(__name__)
 MOST_CALLS = 128

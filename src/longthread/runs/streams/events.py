@@ -20,7 +20,7 @@ from longthread.model.run import Event, EventType, Mark, Run, RunStatus
 from longthread.runs.streams.hub import Hub, RunPlace
 from longthread.store import approvals, log, runs
 from longthread.store.driver import Driver, Transaction
-from longthread.store.event_view import BEGUN, events_of_run
+from longthread.store.run_rows import BEGUN, events_of_run
 from longthread.store.runs import Lease, LeaseCheck
 
 CallOff = Callable[[Transaction, LeaseCheck], Awaitable[None]]

@@ -12,6 +12,7 @@ from contextlib import suppress
 from functools import partial
 
 from longthread.errors import LeaseLost, LongthreadError, RunCrashed, StoreClosed, StoreError, ThreadNotFound
+from longthread.loop_bridge import to_the_end
 from longthread.memory.embedder import EmbedderFailed
 from longthread.metrics import CLAIMS
 from longthread.runs.services.boards import Boards
@@ -21,14 +22,12 @@ from longthread.runs.services.runs import Runs
 from longthread.runs.services.shared import RunServices
 from longthread.runs.workers.stop import fail_run, stop_run
 from longthread.runs.workers.worker import Hold
-from longthread.store import leases, log
-from longthread.store.boards import boards as board_store
-from longthread.store.completion import to_the_end
+from longthread.store import boards as board_store
+from longthread.store import leases, log, questions
 from longthread.store.leases import ClaimedRun
 from longthread.store.maintenance import deletions, jobs
 from longthread.store.maintenance.jobs import Job, JobKind
-from longthread.store.questions import queue
-from longthread.store.questions.queue import StartableQuestion
+from longthread.store.questions import StartableQuestion
 
 LOOK_SECONDS = 1.0
 """How often an idle server looks for runs to claim."""
@@ -111,7 +110,7 @@ class Claims:
             self._slots.wanted = False
             return 0
         async with self._services.store.reading() as tx:
-            due = await queue.startable(tx, most=self._runs.limits.runs, limit=_AT_ONCE)
+            due = await questions.startable(tx, most=self._runs.limits.runs, limit=_AT_ONCE)
         self._slots.wanted = len(due) > self._slots.free
         due = due[: self._slots.free]
         fingerprints = await asyncio.gather(*map(self._runs.fingerprint_now, due))

@@ -31,7 +31,7 @@ from longthread.server.mcp.offer import (
 )
 from longthread.store import listing, log
 from longthread.store.driver import Driver, Transaction
-from longthread.store.transfer.markdown import branch_markdown
+from longthread.store.transfer.archive import branch_markdown
 from longthread.view.condense import condense_result, cut_middle
 from longthread.view.manifest import ViewEntry
 

@@ -36,10 +36,10 @@ from longthread.server.requests import NO_STORE
 from longthread.server.routes.results import FILES, TYPES, chunks
 from longthread.server.routes.shares import ShareBody, ShareList, ShareMade, ShareView
 from longthread.server.state import Caller, ServedDep
-from longthread.store.boards import boards, links
-from longthread.store.boards.boards import Board, BoardCard, BoardChange, CardParameter, ParameterKind, RefreshInterval
-from longthread.store.boards.links import BoardLink
+from longthread.store import boards, share_links
+from longthread.store.boards import Board, BoardCard, BoardChange, CardParameter, ParameterKind, RefreshInterval
 from longthread.store.rows import dump
+from longthread.store.share_links import BoardLink
 from longthread.tools.analysis.export.table import TableFormat
 
 
@@ -385,7 +385,7 @@ async def share_board(
     until = body.moment if body is not None else None
     async with served.analyst.store.writing() as tx:
         board = await boards.lock(tx, board_id, user_id=user)
-        cards = await links.cards_to_show(tx, board_id)
+        cards = await share_links.cards_to_show(tx, board_id)
         if not cards:
             raise NothingOnBoard
         shown: SharedBoard = {
@@ -393,7 +393,7 @@ async def share_board(
             "shared_at": datetime.now(UTC).isoformat(),
             "cards": [shared_card(card, board.given) for card in cards],
         }
-        link, token = await links.create(tx, board_id, shown, user_id=user, expires_at=until)
+        link, token = await share_links.create_for_board(tx, board_id, shown, user_id=user, expires_at=until)
     return {**_view(link), "token": token, "path": f"/s/b/{token}"}
 
 
@@ -402,7 +402,7 @@ async def board_shares(served: ServedDep, user: Caller, board_id: PathSegment) -
     """The links to a board that work, without their tokens."""
     async with served.analyst.store.reading() as tx:
         await boards.find(tx, board_id, user_id=user)
-        return {"shares": [_view(link) for link in await links.of_board(tx, board_id)]}
+        return {"shares": [_view(link) for link in await share_links.of_board(tx, board_id)]}
 
 
 @router.delete(
@@ -412,7 +412,7 @@ async def revoke_board_share(served: ServedDep, user: Caller, board_id: PathSegm
     """Revoke a link: it shows nothing any more."""
     async with served.analyst.store.writing() as tx:
         await boards.lock(tx, board_id, user_id=user)
-        await links.revoke(tx, board_id, share_id)
+        await share_links.revoke_of_board(tx, board_id, share_id)
     return Response(status_code=204)
 
 
@@ -421,7 +421,7 @@ async def shared_board(served: ServedDep, response: Response, token: PathSegment
     """What a link to a board shows. Nothing is queried for it."""
     response.headers["Cache-Control"] = "no-store"
     async with served.analyst.store.reading() as tx:
-        return cast(SharedBoard, await links.read(tx, token))
+        return cast(SharedBoard, await share_links.read_board(tx, token))
 
 
 def _view(link: BoardLink) -> ShareView:

@@ -29,7 +29,7 @@ from longthread.server.history import step_json
 from longthread.server.openapi import problems
 from longthread.server.routes.chat import BEGINS, IdempotencyKey, Options, StepIndex, named, once, question_key
 from longthread.server.state import Caller, CallerRights, Rights, Served, ServedDep
-from longthread.store.questions.keys import QuestionKey
+from longthread.store.questions import QuestionKey
 
 router = APIRouter(prefix="/api", tags=["branches"])
 

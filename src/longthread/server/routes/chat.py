@@ -43,8 +43,7 @@ from longthread.server.requests import EVENT_STREAM, NO_STORE
 from longthread.server.state import Caller, CallerRights, Rights, Served, ServedDep
 from longthread.server.stream import PATTERN, Position, RunStream
 from longthread.store import log, runs
-from longthread.store.questions.keys import QuestionKey
-from longthread.store.questions.queue import QueuedQuestion, WhenBusy
+from longthread.store.questions import QuestionKey, QueuedQuestion, WhenBusy
 
 router = APIRouter(prefix="/api", tags=["chat"])
 

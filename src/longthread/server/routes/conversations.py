@@ -47,11 +47,9 @@ from longthread.server.history import attributes_json, history, run_json
 from longthread.server.openapi import problems
 from longthread.server.requests import NO_STORE
 from longthread.server.state import Caller, Rights, Served, ServedDep
-from longthread.store import approvals, attributes, catalog, listing, log, runs
+from longthread.store import approvals, attributes, catalog, listing, log, questions, runs
 from longthread.store.driver import Transaction
-from longthread.store.questions import queue
-from longthread.store.transfer.archive import export_lines
-from longthread.store.transfer.markdown import branch_markdown
+from longthread.store.transfer.archive import branch_markdown, export_lines
 
 _log = logging.getLogger(__name__)
 router = APIRouter(prefix="/api", tags=["conversations"])
@@ -289,7 +287,7 @@ async def _items(tx: Transaction, threads: Sequence[Thread], user: str) -> list[
     statuses = await listing.latest_runs(tx, threads, user_id=user, alive=may_be_alive)
     below = await approvals.below(tx, user_id=user)
     ids = [thread.id for thread in threads]
-    queued, sessions = await queue.counts(tx, ids), await attributes.statuses(tx, ids)
+    queued, sessions = await questions.counts(tx, ids), await attributes.statuses(tx, ids)
     others = {thread.agent_id for thread in threads if thread.agent_id not in {None, ANALYST}}
     named = {each.definition.id: each.definition.name for each in await catalog.some(tx, "agent", ids=others)}
     return [

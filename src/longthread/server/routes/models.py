@@ -31,7 +31,7 @@ from longthread.server.fields import Flag, Name
 from longthread.server.openapi import problems
 from longthread.server.state import OWNER_ONLY, Caller, Rights, Served, ServedDep
 from longthread.settings import Settings
-from longthread.store import windows
+from longthread.store import endpoints
 
 router = APIRouter(prefix="/api/models", tags=["models"])
 
@@ -78,7 +78,7 @@ async def models(served: ServedDep, user: Caller, rights: Rights) -> ModelList:
     lists = await asyncio.gather(*(_list(row) for row in rows))
     default = model_name(None, settings)
     async with served.analyst.store.reading() as tx:
-        probed = await windows.protocols(tx)
+        probed = await endpoints.list_protocols(tx)
 
     def info(name: str, origin: ModelOrigin, provider: str | None = None) -> ModelInfo:
         protocol = probed.get(name) or probed.get(bare_name(name))

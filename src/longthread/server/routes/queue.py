@@ -26,7 +26,7 @@ from longthread.server.routes.chat import events as run_events
 from longthread.server.state import Caller, Served, ServedDep
 from longthread.server.stream import HEARTBEAT_SECONDS, PATTERN, RETRY_MS, Position, RunStream, frame
 from longthread.store import runs
-from longthread.store.questions.queue import QueuedQuestion
+from longthread.store.questions import QueuedQuestion
 
 LOOK_SECONDS = 1.0
 """How often a question is looked at, where other processes signal no changes."""

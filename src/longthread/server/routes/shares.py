@@ -30,10 +30,9 @@ from longthread.server.fields import WHOLE, PathSegment, Time, decode_cursor
 from longthread.server.history import history_of
 from longthread.server.openapi import problems
 from longthread.server.state import Caller, ServedDep
-from longthread.store import log, runs, summaries
-from longthread.store.access import share_links
-from longthread.store.access.share_links import ShareLink
+from longthread.store import log, runs, share_links, summaries
 from longthread.store.driver import Transaction
+from longthread.store.share_links import ShareLink
 
 
 class ShareView(TypedDict):

@@ -18,7 +18,7 @@ import psycopg
 
 from longthread.errors import StoreUnavailable
 from longthread.extras import install_command
-from longthread.store.completion import to_the_end
+from longthread.loop_bridge import to_the_end
 
 _lock = threading.Lock()
 _FAILURES = (OSError, subprocess.SubprocessError, AssertionError, ValueError, LookupError, RuntimeError)

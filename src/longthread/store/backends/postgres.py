@@ -1,8 +1,9 @@
-"""The PostgreSQL backend, which many servers can share."""
+"""The PostgreSQL backend, which many servers can share, and the URLs of its databases."""
 
 from __future__ import annotations
 
 import asyncio
+import re
 import time
 from collections.abc import AsyncIterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
@@ -10,21 +11,53 @@ from typing import Any
 
 import psycopg
 from psycopg import AsyncConnection
-from psycopg.conninfo import make_conninfo
+from psycopg.conninfo import conninfo_to_dict, make_conninfo
 from psycopg.pq import TransactionStatus
 from psycopg.rows import DictRow, dict_row
 from psycopg_pool import AsyncConnectionPool, PoolClosed, PoolTimeout
 
 from longthread.errors import StoreError, StoreUnavailable
+from longthread.loop_bridge import to_the_end
 from longthread.metrics import STORE_SECONDS
-from longthread.store.backends.borrowed_pool import BorrowedPool
-from longthread.store.backends.migrate import migrate_postgres
-from longthread.store.backends.postgres_address import parsed, shown
-from longthread.store.backends.postgres_errors import failure, reason_of
+from longthread.store.backends.postgres_pool import BorrowedPool, configure
 from longthread.store.backends.postgres_signals import PostgresSignals
-from longthread.store.backends.postgres_transaction import WRITE, PgConnection, PostgresTransaction
-from longthread.store.backends.postgres_values import configure
-from longthread.store.completion import to_the_end
+from longthread.store.backends.postgres_transaction import WRITE, PgConnection, PostgresTransaction, failure, reason_of
+from longthread.store.schema import migrate_postgres
+
+_UNKNOWN = re.compile(r'invalid URI query parameter: "(\w+)"')
+
+
+def show_address(url: str) -> str:
+    """Return a URL without password and options. Raises `StoreUnavailable` if it is malformed."""
+    given = parse_address(url)
+    user, host, port = given.get("user"), given.get("host") or given.get("hostaddr") or "", given.get("port")
+    place = f"{user}@" * bool(user) + str(host) + f":{port}" * bool(port)
+    return f"postgresql://{place}/{given.get('dbname') or user or ''}"
+
+
+def parse_address(url: str) -> dict[str, Any]:
+    """Return a URL's parts under libpq's names. Raises `StoreUnavailable` if it is malformed."""
+    plain = re.sub(r"^postgres(?:ql)?(?:\+psycopg)?://", "postgresql://", url)
+    try:
+        given: dict[str, Any] = dict(conninfo_to_dict(plain))
+    except psycopg.Error as error:
+        # Before an @, it may be part of a password.
+        if (unknown := _UNKNOWN.search(str(error))) and "@" not in plain.partition("?")[2]:
+            raise StoreUnavailable(
+                where="postgresql://…",
+                reason=f"the URL has an option {unknown[1]}, which libpq does not know. Leave it out.",
+            ) from None
+        given = {"host": "@"}
+    # A password with an @ or a / in it ends too early for libpq, and the rest of it stands elsewhere.
+    misread = "@" in f"{given.get('host')}{given.get('dbname')}"
+    if misread or not re.fullmatch(r"[\d,]*", str(given.get("port") or "")):
+        raise StoreUnavailable(
+            where="postgresql://…",
+            reason="the URL cannot be read. It is written postgresql://user:password@host:port/database, with "
+            "special characters in a name or password percent-encoded (@ is %40, / is %2F).",
+        )
+    return given
+
 
 CONNECTIONS = 16
 """Maximum per driver, where no other is given."""
@@ -107,8 +140,8 @@ class PostgresDriver:
             StoreUnavailable: it cannot be reached or used; the message says why.
             StoreTooNew: a newer Longthread wrote it.
         """
-        where = where or shown(url)
-        conninfo = make_conninfo("", **{**_DEFAULTS, **parsed(url)})
+        where = where or show_address(url)
+        conninfo = make_conninfo("", **{**_DEFAULTS, **parse_address(url)})
         try:
             async with AsyncExitStack() as opened:
                 connection = await _connect(conninfo)

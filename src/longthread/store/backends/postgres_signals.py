@@ -14,7 +14,7 @@ from psycopg import AsyncConnection
 
 from longthread.errors import StoreError
 from longthread.model.ids import new_id
-from longthread.store.backends.postgres_errors import reason_of
+from longthread.store.backends.postgres_transaction import reason_of
 from longthread.store.driver import Transaction
 
 CHANNEL = "longthread"

@@ -1,8 +1,9 @@
-"""Transactions on a PostgreSQL connection."""
+"""Transactions on a PostgreSQL connection: queries sent before their rows are awaited, and errors as store errors."""
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+import asyncio
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -10,14 +11,94 @@ import psycopg
 from psycopg import AsyncConnection, AsyncCursor, errors
 from psycopg.adapt import Transformer
 from psycopg.rows import DictRow
+from psycopg_pool import PoolClosed
 
-from longthread.errors import CommitUnknown, NotAsExpected, StoreDisconnected, StoreError
-from longthread.store.backends.placeholders import parts, with_names
-from longthread.store.backends.postgres_errors import failure, reason_of
-from longthread.store.backends.prefetch import Ahead
-from longthread.store.completion import to_the_end
-from longthread.store.driver import CHANGED, QueryCall, Row, storable
-from longthread.store.queries import queries
+from longthread.errors import (
+    CommitUnknown,
+    NotAsExpected,
+    StoreClosed,
+    StoreConflict,
+    StoreDamaged,
+    StoreDisconnected,
+    StoreError,
+    StoreFull,
+    StoreReadOnly,
+    ValueRefused,
+)
+from longthread.loop_bridge import to_the_end
+from longthread.store.driver import CHANGED, QueryCall, Row, sentence, storable
+from longthread.store.queries import parts, queries, with_names
+
+_FAILURES: dict[type[psycopg.Error], type[StoreError]] = {
+    PoolClosed: StoreClosed,
+    errors.UniqueViolation: StoreConflict,
+    errors.DeadlockDetected: StoreConflict,
+    errors.SerializationFailure: StoreConflict,
+    errors.DiskFull: StoreFull,
+    errors.ReadOnlySqlTransaction: StoreReadOnly,
+    errors.InsufficientPrivilege: StoreReadOnly,
+    errors.DataCorrupted: StoreDamaged,
+    errors.IndexCorrupted: StoreDamaged,
+    errors.AdminShutdown: StoreDisconnected,
+    errors.CrashShutdown: StoreDisconnected,
+    psycopg.OperationalError: StoreDisconnected,  # itself, and no class below it: what the server has not said
+}
+
+
+_REFUSED = (psycopg.DataError, errors.CheckViolation, errors.NotNullViolation, errors.ForeignKeyViolation)
+
+
+def failure(error: psycopg.Error) -> StoreError:
+    other = ValueRefused if isinstance(error, _REFUSED) else StoreError
+    kind = _FAILURES.get(type(error), other)
+    return StoreClosed() if kind is StoreClosed else kind(reason=reason_of(error))
+
+
+def reason_of(error: BaseException) -> str:
+    if isinstance(error, errors.LockNotAvailable):
+        return "another transaction held its lock for too long."
+    diag = getattr(error, "diag", None)
+    text = (diag.message_primary if diag is not None else None) or str(error) or type(error).__name__
+    text = " ".join(text.split())
+    return sentence(text)
+
+
+class Ahead:
+    """Prefetched rows, in flight or unread. While any are in flight, their connection is in use."""
+
+    def __init__(self) -> None:
+        self._statements: Sequence[bytes] = ()
+        self._coming: asyncio.Task[list[list[Row]]] | None = None
+        self._found: dict[bytes, list[Row]] = {}
+
+    def __bool__(self) -> bool:
+        return self._coming is not None or bool(self._found)
+
+    async def send(self, statements: Sequence[bytes], finding: Coroutine[Any, Any, list[list[Row]]]) -> None:
+        """Start to fetch: `finding` returns one list of rows per statement."""
+        self._statements, self._coming = statements, asyncio.ensure_future(finding)
+        await asyncio.sleep(0)  # by then it is sent
+
+    async def arrive(self) -> None:
+        """Wait for rows in flight. Raises whatever fetching raised."""
+        if self._coming is not None:
+            coming, self._coming = self._coming, None
+            self._found |= zip(self._statements, await coming, strict=True)
+
+    async def rows_of(self, statement: bytes) -> list[Row] | None:
+        """Take a statement's rows, once; None if it was not prefetched. Waits for rows in flight."""
+        if statement not in self._found:
+            await self.arrive()
+        return self._found.pop(statement, None)
+
+    async def forget(self) -> None:
+        """Drop all rows, and cancel what is in flight."""
+        self._found = {}
+        if self._coming is not None:
+            coming, self._coming = self._coming, None
+            coming.cancel()
+            await asyncio.gather(coming, return_exceptions=True)
+
 
 PgConnection = AsyncConnection[DictRow]
 LARGE = 65_536

@@ -14,13 +14,12 @@ from typing import NamedTuple
 from urllib.parse import quote
 
 from longthread.errors import StoreError, StoreReadOnly, StoreUnavailable
-from longthread.store.backends.migrate import pending
+from longthread.loop_bridge import to_the_end
 from longthread.store.backends.sqlite import prepare, require_store, schema_version
-from longthread.store.backends.sqlite_connection import StoreConnection
-from longthread.store.backends.sqlite_errors import ERRORS, failure, reason_of
+from longthread.store.backends.sqlite_connection import ERRORS, StoreConnection, failure, reason_of
 from longthread.store.backends.sqlite_transaction import SqliteTransaction
-from longthread.store.completion import to_the_end
 from longthread.store.driver import Driver, Transaction
+from longthread.store.schema import pending
 
 
 class FileState(NamedTuple):

@@ -12,15 +12,24 @@ from pathlib import Path
 from typing import Any
 
 from longthread.errors import StoreError, StoreUnavailable
+from longthread.loop_bridge import to_the_end
 from longthread.metrics import STORE_SECONDS
-from longthread.store.backends.marks import APPLICATION_ID
-from longthread.store.backends.migrate import how_to_import, pending
-from longthread.store.backends.sqlite_connection import StoreConnection
-from longthread.store.backends.sqlite_errors import BUSY_SECONDS, ERRORS, code_of, failure, reason_of
-from longthread.store.backends.sqlite_off_loop import LONGEST_PAUSE, READ, OffLoopTransaction
-from longthread.store.backends.sqlite_transaction import FAILED, SqliteTransaction
-from longthread.store.completion import to_the_end
-from longthread.store.schema import schema
+from longthread.store.backends.sqlite_connection import (
+    BUSY_SECONDS,
+    ERRORS,
+    StoreConnection,
+    code_of,
+    failure,
+    reason_of,
+)
+from longthread.store.backends.sqlite_transaction import (
+    FAILED,
+    LONGEST_PAUSE,
+    READ,
+    OffLoopTransaction,
+    SqliteTransaction,
+)
+from longthread.store.schema import APPLICATION_ID, how_to_import, pending, schema
 
 READERS = 3
 _SETTLE = (

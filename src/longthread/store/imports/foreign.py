@@ -1,28 +1,34 @@
-"""Another program's database, read as one snapshot and never changed."""
+"""Another program's database, read as one snapshot and never changed, and what an import takes from its tables."""
 
 from __future__ import annotations
 
 import errno
+import json
 import os
 import re
 import sqlite3
-from collections.abc import AsyncIterator, Iterator
+import struct
+from collections import Counter
+from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, Protocol
 
 import psycopg
 from psycopg import AsyncConnection, IsolationLevel
 from psycopg.rows import dict_row
 
 from longthread.errors import ExportFailed, ImportedUnreadable, StoreDamaged, StoreError
-from longthread.store.backends.postgres_address import shown
+from longthread.model.entry import Draft
+from longthread.store.backends.postgres import show_address
 from longthread.store.backends.postgres_transaction import PostgresTransaction
 from longthread.store.backends.read_only import CHANGED_MEANWHILE, FileState
 from longthread.store.backends.sqlite_connection import StoreConnection
 from longthread.store.backends.sqlite_transaction import SqliteTransaction
-from longthread.store.driver import Transaction, sentence
+from longthread.store.driver import Row, Transaction, sentence
+from longthread.store.queries import Sql
 from longthread.store.tables import Tables, read_tables
 
 _POSTGRES = re.compile(r"postgres(?:ql)?(?:\+psycopg)?://")
@@ -186,7 +192,7 @@ def shown_address(address: str) -> str:
     """Return an address for people: a URL without its password."""
     try:
         if _POSTGRES.match(address):
-            return shown(address)
+            return show_address(address)
     except StoreError:
         pass
     scheme, separator, _ = address.partition("://")
@@ -198,3 +204,188 @@ def _reason(error: Exception) -> str:
     if "not a database" in text:
         text = "it is not a SQLite database"
     return sentence(text)
+
+
+_UNSTORABLE = re.compile(r"[\ud800-\udfff\x00]")
+_BEGINNING = "1970-01-01T00:00:00.000000+00:00"
+"""The time of what has none."""
+
+
+def has(foreign: Foreign, name: str, *columns: str) -> bool:
+    return name in foreign.tables and set(columns) <= foreign.tables[name].by_name.keys()
+
+
+async def rows(foreign: Foreign, name: str, *, order: str = "", **where: str) -> list[Row]:
+    """Return a table's rows, ordered by `order` if that column exists; `where` filters columns by text. Times are ISO
+    8601 in UTC; JSON and arrays are text. Raises `StoreError` if the database fails or a value is no text."""
+    columns = ", ".join(f'{column.read} AS "{column.name}"' for column in foreign.tables[name].columns)
+    with import_errors():
+        return await foreign.tx.fetch(
+            Sql(f'SELECT {columns} FROM "{name}"{_where(foreign, name, where)}{_by(foreign, name, order)}'), **where
+        )
+
+
+async def values(foreign: Foreign, name: str, column: str, *, order: str = "") -> list[str]:
+    """Return a column's distinct values as text, without NULL, in the order of another column."""
+    table = foreign.tables[name]
+    if order in table.by_name:
+        by = f'GROUP BY "{column}" ORDER BY min("{order}"), CAST("{column}" AS TEXT)'
+    else:
+        by = f'GROUP BY "{column}" ORDER BY CAST("{column}" AS TEXT)'
+    with import_errors():
+        found = await foreign.tx.fetch(
+            Sql(f'SELECT CAST("{column}" AS TEXT) AS value FROM "{name}" WHERE "{column}" IS NOT NULL {by}')
+        )
+    return [row["value"] for row in found]
+
+
+async def count(foreign: Foreign, name: str) -> int:
+    with import_errors():
+        [row] = await foreign.tx.fetch(Sql(f'SELECT count(*) AS rows FROM "{name}"'))
+    return int(row["rows"])
+
+
+def _where(foreign: Foreign, name: str, where: dict[str, str]) -> str:
+    # In the column's own type, so that its index is used.
+    conditions = [f'"{each}" = {foreign.tables[name].by_name[each].write}' for each in where]
+    return f" WHERE {' AND '.join(conditions)}" if conditions else ""
+
+
+def _by(foreign: Foreign, name: str, order: str) -> str:
+    if order not in foreign.tables[name].by_name:
+        return ""
+    # Rows of equal time, those of one transaction, in the order of writing.
+    return f' ORDER BY "{order}"' + (", ctid" if foreign.dialect == "postgres" else "")
+
+
+def storable(value: Any) -> Any:
+    """Replace what no database takes as text: NULs and halves of surrogate pairs."""
+    if isinstance(value, str):
+        return value if value.isascii() and "\x00" not in value else _UNSTORABLE.sub("\ufffd", value)
+    if isinstance(value, list):
+        return [storable(item) for item in value]
+    if isinstance(value, dict):
+        return {storable(key): storable(item) for key, item in value.items()}
+    return value
+
+
+def decoded(text: Any) -> Any:
+    """Parse a JSON column, also if it was encoded twice; NaN and infinities become text. Raises `ValueError`."""
+    if text is None or not isinstance(text, str | bytes):
+        return text
+    try:
+        value = json.loads(text, parse_constant=str)
+        return json.loads(value, parse_constant=str) if isinstance(value, str) and value[:1] in ("{", "[") else value
+    except RecursionError:
+        raise ValueError("it is nested too deeply") from None
+
+
+def moment(value: Any, default: str | None = None) -> str:
+    """Return a time as stored; without a zone it is UTC. What is no time is `default`, or the epoch."""
+    found = moment_or_none(value)
+    return found if found is not None else default or _BEGINNING
+
+
+def moment_or_none(value: Any) -> str | None:
+    """Return a time as `moment` does; None for what is no time."""
+    try:
+        if isinstance(value, int | float) and not isinstance(value, bool):
+            seconds = value / 1000 if value > 10**11 else value
+            found = datetime.fromtimestamp(seconds, UTC)
+        else:
+            found = datetime.fromisoformat(str(value).strip())
+        found = found if found.tzinfo else found.replace(tzinfo=UTC)
+        return found.astimezone(UTC).isoformat(timespec="microseconds")
+    except (ValueError, OverflowError, OSError):
+        return None
+
+
+def floats(value: Any) -> bytes | None:
+    """Return a vector as stored. PostgreSQL sends two 16-bit counts, then big-endian numbers."""
+    if isinstance(value, memoryview | bytearray):
+        value = bytes(value)
+    if not isinstance(value, bytes) or len(value) < 8:
+        return None
+    numbers: Sequence[float] = struct.unpack_from(f">{(len(value) - 4) // 4}f", value, 4)
+    return struct.pack(f"<{len(numbers)}f", *numbers)
+
+
+@dataclass(frozen=True, slots=True)
+class ExtractedEntry:
+    """An entry. `parent` is an earlier index in the conversation; None begins a branch. `at` is ISO 8601 in UTC."""
+
+    draft: Draft
+    parent: int | None
+    at: str
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """The other program's summary of older messages."""
+
+    text: str
+    message_count: int = 0
+    config_hash: str | None = None
+    updated_at: str | None = None
+
+
+@dataclass(slots=True)
+class Conversation:
+    """A conversation. `tip` is the index of its last entry; -1 if there is none. `user_id`: None if the source names no
+    user. `holds` counts items by the names of `ImportReport.there`. `rows` are rows of other tables, by table, without
+    thread ids."""
+
+    id: str
+    user_id: str | None
+    title: str | None
+    created_at: str
+    updated_at: str
+    entries: list[ExtractedEntry] = field(default_factory=list)
+    tip: int = -1
+    agent_id: str | None = None
+    status: str = "active"
+    metadata: dict[str, Any] = field(default_factory=dict)
+    tool_categories: Sequence[Any] = ()
+    tags: Sequence[Any] = ()
+    ended_at: str | None = None
+    expires_at: str | None = None
+    summary: Summary | None = None
+    holds: Counter[str] = field(default_factory=Counter)
+    rows: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
+
+
+@dataclass(slots=True)
+class ImportReport:
+    """The result of an import, for people. `there`, `here` and `already` count by name: items of the source, items here
+    now, and items that were here before. `left` says what was left out, and why; `notes` what was changed."""
+
+    there: Counter[str] = field(default_factory=Counter)
+    here: Counter[str] = field(default_factory=Counter)
+    already: Counter[str] = field(default_factory=Counter)
+    users: Counter[str] = field(default_factory=Counter)
+    left: list[str] = field(default_factory=list)
+    notes: Counter[str] = field(default_factory=Counter)
+
+
+class ImportSource(Protocol):
+    """A kind of database. `kind` and `noun` name it and its conversations for people; `tables` are imported."""
+
+    kind: str
+    noun: str
+    tables: frozenset[str]
+
+    def fits(self, foreign: Foreign) -> bool:
+        """Return whether the database has these tables, in this form."""
+        ...
+
+    async def ids(self, foreign: Foreign) -> list[str]:
+        """Return the conversation ids, oldest first."""
+        ...
+
+    async def conversation(self, foreign: Foreign, thread_id: str, report: ImportReport) -> Conversation | None:
+        """Return a conversation; None if it cannot be imported: the report says why."""
+        ...
+
+    def shared(self, foreign: Foreign, report: ImportReport) -> AsyncIterator[tuple[str, Row]]:
+        """Yield rows of tables that threads share, with the table's name, referenced rows first."""
+        ...

@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from longthread.model.entry import Draft, Role, ToolCall
-from longthread.store.imports.foreign_rows import decoded, storable
+from longthread.store.imports.foreign import decoded, storable
 
 JsonFields = dict[str, Any]
 

@@ -10,9 +10,20 @@ from longthread.errors import StoreError
 from longthread.model.entry import SENT_ID, Draft
 from longthread.model.fold import CONTINUES, STATE, STEP
 from longthread.store.driver import Row
-from longthread.store.imports.extracted import Conversation, ExtractedEntry, ImportReport
-from longthread.store.imports.foreign import Foreign
-from longthread.store.imports.foreign_rows import decoded, floats, has, moment, moment_or_none, rows, storable, values
+from longthread.store.imports.foreign import (
+    Conversation,
+    ExtractedEntry,
+    Foreign,
+    ImportReport,
+    decoded,
+    floats,
+    has,
+    moment,
+    moment_or_none,
+    rows,
+    storable,
+    values,
+)
 from longthread.store.imports.messages import calls_of, drafts_of, payload_of
 from longthread.store.tables import IMPORTED
 

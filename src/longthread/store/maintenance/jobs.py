@@ -16,8 +16,8 @@ from dataclasses import dataclass
 from typing import Any, Literal, Protocol
 
 from longthread.errors import JobLost, StoreClosed, StoreError
+from longthread.loop_bridge import to_the_end
 from longthread.metrics import JOBS
-from longthread.store.completion import to_the_end
 from longthread.store.driver import Driver, Transaction, one
 
 JobKind = Literal["deletion", "summary", "vectors", "memories", "board", "retention", "index"]

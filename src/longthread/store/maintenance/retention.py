@@ -1,16 +1,104 @@
-"""Retention plans: nothing that a thread's window, a run or a remaining checkpoint still needs is deleted."""
+"""Retention plans: nothing that a thread's window, a run or a remaining checkpoint still needs is deleted. Expired
+threads are deleted at once, or in the background of a server."""
 
 from __future__ import annotations
 
+import asyncio
 import json
+import logging
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from typing import Any, Protocol
 
-from longthread.store import checkpoints, log, runs, summaries
-from longthread.store.driver import Row, Transaction, one
+from longthread.errors import RowDamaged, StoreError
+from longthread.store import checkpoints, incarnation, log, runs, summaries
+from longthread.store.driver import Driver, Row, Transaction, one
 from longthread.store.leases import IsAlive, executed, is_held
-from longthread.store.maintenance.prunable import Checkpoints, RowDeletion, Staying, Surplus, deletions_of
 from longthread.store.rows import moment_of, of_thread
+
+
+@dataclass(frozen=True, slots=True)
+class RowDeletion:
+    """Rows to delete: a `DELETE FROM` query's name, and its values besides the thread's id."""
+
+    query: str
+    values: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Staying:
+    """A namespace's checkpoints that stay: from number `first` to the newest."""
+
+    first: int
+    newest: int
+    newest_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class Surplus:
+    """Deletable checkpoints: those before `Staying` in a namespace, all of the namespaces `over`, and unshared large
+    values by namespace, number and channel."""
+
+    staying: Mapping[str, Staying]
+    over: tuple[str, ...]
+    blobs: tuple[tuple[str, int, str], ...]
+
+
+class Checkpoints(Protocol):
+    """The retention's interface to the checkpointer."""
+
+    async def surplus(self, tx: Transaction, thread_id: str, *, keep: int | None, before: str | None) -> Surplus:
+        """Return what may be deleted of a thread, if the newest `keep` of each namespace (None: all), those made since
+        `before`, and what these need stay."""
+        ...
+
+    async def first_entry(self, tx: Transaction, thread_id: str, staying: Mapping[str, Staying]) -> int | None:
+        """Return the first entry that the remaining checkpoints refer to."""
+        ...
+
+
+Deletions = tuple[RowDeletion, ...]
+
+
+async def deletions_of(
+    tx: Transaction, thread_id: str, surplus: Surplus, *, few: int | None = None
+) -> tuple[Deletions, Deletions, bool]:
+    """Return a surplus's row deletions, those to run after them, and whether more remain: `few` limits the checkpoints
+    per namespace. An emptied namespace reuses its numbers."""
+    rows = [
+        RowDeletion(query, {"ns": ns})
+        for ns in surplus.over
+        for query in ("prune_ns", "prune_ns_writes", "prune_ns_blobs")
+    ]
+    after: list[RowDeletion] = []
+    if surplus.over and (now := await incarnation.find(tx, thread_id)) is not None:
+        after.append(RowDeletion("renew_thread", {"incarnation": incarnation.renewed(now)}))
+    more = False
+    for ns, kept in surplus.staying.items():
+        if await _behind(tx, thread_id, ns, kept.first, 0) is None:
+            continue
+        stop = None if few is None else await _behind(tx, thread_id, ns, kept.first, few)
+        more = more or stop is not None
+        n = kept.first if stop is None else stop
+        rows.append(RowDeletion("prune_writes", {"ns": ns, "n": n, "newest": kept.newest_id}))
+        rows.append(RowDeletion("prune_checkpoints", {"ns": ns, "n": n}))
+        after.append(RowDeletion("forget_lost_parents", {"ns": ns}))
+    if not more:  # else others still have them
+        rows += [RowDeletion("prune_blob", {"ns": ns, "n": n, "channel": channel}) for ns, n, channel in surplus.blobs]
+    return tuple(rows), tuple(after), more
+
+
+async def delete_surplus(tx: Transaction, thread_id: str, surplus: Surplus) -> None:
+    rows, after, _ = await deletions_of(tx, thread_id, surplus)
+    for deletion in (*rows, *after):
+        await tx.run(deletion.query, thread_id=thread_id, **deletion.values)
+
+
+async def _behind(tx: Transaction, thread_id: str, ns: str, n: int, few: int) -> int | None:
+    """Return the checkpoint after the namespace's first `few`, if its number is below `n`."""
+    row = await one(tx, "select_checkpoint_after", thread_id=thread_id, ns=ns, n=n, few=few)
+    return int(row["n"]) if row else None
+
 
 ENTRIES_AT_ONCE = 2000
 RUNS_AT_ONCE = 200
@@ -233,3 +321,68 @@ class _Planning:
     async def _run_after(self, run_id: str, few: int) -> Row | None:
         """Return the run after the thread's first `few`, if it is before `run_id`."""
         return await one(self.tx, "select_run_after", thread_id=self.thread_id, first_run=run_id, few=few)
+
+
+_log = logging.getLogger(__name__)
+
+
+@dataclass(slots=True)
+class Expired:
+    """How many threads were deleted, with those below them. `busy` ones stay because a run is under way, and `damaged`
+    ones because they cannot be read, each with the reason."""
+
+    threads: int = 0
+    busy: int = 0
+    damaged: dict[str, str] = field(default_factory=dict)
+
+
+async def expire(store: Driver, *, user_id: str | None = None, with_memories: bool = False) -> Expired:
+    """Delete the threads whose `expires_at` is past, of one user or of all, each in a transaction of its own.
+
+    What was remembered from them stays, unless `with_memories`. It looks at no other threads. A thread below another
+    one stays with that. Raises `StoreError`: earlier deletions are committed.
+    """
+    found = Expired()
+    policy = RetentionPolicy(now=log.now(), with_memories=with_memories)
+    async with store.reading() as tx:
+        ids = [row["id"] for row in await tx.fetch("select_expired_threads", now=policy.now, user_id=user_id)]
+    for thread_id in ids:
+        try:
+            async with store.writing() as tx:
+                plan = await _plan(tx, thread_id, policy)
+                if plan is not None and plan.whole:
+                    [thread] = await tx.fetch("select_retention", id=thread_id)
+                    await log.delete_thread(tx, thread_id, user_id=thread["user_id"], with_memories=with_memories)
+        except RowDamaged as error:
+            found.damaged[thread_id] = error.reason
+            continue
+        found.busy += plan is None
+        found.threads += 1 + len(plan.below) if plan is not None and plan.whole else 0
+    return found
+
+
+async def _plan(tx: Transaction, thread_id: str, policy: RetentionPolicy) -> RetentionPlan | None:
+    # Lock first, then look: a run that begins now waits, and one that has begun is seen.
+    if not await tx.fetch("select_position", id=thread_id):
+        return KEEP
+    if await executed(tx, thread_id, alive=may_be_alive):
+        return None
+    thread = await one(tx, "select_retention", id=thread_id)
+    return KEEP if thread is None else await plan_whole(tx, thread_id, thread, policy, may_be_alive)
+
+
+def may_be_alive(owner: str) -> bool:
+    """Believe a lease: one of a dead process ends within seconds, and the next pass deletes its thread."""
+    return True
+
+
+async def expire_states(driver: Driver, interval: float) -> None:
+    """Delete expired threads every `interval` seconds, until it is cancelled. A pass that fails is logged."""
+    while True:
+        try:
+            found = await expire(driver)
+            if found.threads:
+                _log.info("deleted %d expired conversations", found.threads)
+        except StoreError as error:
+            _log.warning("expired conversations stay until the next pass: %s", error)
+        await asyncio.sleep(interval)

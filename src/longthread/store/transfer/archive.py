@@ -1,4 +1,4 @@
-"""Exports of threads as JSON lines. Equal threads give equal bytes on every backend.
+"""Exports of threads as JSON lines, and of a branch as Markdown. Equal threads give equal bytes on every backend.
 
 The first line holds the format version and the number of threads. A thread is a line with its id and row counts by
 table, then one line per row. The last line is a checksum.
@@ -10,16 +10,66 @@ import base64
 import binascii
 import hashlib
 import json
-from collections.abc import AsyncIterator, Mapping, Sequence
-from typing import Any
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from datetime import datetime
+from typing import Any, get_args
 
 from longthread.errors import RowDamaged
-from longthread.store.backends.migrate import SCHEMA_VERSION
+from longthread.model.entry import Entry, Role, ToolCall
+from longthread.model.markdown import markdown
+from longthread.model.thread import Thread
+from longthread.store.branches import branch_points
 from longthread.store.driver import Row, Transaction
+from longthread.store.rows import UNREADABLE, damaged
+from longthread.store.schema import SCHEMA_VERSION
 from longthread.store.tables import ENTRIES, THREADS, StoreColumn, StoreTable, canonical, read_tables
-from longthread.store.transfer.rows import count_rows
-from longthread.store.transfer.threads import TransferProgress, read_thread
-from longthread.store.transfer.tree import EntryTree
+from longthread.store.transfer.threads import TransferProgress, count_rows, read_thread
+
+_READ: dict[str, Callable[[str], Any]] = {
+    "created_at": datetime.fromisoformat,
+    "tool_calls": lambda text: [ToolCall.from_json(call) for call in json.loads(text)],
+    "metadata": json.loads,
+}
+"""Columns that readers of an entry decode, with their decoders."""
+
+
+class EntryTree:
+    """Checks a thread's entries: parents exist, ids are unique, and all can be decoded."""
+
+    def __init__(self) -> None:
+        self._seqs: set[int] = set()
+        self._ids: set[str] = set()
+
+    def add(self, entry: Row, thread: Row) -> str | None:
+        """Check the next entry; return what is wrong with it."""
+        seq, parent, first = entry["seq"], entry["parent_seq"], thread.get("first_seq", 1)
+        if not first <= seq <= thread.get("entry_count", 0):
+            return f"the thread cannot have an entry {seq}."
+        if parent >= first and parent not in self._seqs:
+            return f"entry {seq} stands behind entry {parent}, which is not there."
+        if entry["role"] not in get_args(Role):
+            return f"entry {seq} has the role {entry['role']}, which there is not."
+        if entry["id"] in self._ids:
+            return f"two entries have the id {entry['id']}."
+        self._seqs.add(seq)
+        self._ids.add(entry["id"])
+        return _unreadable(entry)
+
+    def check(self, thread: Row) -> str | None:
+        """Check the thread after all entries; return what is wrong with it."""
+        tip = thread.get("tip", 0)
+        return f"the thread ends in entry {tip}, which is not there." if tip and tip not in self._seqs else None
+
+
+def _unreadable(entry: Row) -> str | None:
+    for name, read in _READ.items():
+        try:
+            if entry.get(name):
+                read(entry[name])
+        except UNREADABLE as error:
+            return damaged(f"{name} of entry {entry['seq']}", error).reason
+    return None
+
 
 FORMAT = "longthread_export"
 VERSION = 1
@@ -170,3 +220,10 @@ def _value_of(column: StoreColumn, value: Any) -> Any:
 
 
 _KINDS = {"text": "text", "bytes": "bytes in base64", "integer": "a whole number", "real": "a number"}
+
+
+async def branch_markdown(tx: Transaction, thread: Thread, entries: Sequence[Entry], *, details: bool) -> str:
+    """Return entries of a thread's branch as Markdown: questions and answers, or all with its details. Those say
+    whether the thread has other branches."""
+    has_others = details and bool(await branch_points(tx, thread.id))
+    return markdown(thread, entries, details=details, has_others=has_others)

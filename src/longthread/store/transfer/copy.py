@@ -6,23 +6,27 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from longthread.errors import NotStorable, RowDamaged, StoreError, ThreadNotFound, ValueRefused
-from longthread.store import incarnation, log
+from longthread.store import incarnation, log, questions
 from longthread.store.driver import Driver, Row, Transaction, one
+from longthread.store.open import refuse_same
 from longthread.store.queries import Sql
-from longthread.store.questions import queue
 from longthread.store.tables import RUNS, THREADS, StoreTable, Tables, read_tables
-from longthread.store.transfer.identity import refuse_same
-from longthread.store.transfer.rows import PAGE_BYTES, count_rows, key_of, read_rows, size_of, write_rows
 from longthread.store.transfer.threads import (
+    PAGE_BYTES,
     Refusal,
     TransferOutcome,
     TransferProgress,
+    count_rows,
     count_threads,
     difference,
     differing_column,
     each_thread,
     gone_on,
+    key_of,
+    read_rows,
     read_thread,
+    size_of,
+    write_rows,
     write_thread,
 )
 
@@ -62,7 +66,7 @@ async def copy_store(
     for name in late:
         await copying.copy_shared(name)
     async with source.reading() as tx:
-        copying.outcome.questions_left = await queue.count(tx)
+        copying.outcome.questions_left = await questions.count(tx)
     return copying.outcome
 
 

@@ -19,7 +19,7 @@ from longthread.errors import (
     SqlRefused,
     SqlTimeout,
 )
-from longthread.store.completion import to_the_end
+from longthread.loop_bridge import to_the_end
 from longthread.tools.analysis.engine import Engine, FormatsInFiles, SourceConnection
 from longthread.tools.analysis.guard import Guard, Judged
 from longthread.tools.analysis.limits import GRACE, Interrupted, Limits, Watch

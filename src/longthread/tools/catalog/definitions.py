@@ -38,7 +38,7 @@ from longthread.settings import Settings
 from longthread.store import catalog as catalog_store
 from longthread.store.catalog import NOTHING, Belongings, StoredDefinition
 from longthread.store.driver import Driver, Transaction
-from longthread.store.maintenance.scrub import scrub
+from longthread.store.maintenance.space import scrub
 from longthread.store.open import open_store
 from longthread.tools.analysis.address import normalize_spec
 from longthread.tools.catalog import address

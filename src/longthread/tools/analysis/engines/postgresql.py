@@ -31,7 +31,7 @@ from longthread.errors import (
     SqlFailed,
     SqlRefused,
 )
-from longthread.store.backends.marks import MIGRATIONS
+from longthread.store.schema import MIGRATIONS
 from longthread.tools.analysis.address import SourceUrl, scrub_message, secrets_of
 from longthread.tools.analysis.cell import iso
 from longthread.tools.analysis.ddl import labels_of_checks

@@ -15,7 +15,7 @@ from typing import Any
 from urllib.parse import quote
 
 from longthread.errors import SourceIsStore, SourceLocked, SourceUnreadable, SqlFailed, SqlRefused, SqlTooLarge
-from longthread.store.backends.marks import APPLICATION_ID
+from longthread.store.schema import APPLICATION_ID
 from longthread.tools.analysis.ddl import comments_of, labels_of_checks
 from longthread.tools.analysis.engine import Engine, SourceConnection
 from longthread.tools.analysis.limits import Interrupted, Limits

@@ -1,4 +1,4 @@
-"""An application's own pool of connections, which a store shares with it."""
+"""Connections of a pool: conversion of values, and an application's own pool, which a store shares with it."""
 
 from __future__ import annotations
 
@@ -6,12 +6,43 @@ from contextlib import AsyncExitStack
 from typing import Any
 
 from psycopg import AsyncConnection
+from psycopg.abc import Buffer
+from psycopg.adapt import Loader
 from psycopg.rows import DictRow, dict_row
+from psycopg.types.numeric import FloatDumper
+from psycopg.types.string import TextLoader
 from psycopg_pool import AsyncConnectionPool, PoolClosed
 
 from longthread.errors import InvalidInput
-from longthread.store.backends.postgres_values import configure
 from longthread.store.driver import LEAST_CONNECTIONS
+
+
+async def configure(connection: AsyncConnection[DictRow]) -> None:
+    """Make a connection return the types that SQLite returns: text, numbers and bytes."""
+    for name in ("json", "jsonb", "uuid", "timestamp", "timestamptz", "date", "time", "timetz", "interval"):
+        connection.adapters.register_loader(name, TextLoader)
+    connection.adapters.register_loader("bool", _BoolLoader)
+    connection.adapters.register_loader("numeric", _NumericLoader)
+    connection.adapters.register_dumper(float, _FloatDumper)
+
+
+class _BoolLoader(Loader):
+    def load(self, data: Buffer) -> int:
+        return int(bytes(data) == b"t")
+
+
+class _NumericLoader(Loader):
+    def load(self, data: Buffer) -> int | float:
+        text = bytes(data)
+        return int(text) if text.lstrip(b"-").isdigit() else float(text)
+
+
+class _FloatDumper(FloatDumper):
+    """Write floats so that they stay floats: PostgreSQL reads plain decimals as numeric."""
+
+    def quote(self, obj: Any) -> Buffer:
+        return self._special.get(text := str(obj).encode(), b"'" + text + b"'::float8")
+
 
 _MANY = 16
 """Connections at once where the pool sets no limit."""

@@ -1,22 +1,23 @@
-"""Questions that wait for the end of their thread's run, or for room. A process that has room makes the next one a run.
+"""Questions that wait for the end of their thread's run, or for room, and the keys by which a client may retry one.
 
-A question that waits is no run yet: the ids of runs are read as their order. It becomes the entry with its own id, so
-that its run can always be found.
+A process that has room makes the next one a run. A question that waits is no run yet: the ids of runs are read as
+their order. It becomes the entry with its own id, so that its run can always be found.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime, timedelta
 from typing import Literal, NamedTuple
 
-from longthread.errors import QueueFull
+from longthread.errors import KeyReused, QueueFull, RunRepeated
 from longthread.model.run import AgentRun, Protocol
 from longthread.store import log
 from longthread.store.driver import Row, Transaction, one
+from longthread.store.log import now
 from longthread.store.rows import decoder, dump
-from longthread.store.run_rows import agent_of, agent_values, time_of
+from longthread.store.run_rows import agent_of, agent_values, text_of, time_of
 
 WhenBusy = Literal["reject", "enqueue", "interrupt", "rollback"]
 """What becomes of a question while its thread's run is under way."""
@@ -163,3 +164,51 @@ def _decoded(row: Row) -> tuple[QuestionPlan, datetime]:
 def _question_of(row: Row, position: int) -> QueuedQuestion:
     plan, queued_at = _decoded(row)
     return QueuedQuestion(row["thread_id"], row["id"], position, queued_at, plan)
+
+
+KNOWN_FOR = timedelta(hours=24)
+"""How long a key is known."""
+
+
+@dataclass(frozen=True, slots=True)
+class QuestionKey:
+    """A client's key for a question. `request` is a hash of all that it asks."""
+
+    key: str
+    request: str
+
+
+async def find_key(tx: Transaction, user_id: str, key: QuestionKey) -> tuple[str, str] | None:
+    """Return the ids of the thread and the run of the user's question under this key, or of the queued question, which
+    may have become a run since; None if there is none.
+
+    Raises:
+        KeyReused: the key stands for another request.
+    """
+    row = await one(tx, "select_idempotency_key", user_id=user_id, key=key.key, since=_since())
+    if row is None:
+        return None
+    if row["request"] != key.request:
+        raise KeyReused(key=key.key)
+    return row["thread_id"], row["run_id"]
+
+
+async def save_key(tx: Transaction, user_id: str, key: QuestionKey, *, thread_id: str, run_id: str) -> None:
+    """Store a key, in the transaction that stores its question, with the id of its run or of the queued question. The
+    user's keys of the day before are deleted.
+
+    Raises:
+        RunRepeated: another transaction has stored the same question. Roll this one back.
+        KeyReused: the key stands for another request.
+    """
+    await tx.run("delete_old_idempotency_keys", user_id=user_id, since=_since())
+    about = {"key": key.key, "request": key.request, "thread_id": thread_id, "run_id": run_id}
+    if await tx.run("insert_idempotency_key", user_id=user_id, now=now(), **about):
+        return
+    found = await find_key(tx, user_id, key)
+    thread, run = found or (thread_id, run_id)
+    raise RunRepeated(thread=thread, run=run)
+
+
+def _since() -> str:
+    return text_of(datetime.now(UTC) - KNOWN_FOR)

@@ -1,4 +1,4 @@
-"""Secrets that are stored so that the store alone does not tell them."""
+"""Providers' endpoints: the keys that users entered for them, sealed, and what they showed of their models."""
 
 from __future__ import annotations
 
@@ -9,11 +9,17 @@ import secrets
 import stat
 import time
 from contextlib import suppress
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from longthread.errors import SecretKeyUnusable
+from longthread.model.run import ProbedProtocol
 from longthread.settings import Settings
+from longthread.store import log
+from longthread.store.driver import Transaction, one
+from longthread.store.log import now
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.ciphers.aead import AESGCM
@@ -109,3 +115,78 @@ def _exclusively(path: Path, text: str) -> None:
         except OSError:
             path.unlink()
             raise
+
+
+@dataclass(frozen=True, slots=True)
+class SealedKey:
+    """A user's key of a provider."""
+
+    provider: str
+    sealed: bytes
+    set_at: datetime
+
+
+async def save_key(tx: Transaction, provider: str, sealed: bytes, *, user_id: str) -> None:
+    """Store a key in the place of the one before."""
+    await tx.run("save_provider_key", user_id=user_id, provider=provider, sealed=sealed, now=now())
+
+
+async def list_keys(tx: Transaction, user_id: str) -> list[SealedKey]:
+    """Return a user's keys, by provider."""
+    rows = await tx.fetch("select_provider_keys", user_id=user_id)
+    return [SealedKey(row["provider"], bytes(row["sealed"]), datetime.fromisoformat(row["set_at"])) for row in rows]
+
+
+async def remove_key(tx: Transaction, provider: str, *, user_id: str) -> bool:
+    """Delete a key; return whether there was one."""
+    return bool(await tx.run("delete_provider_key", user_id=user_id, provider=provider))
+
+
+KEPT = timedelta(days=7)
+"""How long an endpoint's report is valid: it may be a guess from an error, or the server may have grown."""
+
+
+@dataclass(frozen=True, slots=True)
+class AssumedWindow:
+    """A model's assumed window in `tokens`. `endpoint` is its provider or server address, without secrets."""
+
+    model: str
+    endpoint: str
+    tokens: int
+
+
+async def find_window(tx: Transaction, assumed: AssumedWindow, *, now: datetime | None = None) -> int | None:
+    """Return the window in tokens that an endpoint reported; None: none, or too long ago to trust."""
+    since = ((now or datetime.now(UTC)) - KEPT).isoformat(timespec="microseconds")
+    row = await one(
+        tx, "select_window", model=assumed.model, endpoint=assumed.endpoint, assumed=assumed.tokens, since=since
+    )
+    return int(row["tokens"]) if row else None
+
+
+async def save_window(tx: Transaction, assumed: AssumedWindow, tokens: int) -> None:
+    """Store the window that an endpoint reported, instead of an earlier one."""
+    await tx.run(
+        "save_window",
+        model=assumed.model,
+        endpoint=assumed.endpoint,
+        assumed=assumed.tokens,
+        tokens=tokens,
+        learned_at=log.now(),
+    )
+
+
+async def find_protocol(tx: Transaction, model: str, endpoint: str) -> ProbedProtocol | None:
+    """Return the protocol that a probe found for a model; None: it was not probed."""
+    row = await one(tx, "select_model_protocol", model=model, endpoint=endpoint)
+    return row["protocol"] if row else None
+
+
+async def list_protocols(tx: Transaction) -> dict[str, ProbedProtocol]:
+    """Return the protocols that probes found, by the name of the model: of several endpoints the newest one's."""
+    return {row["model"]: row["protocol"] for row in await tx.fetch("select_model_protocols")}
+
+
+async def save_protocol(tx: Transaction, model: str, endpoint: str, protocol: ProbedProtocol) -> None:
+    """Store the protocol that a probe found, instead of an earlier one."""
+    await tx.run("put_model_protocol", model=model, endpoint=endpoint, protocol=protocol, probed_at=log.now())

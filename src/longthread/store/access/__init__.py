@@ -1,1 +1,0 @@
-"""What lets somebody in: keys of providers, and links to conversations."""

@@ -1,1 +1,0 @@
-"""Boards of saved results, and links to them."""
