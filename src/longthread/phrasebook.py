@@ -10,9 +10,10 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
+from dataclasses import dataclass
 from functools import cache
 from string import Formatter
-from typing import Any
+from typing import Any, Self
 
 BOOKS = ("errors", "reasons")
 """The files of what Longthread's own code says, in `chinese/`."""
@@ -30,9 +31,9 @@ class Phrasebook(Formatter):
         self._texts |= {
             key.format(): text.format() for key, text in texts.items() if "{{" in key and not fields_of(key)
         }
-        templates = [key for key in texts if fields_of(key)]
         # The one that says most comes first: `{} of {}` must not take what a longer one recognises.
-        self._patterns = sorted(((literals_of(key), key) for key in templates), key=lambda found: -_size(found[0]))
+        said_most = sorted(filter(fields_of, texts), key=lambda key: -sum(map(len, literals_of(key))))
+        self._templates = [(max(literals_of(key), key=len), PhraseTemplate.of(key), key) for key in said_most]
 
     def translate(self, text: str) -> str:
         """Return a text in the other language: as a whole, else line by line or sentence by sentence. What the book
@@ -61,12 +62,54 @@ class Phrasebook(Formatter):
         """What is said in the place of a text that one key recognises; empty if none does."""
         if said := self._texts.get(text):
             return said
-        for literals, key in self._patterns:
-            if all(literal in text for literal in literals) and (found := re.fullmatch(_regex(key), text, re.DOTALL)):
-                values = [value or "" for value in found.groups()]
-                named = {name: value or "" for name, value in found.groupdict().items()}
+        for longest, template, key in self._templates:
+            if longest in text and (values := template.match(text)) is not None:
+                named = dict(zip(template.names, values, strict=True))
                 return _AFTER_STOP.sub("", self.vformat(self._texts[key], values, named)).strip()
         return ""
+
+
+@dataclass(frozen=True, slots=True)
+class PhraseTemplate:
+    """A key that names values: its fields, and the literals before, between and after them."""
+
+    literals: tuple[str, ...]
+    names: tuple[str, ...]
+
+    @classmethod
+    def of(cls, key: str) -> Self:
+        """Take a key apart."""
+        literals = [""]
+        for literal, name, _, _ in Formatter().parse(key):
+            literals[-1] += literal
+            literals += [""] if name is not None else []
+        return cls(tuple(literals), tuple(fields_of(key)))
+
+    def match(self, text: str) -> list[str] | None:
+        """Return the values that make a text of the template, each as short as can be; None if none do. The last one
+        may be missing, with the space before it: errors leave an empty hint away."""
+        *_, before, after = self.literals
+        values = self._values_in(text)
+        return self._values_in(f"{text} ") if values is None and before.endswith(" ") and not after else values
+
+    def _values_in(self, text: str) -> list[str] | None:
+        """Look for each literal once: the time that it takes grows with the text alone."""
+        first, *between, last = self.literals
+        if not (text.startswith(first) and text.endswith(last)):
+            return None
+        values, at = list[str](), len(first)
+        for literal in between:
+            if (end := text.find(literal, at)) < 0:
+                return None
+            values.append(text[at:end])
+            at = end + len(literal)
+        values.append(text[at : len(text) - len(last)])
+        return values if at <= len(text) - len(last) and self._agrees(values) else None
+
+    def _agrees(self, values: list[str]) -> bool:
+        """Whether a name that comes twice has one value."""
+        named = dict(zip(self.names, values, strict=True))
+        return all(not name or named[name] == value for name, value in zip(self.names, values, strict=True))
 
 
 def fields_of(key: str) -> list[str]:
@@ -77,21 +120,6 @@ def fields_of(key: str) -> list[str]:
 def literals_of(key: str) -> tuple[str, ...]:
     """Return what a template says beside its fields."""
     return tuple(literal.strip() for literal, *_ in Formatter().parse(key) if literal.strip())
-
-
-def _size(literals: tuple[str, ...]) -> int:
-    return sum(map(len, literals))
-
-
-def _regex(key: str) -> str:
-    """Return what recognises a filled template. Its last field may be missing: errors leave an empty hint away."""
-    pattern, seen = "", set[str]()
-    for literal, name, _, _ in Formatter().parse(key):
-        pattern += re.escape(literal)
-        if name is not None:
-            pattern += f"(?P={name})" if name in seen else f"(?P<{name}>.*?)" if name else "(.*?)"
-            seen |= {name} - {""}
-    return re.sub(r"\\ (\((?:\?P<\w+>)?\.\*\?\))$", r"(?:\\ \1)?", pattern)
 
 
 def read_chinese(package: str, name: str) -> dict[str, str]:
