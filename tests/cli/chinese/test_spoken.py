@@ -158,7 +158,7 @@ def test_a_conversation_in_chinese_and_what_a_program_reads_stays(run: Run, chin
             "x.db is left out: it is a database. Give it as a source of its own.",
             "x.db 已略去：它是数据库，请单独作为数据源给出。",
         ),
-        ("3 more are left out: .pdf (3).", "另有 3 个已略去：.pdf (3)."),
+        ("3 more are left out: .pdf (3).", "另有 3 个已略去：.pdf (3)。"),
         ('Sales: 2 lines above the header are left out: "A: b.", "c".', 'Sales：表头上方的 2 行已略去："A: b.", "c"。'),
         ('Sales: Notes under the table are left out: "Source: x…".', 'Sales：表格下方的注释已略去："Source: x…"。'),
         ("No t.city is 'Bon'. The nearest values are: 'Bonn'.", "没有 t.city 为 'Bon' 的行。最接近的值：'Bonn'。"),

@@ -347,9 +347,9 @@ def _type_column(one: _Column, reading: ColumnReading | None, notes: list[Note])
     else:
         kind = "TIME" if reading.family == "time" else "BOOLEAN"
     if counted.missing:
-        values = "value such as" if counted.missing == 1 else "values such as"
-        are = "is" if counted.missing == 1 else "are"
-        told = f'{counted.missing:,} {values} "{counted.mark}" {are} read as missing'
+        told = f'{counted.missing:,} values such as "{counted.mark}" are read as missing'
+        if counted.missing == 1:
+            told = f'1 value such as "{counted.mark}" is read as missing'
         all_notes.append(Note(told, "missing", n=counted.missing, mark=str(counted.mark)))
     value = f"CAST({reading.value} AS TIMESTAMP)" if kind == "DATE" else reading.value
     return Typed(f"CAST({value} AS {kind})", all_notes, format_)

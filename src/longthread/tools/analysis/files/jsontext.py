@@ -53,9 +53,9 @@ def json_table(root: duckdb.DuckDBPyConnection, path: Path, limits: Limits, *, l
         row = root.execute(f"SELECT count(*) FROM (FROM {call} LIMIT 2)").fetchone()
         if row is not None and row[0] == 1:
             others = [str(column[0]) for column in columns if str(column[0]) != lists[0]]
-            note = f'The rows are those of the list "{lists[0]}"'
-            note += f"; beside it the file holds {', '.join(others[:10])}." if others else "."
-            rows_note = Note(note, "rows_of_list", list=lists[0], others=", ".join(others[:10]))
+            beside = f"; beside it the file holds {', '.join(others[:10])}" if others else ""
+            told = f'The rows are those of the list "{lists[0]}"{beside}.'
+            rows_note = Note(told, "rows_of_list", list=lists[0], others=", ".join(others[:10]))
             made = _table(root, f"(SELECT unnest({quote_identifier(lists[0])}, max_depth := 2) FROM {call})", "", 0)
             return replace(made, notes=[(None, rows_note), *made.notes])
     return _table(root, call, "", 0)
