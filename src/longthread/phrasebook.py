@@ -21,6 +21,8 @@ _SENTENCES = re.compile(r"(?<=[.?!]) (?=[A-Z`])")
 _AFTER_STOP = re.compile(r"(?<=[。？！]) ")
 _NOTED = re.compile(r"\S+|.+\.\w{1,8}|.+ left out", re.S)
 """What a note is on: a table, a file, or that it is left out."""
+LONGEST_NOTE = 1_000
+"""Characters of a note that is translated. Ours are shorter; the names in it, which others give, have no bound."""
 
 
 class Phrasebook(Formatter):
@@ -139,6 +141,8 @@ def chinese_texts() -> Phrasebook:
 def note_in_chinese(note: str) -> str:
     """Return a note on a file or a result in Chinese, as far as there are words for it. What it is on stands before
     it: `sales.xlsx: NOTE`, `Sales: NOTE`, `sales.xlsx is left out: REASON`."""
+    if len(note) > LONGEST_NOTE:
+        return note
     book = chinese_texts()
     before, _, told = note.partition(": ")
     if before not in (whole := book.translate(note)):

@@ -26,10 +26,10 @@ class Frame(NamedTuple):
 
 
 @contextmanager
-def watched(running: Any, *runs: str, after: str = "") -> Iterator[Iterator[Frame]]:
+def watched(running: Any, *runs: str, after: str = "", lang: str = "en") -> Iterator[Iterator[Frame]]:
     """The frames of a stream as they come, without the beats."""
     headers = {"Last-Event-ID": after} if after else {}
-    with running.client.stream("GET", "/api/events", params={"run": runs}, headers=headers) as answer:
+    with running.client.stream("GET", "/api/events", params={"run": runs, "lang": lang}, headers=headers) as answer:
         assert answer.status_code == 200, answer.read()
         assert answer.headers["content-type"].startswith("text/event-stream")
         yield _frames(answer.iter_lines())

@@ -20,7 +20,7 @@ const thread = /^\/c\/(.+)/.exec(location.pathname)?.[1];
 if (thread !== undefined) {
   try {
     // The same address as in `stream/requests.ts`, which then has this answer.
-    const asked = new URLSearchParams({ thread_id: decodeURIComponent(thread), limit: 40 });
+    const asked = new URLSearchParams({ thread_id: decodeURIComponent(thread), limit: 40, lang: root.lang });
     preload({ rel: "preload", as: "fetch", crossOrigin: "anonymous", href: `/api/chat/history?${asked}` });
   } catch {
     // The address is no text: `route.ts` decides what it means.

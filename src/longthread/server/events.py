@@ -1,7 +1,7 @@
 """A run's events in the vocabulary of AG-UI 1.0.
 
-The output depends on the run's events alone, from its first. A stream that was cut can therefore continue from stored
-events (see `longthread.server.stream`).
+The output depends on the run's events, from its first, and on the language alone. A stream that was cut can therefore
+continue from stored events (see `longthread.server.stream`).
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from ag_ui import core as agui
 from pydantic import Field
 
 from longthread.model.run import Event
+from longthread.server.language import PageLanguage, translate_observation, translate_text
 from longthread.server.problems import error_for_http
 
 WARNING = "longthread.warning"
@@ -55,9 +56,10 @@ AgUiEvent = Annotated[_OfRun | agui.MessagesSnapshotEvent, Field(discriminator="
 
 
 class Encoder:
-    """Encodes the events of one run, in order from the first."""
+    """Encodes the events of one run, in order from the first, for a client that reads a language."""
 
-    def __init__(self) -> None:
+    def __init__(self, language: PageLanguage = "en") -> None:
+        self._language = language
         self._text_id: str | None = None
         self._text = ""
         self._parent_id: str | None = None
@@ -113,7 +115,8 @@ class Encoder:
                 self._decided_calls += event.data["calls"]
                 return [] if event.data["pending"] else self._started_again(event)
             case "warning":
-                return [agui.CustomEvent(name=WARNING, value={"message": event.data.get("message", "")})]
+                message = translate_text(str(event.data.get("message", "")), self._language)
+                return [agui.CustomEvent(name=WARNING, value={"message": message})]
             case "finished":
                 return self._finished(event)
             case "paused":
@@ -230,7 +233,7 @@ class Encoder:
         result = agui.ToolCallResultEvent(
             message_id=f"{call_id}.result",
             tool_call_id=call_id,
-            content=_dump(data.get("observation")),
+            content=_dump(translate_observation(data.get("observation"), self._language)),
             role="tool",
             metadata={NOTE: note},
         )

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Annotated, cast
 
@@ -19,6 +20,7 @@ from longthread.llm.models import DEMO as DEMO_MODEL
 from longthread.runs.analyst import Analyst
 from longthread.server.gateway import GatewayRouter, own_routes
 from longthread.server.gateway_access import Door
+from longthread.server.language import LANGUAGES, PageLanguage
 from longthread.server.requests import is_owner
 from longthread.server.stream import Encoders, UserLists
 from longthread.settings import Settings
@@ -88,7 +90,9 @@ class Served:
     closing: asyncio.Event = field(default_factory=asyncio.Event)
     warm: bool = False
     draining: bool = False
-    encoders: Encoders = field(default_factory=Encoders)
+    encoders: Mapping[PageLanguage, Encoders] = field(
+        default_factory=lambda: {each: Encoders(each) for each in LANGUAGES}
+    )
     lists: UserLists = field(init=False)
     uploads: Uploads = field(init=False)
     writes: WriteCheck = field(init=False)

@@ -1,7 +1,7 @@
 """What clients watch: a run's events, and the changes of a user's conversations and waiting approvals.
 
 Both are server-sent events, which a client can resume anywhere. An event is encoded once for all clients that have
-read as far, and a list is read once for all of its user's clients.
+read as far, in a language, and a list is read once for all of its user's clients.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from longthread.model.ids import new_id
 from longthread.model.run import Event, Run
 from longthread.runs.streams.hub import Hub, RunPlace, RunWatch
 from longthread.server.events import INTERRUPTED, Encoder
+from longthread.server.language import PageLanguage
 from longthread.store import approvals, log
 from longthread.store.driver import Driver
 
@@ -84,10 +85,10 @@ def encoded(encoder: Encoder, event: Event) -> Encoded:
 class SharedEncoder:
     """Encodes a run's events once. Its readers have all read the run up to event `at`, or kept events before it."""
 
-    def __init__(self) -> None:
+    def __init__(self, language: PageLanguage = "en") -> None:
         self.at = 0
         self.readers = 0
-        self._encoder = Encoder()
+        self._encoder = Encoder(language)
         self._kept: dict[int, Encoded] = {}
 
     def takes(self, encoder: Encoder, seq: int) -> bool:
@@ -113,15 +114,16 @@ class SharedEncoder:
 
 
 class Encoders:
-    """The shared encoders of the runs that are read."""
+    """The shared encoders of the runs that are read in a language."""
 
-    def __init__(self) -> None:
+    def __init__(self, language: PageLanguage = "en") -> None:
+        self.language = language
         self._encoders: WeakValueDictionary[RunPlace, SharedEncoder] = WeakValueDictionary()
 
     def of(self, place: RunPlace) -> SharedEncoder:
         found = self._encoders.get(place)
         if found is None:
-            found = self._encoders[place] = SharedEncoder()
+            found = self._encoders[place] = SharedEncoder(self.language)
         return found
 
 
@@ -135,6 +137,7 @@ class RunReader:
         self._hub = hub
         self._place = place
         self._goes_on = goes_on
+        self._language = encoders.language
         self._shared = encoders.of(place)
         self._own: Encoder | None = None
         self._stack = ExitStack()
@@ -168,7 +171,7 @@ class RunReader:
     def _begin(self) -> None:
         """Read the run from its first event on: the encoder must know what is open, of what the client has read too."""
         self._watch = self._stack.enter_context(self._hub.watch(*self._place, goes_on=self._goes_on))
-        self._own = Encoder()
+        self._own = Encoder(self._language)
 
     def _end(self) -> None:
         self._stack.close()

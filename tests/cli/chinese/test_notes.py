@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+import time
 from collections.abc import Iterator, Mapping
 from itertools import product
 from pathlib import Path
@@ -128,3 +129,11 @@ def test_what_a_warning_advises_has_chinese() -> None:
     told += [note_in_chinese("Give it 8,192: use a model that has them (Ollama: `num_ctx`).")]
     told += [note_in_chinese("The answer reached 7 tokens and was cut off: `max_tokens` of the agent allows no more.")]
     assert [text for text in told if re.search(r"\b(?:of|or|raise|setting|its?|and|use|the)\b", text)] == []
+
+
+def test_a_note_with_names_that_look_like_notes_takes_no_time() -> None:
+    began = time.process_time()
+    for part in ('Column "', 'Column "": ', "Give it : ", "The model call failed: ", " is . A", ": "):
+        for size in (900, 1_000, 100_000):
+            note_in_chinese((part * size)[:size])
+    assert time.process_time() - began < 5

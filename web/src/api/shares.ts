@@ -1,5 +1,6 @@
 // Links by which others read a conversation, and what they then see.
 
+import { current } from "../i18n";
 import { get, post, query, request } from "./client";
 import type { ShareBody, ShareList, ShareMade, SharedConversation } from "./types";
 
@@ -9,4 +10,4 @@ export const shares = (path: string, signal?: AbortSignal) => get<ShareList>(`${
 export const share = (path: string, body: ShareBody) => post<ShareMade>(`${path}/shares`, body);
 export const revoke = (path: string, id: string) => request<void>("DELETE", `${path}/shares/${encodeURIComponent(id)}`);
 export const shared = (token: string, before: string | null, signal?: AbortSignal) =>
-  get<SharedConversation>(`/api/shared/${encodeURIComponent(token)}${query({ before, limit: 200 })}`, signal);
+  get<SharedConversation>(`/api/shared/${encodeURIComponent(token)}${query({ before, limit: 200, lang: current() })}`, signal);

@@ -1,6 +1,7 @@
-// The one connection of a browser. The tab that holds the lock opens it for all tabs, and tells them what comes.
+// The one connection of a browser, in a language. The tab that holds the lock opens it for all tabs, and tells them what comes.
 
 import { parseExact } from "../api/exact";
+import { current } from "../i18n";
 import type { RunFrame, WatchedRun } from "../api/types";
 import type { ListFrame, StreamEvent } from "./events";
 import { START, isBehind, positionOf } from "./reducer";
@@ -40,6 +41,7 @@ export class Leader {
   private wait = 1000;
   private due: ReturnType<typeof setTimeout> | undefined;
   private looked = Date.now();
+  private readonly lang = current();
 
   private readonly tell: (frame: Frame) => void;
 
@@ -101,6 +103,7 @@ export class Leader {
     const asked = new URLSearchParams(this.order.map((key) => ["run", key]));
     const after = [this.listed, ...places.map(({ seq, part }) => (part ? `${seq}.${part}` : `${seq}`))].join(",");
     if (after) asked.append("after", after);
+    asked.append("lang", this.lang);
     return asked.toString();
   }
 

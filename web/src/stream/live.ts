@@ -1,5 +1,6 @@
 // What a tab hears of the server: the list, and the runs that it watches. Frames are applied once a drawn frame.
 
+import { current } from "../i18n";
 import type { ListFrame, StreamEvent } from "./events";
 import { type Frame, Leader, type Wanted, keyOf } from "./leader";
 import { isBehind } from "./reducer";
@@ -11,7 +12,6 @@ export type ListListener = (frame: ListFrame) => void;
 
 type Message = { kind: "lead" } | { kind: "want"; tab: string; runs: Wanted } | { kind: "frame"; frame: Frame };
 
-const NAME = "longthread.events";
 /** A hidden tab draws no frames. */
 const HIDDEN_MS = 500;
 
@@ -29,7 +29,9 @@ export class Live {
   private readonly watched = new Map<string, Watched>();
   private readonly listListeners = new Set<ListListener>();
   private readonly stateListeners = new Set<() => void>();
-  private readonly channel = new BroadcastChannel(NAME);
+  /** Tabs share a connection with those in their language. */
+  private readonly name = `longthread.events.${current()}`;
+  private readonly channel = new BroadcastChannel(this.name);
   private leader: Leader | null = null;
   private pending: Frame[] = [];
   private due: { frame: number; timer: ReturnType<typeof setTimeout> } | null = null;
@@ -41,7 +43,7 @@ export class Live {
     window.addEventListener("pageshow", (event) => event.persisted && this.want());
     // Browsers freeze tabs in the background, but none that holds a lock. Without locks (a page over plain HTTP from another host, or a browser that keeps nothing) each tab has its own connection.
     if (!navigator.locks) this.lead();
-    else navigator.locks.request(NAME, () => (this.lead(), new Promise<never>(() => undefined))).catch(() => this.lead());
+    else navigator.locks.request(this.name, () => (this.lead(), new Promise<never>(() => undefined))).catch(() => this.lead());
     this.want();
   }
 
@@ -161,7 +163,11 @@ export class Live {
   }
 }
 
-let shared: Live | null = null;
+const shared = new Map<string, Live>();
 
-/** The tab's own; it connects when it is first asked for. */
-export const live = (): Live => (shared ??= new Live());
+/** The tab's own, in the language of the page; it connects when it is first asked for. */
+export function live(): Live {
+  const found = shared.get(current()) ?? new Live();
+  shared.set(current(), found);
+  return found;
+}

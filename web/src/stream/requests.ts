@@ -1,6 +1,7 @@
 // What is asked of the server about one conversation.
 
 import { at, get, post, query, request } from "../api/client";
+import { current } from "../i18n";
 import type { Accepted, ApprovalList, BranchChoice, CallDecision, ChosenBranch, Decisions, History, Queued, QuestionBody, Stopped } from "../api/types";
 
 export type Question = Pick<QuestionBody, "question" | "source" | "agent" | "model">;
@@ -10,7 +11,7 @@ const once = (key: string) => ({ "Idempotency-Key": key });
 
 /** With the id of an entry (`at`), of the branch with that entry, whichever is the chosen one. */
 export const history = (threadId: string, { limit = 40, before = null as string | null, at = null as string | null } = {}) =>
-  get<History>(`/api/chat/history${query({ thread_id: threadId, limit, before, at })}`);
+  get<History>(`/api/chat/history${query({ thread_id: threadId, limit, before, at, lang: current() })}`);
 
 /** Without a thread it begins a conversation. Sent again under its key, it is not asked again. */
 export const ask = (asked: Question, threadId: string | null, key: string) =>

@@ -38,6 +38,7 @@ from longthread.runs.handle import RunHandle
 from longthread.server.answers import Accepted, Queued, StepView
 from longthread.server.fields import WHOLE, PathSegment, PlainText, Words
 from longthread.server.history import events_path, queued_path, step_json
+from longthread.server.language import AskedLanguage
 from longthread.server.openapi import STREAM, problems
 from longthread.server.requests import EVENT_STREAM, NO_STORE
 from longthread.server.state import Caller, CallerRights, Rights, Served, ServedDep
@@ -137,6 +138,7 @@ async def events(
     run_id: PathSegment,
     after: Annotated[str, Query(pattern=PATTERN)] = "",
     last_event_id: Annotated[str, Header(pattern=PATTERN)] = "",
+    lang: AskedLanguage = "en",
 ) -> Response:
     """The run's events as AG-UI 1.0 over server-sent events, from the first or after the `id` last read.
 
@@ -151,7 +153,7 @@ async def events(
         # Decisions about some of the waiting calls are sent with the others.
         if all(event.type == "decided" for event in behind):
             return Response(status_code=204)
-    stream = RunStream(served.analyst.hub, served.encoders, run, read=read, closing=served.closing)
+    stream = RunStream(served.analyst.hub, served.encoders[lang], run, read=read, closing=served.closing)
     return StreamingResponse(aiter(stream), media_type=EVENT_STREAM, headers=NO_STORE)
 
 

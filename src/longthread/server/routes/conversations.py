@@ -44,6 +44,7 @@ from longthread.server.answers import (
 )
 from longthread.server.fields import WHOLE, Flag, Name, PathSegment, PlainText, Time, content_disposition, thread_page
 from longthread.server.history import attributes_json, history, run_json
+from longthread.server.language import AskedLanguage, translate_history
 from longthread.server.openapi import problems
 from longthread.server.requests import NO_STORE
 from longthread.server.state import Caller, Rights, Served, ServedDep
@@ -258,11 +259,13 @@ async def chat_history(
     limit: Annotated[int, Query(ge=1, le=200)] = 50,
     before: str | None = None,
     at: PlainText | None = None,
+    lang: AskedLanguage = "en",
 ) -> History:
     """A conversation's last messages with their runs and steps; `before` of an answer gives the page before. With the
     id of an entry (`at`) they are those of the branch with that entry; the chosen branch stays."""
     async with served.analyst.store.reading() as tx:
-        return await history(tx, thread_id, user_id=user, limit=limit, before=before, at=at)
+        found = await history(tx, thread_id, user_id=user, limit=limit, before=before, at=at)
+    return translate_history(found, lang)
 
 
 @router.get("/state", responses=problems(ThreadNotFound, reads=True))

@@ -16,6 +16,7 @@ from pydantic import Field
 
 from longthread.errors import InvalidInput, PositionUnknown, RunNotFound, ThreadNotFound
 from longthread.runs.streams.hub import Hub, RunPlace
+from longthread.server.language import AskedLanguage
 from longthread.server.openapi import EVENTS, problems
 from longthread.server.requests import EVENT_STREAM, NO_STORE
 from longthread.server.routes.conversations import list_conversations
@@ -186,6 +187,7 @@ async def user_events(
     run: Annotated[list[AskedText], Query(max_length=MOST_RUNS)] = [],  # noqa: B006 - FastAPI copies it
     after: str = "",
     last_event_id: Annotated[str, Header()] = "",
+    lang: AskedLanguage = "en",
 ) -> StreamingResponse:
     """The changes of the user's conversations, the waiting approvals, and the events of each `run` (`THREAD/RUN`, with
     `:POSITION` if some was read), over server-sent events; all from the start or after the `id` last read."""
@@ -194,7 +196,7 @@ async def user_events(
     places = [each.place for each in asked]
     gone = {place for place in places if not await _is_there(served, user, place)}
     listed = served.lists.of(user, partial(list_conversations, served, user))
-    stream = UserStream(served.analyst.hub, served.encoders, listed, places, gone, positions, served.closing)
+    stream = UserStream(served.analyst.hub, served.encoders[lang], listed, places, gone, positions, served.closing)
     return StreamingResponse(aiter(stream), media_type=EVENT_STREAM, headers=NO_STORE)
 
 

@@ -19,6 +19,7 @@ from longthread.server.answers import QueuedList, QueuedState
 from longthread.server.events import REMOVED
 from longthread.server.fields import PathSegment
 from longthread.server.history import queued_path, queued_view
+from longthread.server.language import AskedLanguage, PageLanguage
 from longthread.server.openapi import STREAM, problems
 from longthread.server.requests import EVENT_STREAM, NO_STORE
 from longthread.server.routes.chat import ALL_READ
@@ -36,8 +37,11 @@ class QueuedStream:
     """One client's stream of a question, to the end of its run. It ends early when the question is removed, and when
     the server closes."""
 
-    def __init__(self, served: Served, question: QueuedQuestion, *, user: str, read: Position) -> None:
+    def __init__(
+        self, served: Served, question: QueuedQuestion, *, user: str, read: Position, language: PageLanguage
+    ) -> None:
         self._served = served
+        self._encoders = served.encoders[language]
         self._question = question
         self._user = user
         self._read = read
@@ -68,7 +72,7 @@ class QueuedStream:
             run = await runs.find_run(tx, self._question.thread_id, run_id)
         if run is not None:  # it may be deleted by now
             async for part in aiter(
-                RunStream(served.analyst.hub, served.encoders, run, read=self._read, closing=served.closing)
+                RunStream(served.analyst.hub, self._encoders, run, read=self._read, closing=served.closing)
             ):
                 yield part
 
@@ -125,10 +129,11 @@ async def events(
     question_id: PathSegment,
     after: Annotated[str, Query(pattern=PATTERN)] = "",
     last_event_id: Annotated[str, Header(pattern=PATTERN)] = "",
+    lang: AskedLanguage = "en",
 ) -> Response:
     """Comments while the question waits, then the events of its run, as the run's own stream has them."""
     found = await served.analyst.queue.find(thread_id, question_id, user_id=user)
     if isinstance(found, str):
-        return await run_events(served, user, thread_id, found, after, last_event_id)
-    stream = QueuedStream(served, found, user=user, read=Position.parse(last_event_id or after))
+        return await run_events(served, user, thread_id, found, after, last_event_id, lang)
+    stream = QueuedStream(served, found, user=user, read=Position.parse(last_event_id or after), language=lang)
     return StreamingResponse(aiter(stream), media_type=EVENT_STREAM, headers=NO_STORE)

@@ -28,6 +28,7 @@ from longthread.model.run import ShownStatus
 from longthread.server.answers import History, JsonObject, RunView, StepView, Timestamp
 from longthread.server.fields import WHOLE, PathSegment, Time, decode_cursor
 from longthread.server.history import history_of
+from longthread.server.language import AskedLanguage, translate_history
 from longthread.server.openapi import problems
 from longthread.server.state import Caller, ServedDep
 from longthread.store import log, runs, share_links, summaries
@@ -176,6 +177,7 @@ async def shared(
     token: PathSegment,
     limit: Annotated[int, Query(ge=1, le=200)] = 50,
     before: str | None = None,
+    lang: AskedLanguage = "en",
 ) -> SharedConversation:
     """What a link shows: messages, and steps with the rows that the log has. Nothing is queried for it."""
     response.headers["Cache-Control"] = "no-store"
@@ -190,7 +192,7 @@ async def shared(
             found = await history_of(tx, thread, last, limit=limit, before=before)
         except (ThreadNotFound, EntryNotFound) as error:  # about to be deleted; retention or forgetting took the tip
             raise ShareNotFound from error
-    return _shown(found, link)
+    return _shown(translate_history(found, lang), link)
 
 
 async def _check(tx: Transaction, link: ShareLink, before: str) -> None:
