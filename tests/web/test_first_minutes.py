@@ -205,6 +205,28 @@ def test_suggestions_have_their_place_before_they_come(
     assert questions.all_inner_texts() != shown
 
 
+@EACH_LANGUAGE
+def test_one_suggestion_leaves_no_gap(serve: Any, open_page: Any, width: int, locale: str, scheme: str) -> None:
+    running = serve(SCRIPT, source=None)
+    add(running, ["names.csv", "name\nSpree\n"])
+    page = open_page(running, width=width, locale=locale, color_scheme=scheme, quiet=False)
+    held: list[Any] = []
+    page.route("**/preview", lambda route: held.append(route))
+    page.reload()
+    places, questions = page.locator("main ul[aria-hidden=true] li"), page.locator("main section li button")
+    own = page.get_by_role("button", name=word(locale, "Ask a file of your own"))
+    own.wait_for()
+    while not held:
+        page.wait_for_timeout(20)
+    first = places.first.bounding_box()["y"]
+    held.pop().continue_()
+    questions.first.wait_for()
+    looked_at(page, f"first-one-{width}-{scheme}-{locale}")
+    one = questions.first.bounding_box()
+    assert (questions.count(), one["y"]) == (1, first)
+    assert own.bounding_box()["y"] - (one["y"] + one["height"]) < 16
+
+
 ROCKETS = {"thought": "", "action": "run_sql", "args": {"sql": "SELECT name FROM rockets"}}
 ENDLESS = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT max(i) FROM n"
 

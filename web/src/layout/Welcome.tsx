@@ -33,7 +33,7 @@ export function Questions({ questions, onAsk }: { questions: readonly string[]; 
   );
 }
 
-/** Where questions will stand. What comes late moves nothing, and takes no other's place under the pointer. */
+/** Where questions will stand. Three move nothing when they come, and fewer only what is below them. */
 export function Awaited() {
   return (
     <ul className={styles["questions"]} aria-hidden="true">
