@@ -3,7 +3,6 @@ results. They are translated when the server answers a page in Chinese."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from functools import lru_cache
 from typing import Annotated, Any, Literal, get_args
 
@@ -27,9 +26,8 @@ def translate_text(text: str, language: PageLanguage) -> str:
 
 def translate_observation(observation: dict[str, Any] | None, language: PageLanguage) -> dict[str, Any] | None:
     """Return an observation with its notes in a language."""
-    data = (observation or {}).get("data")
-    notes = data.get("notes") if isinstance(data, Mapping) else None
-    if observation is None or language == "en" or not isinstance(notes, list):
+    data = observation.get("data") if observation is not None and language != "en" else None
+    if observation is None or not isinstance(data, dict) or not isinstance(notes := data.get("notes"), list):
         return observation
     said = [translate_text(note, language) if isinstance(note, str) else note for note in notes]
     return {**observation, "data": {**data, "notes": said}}
