@@ -49,6 +49,26 @@ def test_what_was_found_is_used_until_the_file_changes(tmp_path: Path, monkeypat
     assert looked == [path, path]
 
 
+def test_what_was_found_in_a_file_is_not_said_of_one_that_took_its_place(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    path = written(tmp_path / "big.csv", "a")
+    other = tmp_path / "other.csv"
+    other.write_text(path.read_text().replace("/2021", "/2021 or so"))
+    read = FilesEngine._text_table
+
+    def take_place(*given: Any, **options: Any) -> Any:
+        table = read(*given, **options)
+        other.replace(path)
+        return table
+
+    with monkeypatch.context() as patch:
+        patch.setattr(FilesEngine, "_text_table", take_place)
+        opened(path)
+    assert opened(path) == ([0, "01/01/2021 or so", "a0"], {})
+
+
 def test_what_cannot_be_read_back_is_found_out_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     path = written(tmp_path / "big.csv", "a")

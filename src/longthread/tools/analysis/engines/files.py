@@ -21,6 +21,7 @@ from longthread.tools.analysis.files.delimited import (
     of_sheet,
     read_delimited,
     save_findings,
+    state_of,
 )
 from longthread.tools.analysis.files.encoding import likely, name_encoding, recode_file
 from longthread.tools.analysis.files.jsontext import json_table
@@ -152,11 +153,12 @@ class FilesEngine(DuckdbEngine):
         is_big = path.stat().st_size > self._limits.loaded_file_mb * 1_000_000
         if is_big and (known := load_findings(path, self._limits)) is not None:
             return known
+        state = state_of(path, self._limits)  # another file may take its place while it is read
         text, notes = self._as_utf8(self._unpack_file(root, path))
         load = text.stat().st_size <= self._limits.loaded_file_mb * 1_000_000
         written = self._text_table(root, path, text.resolve(), kind, load=load)
         if written is not None and written.reads == path.resolve():
-            save_findings(path, self._limits, written, notes)
+            save_findings(path, state, written, notes)
         return written, notes
 
     def _text_table(

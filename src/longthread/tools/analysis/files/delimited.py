@@ -326,7 +326,7 @@ def load_findings(path: Path, limits: Limits) -> tuple[DelimitedTable, list[Note
     """The stored table and notes of a file that has not changed."""
     with suppress(OSError, ValueError, KeyError, TypeError, InvalidInput):
         found = json.loads(_place(path).read_text("utf-8"))
-        if found["state"] == _state(path, limits):
+        if found["state"] == state_of(path, limits):
             notes = [(column, unpack(note)) for column, note in found["columns"]]
             formats = {name: format_of_json(each) for name, each in found["formats"].items()}
             table = DelimitedTable(str(found["relation"]), notes, path.resolve(), formats=formats)
@@ -334,11 +334,11 @@ def load_findings(path: Path, limits: Limits) -> tuple[DelimitedTable, list[Note
     return None
 
 
-def save_findings(path: Path, limits: Limits, written: DelimitedTable, notes: list[Note]) -> None:
-    """Stores the findings about a file, if the cache folder is writable."""
+def save_findings(path: Path, state: list[Any], written: DelimitedTable, notes: list[Note]) -> None:
+    """Store the findings about a file that was in this state before it was read, if the cache folder is writable."""
     formats = {name: each.to_json() for name, each in written.formats.items()}
     columns = [(column, pack(note)) for column, note in written.notes]
-    found = {"relation": written.relation, "columns": columns, "formats": formats, "state": _state(path, limits)}
+    found = {"relation": written.relation, "columns": columns, "formats": formats, "state": state}
     found["notes"] = [pack(note) for note in notes]
     place = _place(path)
     with suppress(OSError):
@@ -354,6 +354,7 @@ def _place(path: Path) -> Path:
     return folder / f"{hashlib.sha256(str(path.resolve()).encode()).hexdigest()}.json"
 
 
-def _state(path: Path, limits: Limits) -> list[Any]:
+def state_of(path: Path, limits: Limits) -> list[Any]:
+    """Return what changes with a file, and with how it is read."""
     stat = path.stat()
     return [_RULES, stat.st_size, stat.st_mtime_ns, stat.st_ino, limits.encoding, limits.value_bytes]
