@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
 import sqlite3
 import unicodedata
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import pytest
 from tests.server.settings.test_sources import ASKS, SALES, kept, upload
+
+from longthread.tools.uploads import Upload, Uploads
 
 pytestmark = pytest.mark.one_backend
 
@@ -89,6 +93,33 @@ def test_a_file_that_replaces_another_is_asked_by_the_conversations_on_it(serve:
     assert running.client.get("/api/sources/june/preview").json()["tables"] == [table]
     assert running.client.delete("/api/sources/june").status_code == 204
     assert kept(running) == []
+
+
+@pytest.mark.parametrize("names", [("sales.csv", "sales.csv"), ("sales.csv", "people.csv")])
+def test_files_that_replace_others_at_the_same_time_are_whole(
+    serve: Any, monkeypatch: pytest.MonkeyPatch, names: tuple[str, str]
+) -> None:
+    """Of two in one place the later stays, as if it had come after the other; two in two places both do."""
+    running = serve(ASKS)
+    ids = [upload(running, SALES, name).json()["upload"] for name in dict.fromkeys(names)]
+    assert running.client.post("/api/sources", json={"uploads": ids, "name": "june"}).status_code == 201
+    before = kept(running), sources(running)
+    both, put = asyncio.Barrier(2), Uploads.replace
+
+    async def meet(*given: Any) -> Upload:
+        await both.wait()  # both have been tried by now
+        return await put(*given)
+
+    monkeypatch.setattr(Uploads, "replace", meet)
+    contents = [MORE, f"{MORE.decode()}德国,4,2026-03-04,\n".encode()]
+    with ThreadPoolExecutor(2) as pool:
+        answers = list(pool.map(lambda *sent: upload(running, *sent, on_conflict="replace"), contents, names))
+    assert [(each.status_code, each.json()["bytes"]) for each in answers] == [(201, len(each)) for each in contents]
+    found = {each.name: each.read_bytes() for each in (running.folder / "data/uploads/sources").glob("*/*/*")}
+    assert all(found[name] in [each for each, at in zip(contents, names, strict=True) if at == name] for name in names)
+    assert (kept(running), sources(running)) == before
+    rows = found["sales.csv"].count(b"\n") - 1
+    assert told(running, running.answer("How many?", source="june")["thread_id"])[0] == [[[rows]]]
 
 
 def test_a_database_is_replaced_as_a_file_of_text_is(serve: Any, tmp_path: Path) -> None:
