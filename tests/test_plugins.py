@@ -14,7 +14,10 @@ from pathlib import Path
 import pytest
 
 from longthread.errors import PluginFailed
-from longthread.plugins import Plugins
+from longthread.plugins import Plugins, plugins
+from longthread.tools.analysis.address import normalize_spec
+from longthread.tools.analysis.open import open_source
+from longthread.tools.catalog.names import may_be_name
 
 ROOT = Path(__file__).parents[1]
 HOOK = "from longthread.plugins import hookimpl\n@hookimpl\ndef {}():\n    return {!r}\n"
@@ -56,11 +59,11 @@ def test_a_plugin_that_fails_is_named_and_the_others_work(
     install(tmp_path, "whole", WHOLE)
     install(tmp_path, "worse", code)
     monkeypatch.syspath_prepend(tmp_path)
-    plugins = Plugins()
-    offer = plugins.find("commands", "hello")
+    found = Plugins()
+    offer = found.find("commands", "hello")
     assert offer is not None
     assert (offer.plugin, offer.place) == ("whole", "whole:hello")
-    left_out = next(each for each in plugins.installed if each.name == "worse")
+    left_out = next(each for each in found.installed if each.name == "worse")
     assert reason in left_out.failure
     assert (left_out.package, left_out.version, left_out.offers) == ("longthread-worse", "1.0", {})
     assert f"The plugin worse is left out: {left_out.failure}" in caplog.messages
@@ -80,17 +83,17 @@ def test_a_place_that_cannot_be_imported_is_an_error_of_its_plugin(
 
 
 def test_a_name_of_the_core_looks_for_no_plugins() -> None:
-    plugins = Plugins(lambda: pytest.fail("looked for plugins"))
-    assert plugins.find("commands", "ask") is not None
-    assert plugins.find("models", "openai") is not None
-    assert plugins.find("embedders", "local") is not None
+    found = Plugins(lambda: pytest.fail("looked for plugins"))
+    assert found.find("commands", "ask") is not None
+    assert found.find("models", "openai") is not None
+    assert found.find("embedders", "local") is not None
 
 
 def test_the_core_offers_places_that_exist() -> None:
-    plugins = Plugins(list)
-    for kind, places in plugins.core.items():
+    found = Plugins(list)
+    for kind, places in found.core.items():
         for name in places:
-            offer = plugins.find(kind, name)
+            offer = found.find(kind, name)
             assert offer is not None
             assert callable(offer.load()), name
 
@@ -126,3 +129,19 @@ def test_the_plugin_of_the_guide_works(tmp_path: Path) -> None:
     assert longthread(tmp_path, "shout", "hello").stdout == "HELLO\n"
     asked = longthread(tmp_path, "ask", "Hello", "--model", "parrot:grey", "--source", "shop.sqlite")
     assert "You said: " in asked.stdout, asked.stderr
+
+
+async def test_a_source_is_asked_by_its_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    code = HOOK.format("offer_sources", {"parrots": "birds:find"})
+    code += f"def find():\n    from pathlib import Path\n    return 'Birds', Path({str(tmp_path)!r}, 'b.sqlite')\n"
+    install(tmp_path, "birds", code)
+    with sqlite3.connect(tmp_path / "b.sqlite") as connection:
+        connection.execute("CREATE TABLE parrots (name TEXT)")
+    monkeypatch.syspath_prepend(tmp_path)
+    plugins.cache_clear()
+    source = await open_source("parrots")
+    tables = [*(await source.schema()).tables]
+    await source.close()
+    assert (source.spec, source.name, tables) == ("parrots", "Birds", ["parrots"])
+    assert (normalize_spec("parrots"), may_be_name("parrots")) == ("parrots", False)
+    plugins.cache_clear()

@@ -30,3 +30,9 @@ def offer_embedders() -> OfferedPlaces:
         "local": "longthread.llm.embedders:local_embedder",
         "openai": "longthread.llm.embedders:openai_embedder",
     }
+
+
+@hookimpl
+def offer_sources() -> OfferedPlaces:
+    """Return the demo database."""
+    return {"demo": "longthread.tools.analysis.spaceflight:demo_source"}

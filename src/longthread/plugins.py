@@ -24,7 +24,7 @@ from longthread.errors import PluginFailed
 
 GROUP = CORE = "longthread"
 """The group of entry points, and the name of the core's own plugin."""
-OfferKind = Literal["commands", "models", "embedders"]
+OfferKind = Literal["commands", "models", "embedders", "sources"]
 """What a plugin can offer. The hook of each is `offer_` and its kind."""
 OfferedPlaces = Mapping[str, str]
 """Names, and for each the place of what it means, `module:attribute`."""
@@ -50,6 +50,11 @@ class Hooks(Protocol):
     def offer_embedders(self) -> OfferedPlaces:
         """Embedders by what is before the colon of their names: `factory(name, settings)`, which returns a
         `longthread.memory.embedder.Embedder` and raises EmbedderUnavailable."""
+
+    @hookspec
+    def offer_sources(self) -> OfferedPlaces:
+        """Databases by the name that a question gives as its source: `function()`, which returns a title and the path
+        of a SQLite or DuckDB file. It may take seconds to make the file."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -60,13 +60,8 @@ async def opened() -> AsyncIterator[Callable[..., Awaitable[Source]]]:
         await source.close()
 
 
-@pytest.fixture(scope="session")
-def demo_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tmp_path_factory.mktemp("demo")
-
-
 @pytest.fixture
-async def demo(demo_folder: Path) -> AsyncIterator[Source]:
-    source = await open_source("demo", demo_folder=demo_folder)
+async def demo() -> AsyncIterator[Source]:
+    source = await open_source("demo")
     yield source
     await source.close()

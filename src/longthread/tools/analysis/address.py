@@ -10,6 +10,7 @@ from typing import Any
 from urllib.parse import parse_qsl, quote, quote_plus, unquote
 
 from longthread.errors import InvalidInput
+from longthread.plugins import plugins
 from longthread.tools.analysis.dialects.dialect import is_file, load_schemes
 
 _LOGIN = r"(?:(?P<username>[^:/]*)(?::(?P<password>[^@]*))?@)?"
@@ -28,6 +29,9 @@ _ASSIGNED = re.compile(
 _CREDENTIALS = re.compile(r":\S*@", re.S)
 """From the first colon to the last @: a password may hold both."""
 _SHOWN_OPTIONS = frozenset({"host", "port", "dbname", "sslmode"})
+_BARE = re.compile(r"[^/\\\\.:]{1,100}")
+DEMO = "demo"
+"""The name of the demo database."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,6 +104,16 @@ def parse_url(spec: str) -> SourceUrl:
     return url
 
 
+def is_bare(spec: str) -> bool:
+    """Whether a text is a name: no path and no URL."""
+    return _BARE.fullmatch(spec) is not None
+
+
+def is_offered(spec: str) -> bool:
+    """Whether a spec is the name of a source that a plugin offers, or `demo`, which means no file in any case."""
+    return spec == DEMO or (is_bare(spec) and plugins().find("sources", spec) is not None)
+
+
 def redact_spec(spec: str) -> str:
     """`spec` without password and without all but harmless options. Of a URL that cannot be parsed only the scheme is
     left: the password could be anywhere."""
@@ -116,7 +130,7 @@ def normalize_spec(spec: str) -> str:
     """`spec` as a thread stores it: with an absolute path, and without the password of a URL, which PGPASSWORD or a
     password file may give."""
     if not is_url(spec):
-        return spec if spec == "demo" else str(Path(spec).expanduser().absolute())
+        return spec if is_offered(spec) else str(Path(spec).expanduser().absolute())
     url = _try_parse_url(spec)
     if url is None:
         return redact_spec(spec)

@@ -16,7 +16,16 @@ from longthread.errors import (
     SourceUnreadable,
     SourceUnsupported,
 )
-from longthread.tools.analysis.address import SourceUrl, absolute, is_url, normalize_spec, parse_url, redact_spec
+from longthread.plugins import plugins
+from longthread.tools.analysis.address import (
+    SourceUrl,
+    absolute,
+    is_offered,
+    is_url,
+    normalize_spec,
+    parse_url,
+    redact_spec,
+)
 from longthread.tools.analysis.dialects.dialect import list_sources, load_dialects, load_schemes
 from longthread.tools.analysis.dialects.duckdb import DIALECT as DUCKDB
 from longthread.tools.analysis.dialects.sqlite import DIALECT as SQLITE
@@ -29,10 +38,8 @@ from longthread.tools.analysis.isolation.worker import DATA_FILES, engine_class
 from longthread.tools.analysis.limits import Limits
 from longthread.tools.analysis.policy.user_policy import UserPolicy
 from longthread.tools.analysis.source import Source
-from longthread.tools.analysis.spaceflight import spaceflight_database
 from longthread.tools.own_files import OwnFiles
 
-DEMO = "demo"
 _HEAD = 16
 """Bytes at the beginning of a file, which hold the mark of any database."""
 _LISTED = 3
@@ -44,25 +51,23 @@ async def open_source(
     spec: str,
     *,
     limits: Limits | None = None,
-    demo_folder: Path | None = None,
     policy: UserPolicy | None = None,
     idle: IdleWorkers | None = None,
     user: str = "",
     hidden: tuple[str, ...] = (),
     own: OwnFiles | None = None,
 ) -> Source:
-    """Open `demo`, a database file, a data file, a folder of data files or a database URL, read-only. After the path of
-    data files `?encoding=NAME` names the encoding of texts.
+    """Open a plugin's source such as `demo`, a database file, a data file, a folder of data files or a database URL,
+    read-only. After the path of data files `?encoding=NAME` names the encoding of texts.
 
-    `demo_folder` holds the demo database, by default the user's cache folder. A worker of `idle` that the same `user`
-    had for the same data is used again. No error and no listing says the folders `hidden`. Longthread's `own` files,
-    and every database that holds a store, are refused with SourceIsStore. A `policy` limits what
-    statements read; raises PolicyUnusable: it names what is not there. Raises SourceNotFound, SourceUnreadable,
-    SourceUnsupported, SourceUnreachable, SourceEmpty, SourceLocked, SourceTimeout, ExtraMissing; none of them shows a
-    password.
+    A worker of `idle` that the same `user` had for the same data is used again. No error and no listing says the
+    folders `hidden`. Longthread's `own` files, and every database that holds a store, are refused with SourceIsStore. A
+    `policy` limits what statements read; raises PolicyUnusable: it names what is not there. Raises SourceNotFound,
+    SourceUnreadable, SourceUnsupported, SourceUnreachable, SourceEmpty, SourceLocked, SourceTimeout, ExtraMissing,
+    PluginFailed; none of them shows a password.
     """
     limits = limits or Limits()
-    engine, name = await asyncio.to_thread(_engine, spec.strip(), limits, demo_folder, own)
+    engine, name = await asyncio.to_thread(_engine, spec.strip(), limits, own)
     if own is not None:
         engine.refuse(own)
     if idle is not None and isinstance(engine, WorkerEngine):
@@ -76,11 +81,9 @@ async def open_source(
     return source
 
 
-def _engine(spec: str, limits: Limits, demo_folder: Path | None, own: OwnFiles | None) -> tuple[Engine, str]:
-    if spec == DEMO:
-        engine = _create_embedded_engine(SQLITE.name, spaceflight_database(demo_folder), DEMO, limits)
-        engine.name = "spaceflight"
-        return engine, DEMO
+def _engine(spec: str, limits: Limits, own: OwnFiles | None) -> tuple[Engine, str]:
+    if is_offered(spec):
+        return _engine_of_offer(spec, limits), spec
     if is_url(spec):
         # Without its password: a thread stores its source.
         stored = normalize_spec(spec)
@@ -101,6 +104,22 @@ def _engine(spec: str, limits: Limits, demo_folder: Path | None, own: OwnFiles |
         raise SourceUnreadable(source=spec, reason="permission denied.") from error
     except (OSError, ValueError, RuntimeError) as error:  # a name too long for a path, or one with a NUL in it
         raise SourceNotFound(source=redact_spec(spec[:200])) from error
+
+
+def _engine_of_offer(spec: str, limits: Limits) -> Engine:
+    """Return the engine of a plugin's database file."""
+    title, path = _file_of_offer(spec)
+    engine = _create_embedded_engine(database_kind(path) or SQLITE.name, path, spec, limits)
+    engine.name = title
+    return engine
+
+
+def _file_of_offer(spec: str) -> tuple[str, Path]:
+    offer = plugins().find("sources", spec)
+    if offer is None:
+        raise SourceNotFound(source=spec)
+    title, path = offer.load()()
+    return title, path
 
 
 def _create_embedded_engine(kind: str, path: Path, spec: str, limits: Limits) -> Engine:
@@ -176,9 +195,7 @@ def dialect_of(spec: str) -> str:
     kind = spec.split(":", 1)[0].split("+", 1)[0].lower() if is_url(spec) else ""
     if kind:
         return load_schemes()[kind].name if kind in load_schemes() else kind
-    path = Path(spec).expanduser()
-    if spec == DEMO:
-        return SQLITE.name
+    path = _file_of_offer(spec)[1] if is_offered(spec) else Path(spec).expanduser()
     try:
         found = database_kind(path) if path.is_file() else None
     except OSError:

@@ -101,6 +101,11 @@ CREATE INDEX payloads_by_launch ON payloads (launch_id);
 """
 
 
+def demo_source() -> tuple[str, Path]:
+    """Return the title of the demo database, and its file."""
+    return "spaceflight", spaceflight_database()
+
+
 def spaceflight_database(folder: Path | None = None, seed: int = SEED) -> Path:
     """The file of the demo database, created on first use in `folder`, by default the user's cache folder. Its name has
     a hash of its facts. It appears atomically, so several processes may create it."""

@@ -7,11 +7,10 @@ from contextlib import suppress
 from pathlib import Path
 
 from longthread.errors import InvalidInput, SecretUnusable
-from longthread.tools.analysis.address import is_url, parse_url, redact_spec, same_source, secrets_of
+from longthread.tools.analysis.address import is_offered, is_url, parse_url, redact_spec, same_source, secrets_of
 from longthread.tools.secrets import read_secrets
 
 _PLACE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]{0,99})\}")
-_DEMO = "demo"
 _HIDDEN = "***"
 """Stands in place of a secret."""
 _HOLDS_ONE = (
@@ -30,7 +29,7 @@ def normalize_address(address: str, folder: Path | None = None) -> str:
     if is_url(address):
         parse_url(_PLACE.sub("x", address))
         return address
-    if address == _DEMO:
+    if is_offered(address):
         return address
     try:
         path = Path(address).expanduser()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator, Mapping
 from functools import cached_property
 from typing import Any
@@ -11,7 +10,7 @@ from longthread.errors import DefinitionAmbiguous, DefinitionNotFound
 from longthread.model.catalog import BY_NAME, Body, Definition, Kind, references, source_of
 from longthread.store import catalog as catalog_store
 from longthread.store.driver import Driver
-from longthread.tools.analysis.address import is_url
+from longthread.tools.analysis.address import is_bare, is_offered, is_url
 from longthread.tools.catalog import address
 from longthread.tools.catalog.fields import near, without_key
 
@@ -106,13 +105,12 @@ class Names:
 _LISTS: Mapping[str, Kind] = {"skills": "skill", "sub_agents": "agent"}
 
 
-_BARE = re.compile(r"[^/\\\\.:]{1,100}")
 _OFF = "It is switched off: is_active is false."
 
 
 def may_be_name(spec: str) -> bool:
-    """Whether a text may be a name in the catalog: it is no path and no URL."""
-    return bool(_BARE.fullmatch(spec)) and spec != "demo"
+    """Whether a text may be a name in the catalog: it is no path, no URL and no plugin's source."""
+    return is_bare(spec) and not is_offered(spec)
 
 
 async def address_of(store: Driver, name: str) -> str:
