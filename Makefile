@@ -45,8 +45,8 @@ $(VENV)/.packages: requirements/run.txt | $(VENV)/.node
 	@touch $@
 
 # What running needs, and nothing else. The page is there before: to install builds none then.
-$(VENV)/.run: pyproject.toml $(VENV)/.packages | page
-	@$(PIP) install --quiet --no-deps --editable .
+$(VENV)/.run: pyproject.toml packages/longthread-demo/pyproject.toml $(VENV)/.packages | page
+	@$(PIP) install --quiet --no-deps --editable . --editable packages/longthread-demo
 	@touch $@
 
 # What the checks, tests and benchmarks need besides.
@@ -122,8 +122,8 @@ eval: $(VENV)/.dev
 
 lock:
 	@rm -rf $(VENV)/lock && $(PYTHON) -m venv $(VENV)/lock && $(VENV)/lock/bin/python -m pip --quiet install --upgrade pip
-	@$(VENV)/lock/bin/python -m pip --quiet install '.[app]' && $(VENV)/lock/bin/python -m pip freeze --exclude longthread > requirements/run.txt
-	@$(VENV)/lock/bin/python -m pip --quiet install --group dev hatchling editables && $(VENV)/lock/bin/python -m pip freeze --exclude longthread > requirements/dev.txt
+	@$(VENV)/lock/bin/python -m pip --quiet install ./packages/longthread-demo '.[app]' && $(VENV)/lock/bin/python -m pip freeze --exclude longthread --exclude longthread-demo > requirements/run.txt
+	@$(VENV)/lock/bin/python -m pip --quiet install --group dev hatchling editables && $(VENV)/lock/bin/python -m pip freeze --exclude longthread --exclude longthread-demo > requirements/dev.txt
 	@rm -rf $(VENV)/lock
 
 clean:

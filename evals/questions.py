@@ -40,8 +40,8 @@ from longthread.runs.analyst import Analyst
 from longthread.settings import Settings
 from longthread.tools.analysis.engines.files import FilesEngine
 from longthread.tools.analysis.limits import Limits
-from longthread.tools.analysis.spaceflight import spaceflight_database
 from longthread.tools.uploads import Uploads
+from longthread_demo.spaceflight import spaceflight_database
 
 HERE = Path(__file__).resolve().parent
 DATA = HERE.parents[1] / "shared" / "data"

@@ -68,7 +68,9 @@ def test_files_that_the_pages_name_exist() -> None:
     named = {
         (page.name, path)
         for page in PAGES
-        for path in re.findall(r"\b((?:src|tests|benchmarks|evals|examples)/[\w./-]*\w)", page.read_text("utf-8"))
+        for path in re.findall(
+            r"\b((?:packages|src|tests|benchmarks|evals|examples)/[\w./-]*\w)", page.read_text("utf-8")
+        )
     }
     assert len(named) > 50
     assert [each for each in sorted(named) if not (ROOT / each[1]).exists()] == []

@@ -261,10 +261,10 @@ def _import_all(modules: Sequence[str]) -> None:
         importlib.import_module(name)
     if modules:
         return
-    longthread = importlib.import_module("longthread")
-    for module in pkgutil.walk_packages(longthread.__path__, "longthread."):
-        if not module.name.endswith("__main__"):
-            importlib.import_module(module.name)
+    for package in map(importlib.import_module, ("longthread", "longthread_demo")):
+        for module in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
+            if not module.name.endswith("__main__"):
+                importlib.import_module(module.name)
     importlib.import_module("langchain_openai")
     importlib.import_module("mcp.server.mcpserver")
 

@@ -19,7 +19,7 @@ def offer_models() -> OfferedPlaces:
     from longthread.llm.providers import PROVIDERS
 
     return dict.fromkeys(PROVIDERS, "longthread.llm.models:provider_model") | {
-        "demo": "longthread.demo.chat:demo_model"
+        "demo": "longthread_demo.chat:demo_model"
     }
 
 
@@ -35,4 +35,4 @@ def offer_embedders() -> OfferedPlaces:
 @hookimpl
 def offer_sources() -> OfferedPlaces:
     """Return the demo database."""
-    return {"demo": "longthread.tools.analysis.spaceflight:demo_source"}
+    return {"demo": "longthread_demo.spaceflight:demo_source"}

@@ -14,12 +14,12 @@ from typing import Any
 
 import pytest
 
-from longthread.demo.brain import decide
-from longthread.demo.talk import DemoCall, Utterance
 from longthread.tools.analysis.open import open_source
 from longthread.tools.analysis.source import Source
 from longthread.tools.analysis.toolbox import analysis_tools
 from longthread.tools.tool import Tool
+from longthread_demo.brain import decide
+from longthread_demo.talk import DemoCall, Utterance
 
 SHARED = Path(__file__).parents[3] / "shared" / "data"
 

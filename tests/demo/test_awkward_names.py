@@ -14,14 +14,14 @@ import pytest
 from tests import mysqlserver
 from tests.engines import ENGINES
 
-from longthread.demo.query.audit import audit_sql
-from longthread.demo.query.plan import Condition, Dimension, PlannedMeasure, QueryPlan, field_of
-from longthread.demo.query.render import sql_of
-from longthread.demo.schema import Link, schema_of
-from longthread.demo.talk import DemoCall, Exchange
 from longthread.tools.analysis.open import open_source
 from longthread.tools.analysis.quoting import quote_identifier
 from longthread.tools.analysis.toolbox import analysis_tools
+from longthread_demo.query.audit import audit_sql
+from longthread_demo.query.plan import Condition, Dimension, PlannedMeasure, QueryPlan, field_of
+from longthread_demo.query.render import sql_of
+from longthread_demo.schema import Link, schema_of
+from longthread_demo.talk import DemoCall, Exchange
 
 NAMES = [
     "at", "order", "group", "desc", "select", "user", "limit", "offset", "qualify", "pivot", "rank", "key", "rows",

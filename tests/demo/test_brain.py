@@ -12,15 +12,15 @@ from typing import Any
 
 import pytest
 
-from longthread.demo.brain import decide
-from longthread.demo.question import parse
-from longthread.demo.talk import DemoCall, Utterance
-from longthread.demo.words.chunks import PhraseChunk, chunks_of
-from longthread.demo.words.vocabulary import Vocabulary
 from longthread.tools.analysis.open import open_source
 from longthread.tools.analysis.toolbox import analysis_tools
 from longthread.tools.tool import Observation, Tool
 from longthread.view.items import BARE_ARGS
+from longthread_demo.brain import decide
+from longthread_demo.question import parse
+from longthread_demo.talk import DemoCall, Utterance
+from longthread_demo.words.chunks import PhraseChunk, chunks_of
+from longthread_demo.words.vocabulary import Vocabulary
 
 Talk = Callable[[str], Awaitable[Any]]
 EN, ZH = "*Demo model: rule-based, no AI.*", "*演示模型：基于规则，没有使用 AI。*"

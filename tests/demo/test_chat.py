@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from longthread.demo.chat import DemoModel, reply_to
 from longthread.messages.message import Message
 from longthread.tools.tool import Tool
+from longthread_demo.chat import DemoModel, reply_to
 
 
 async def _call(args: Any) -> dict[str, Any]:
@@ -111,7 +111,7 @@ async def test_it_thinks_beside_the_event_loop(monkeypatch: pytest.MonkeyPatch) 
         on.append(threading.current_thread())
         return reply_to(*given)
 
-    monkeypatch.setattr("longthread.demo.chat.reply_to", reply)
+    monkeypatch.setattr("longthread_demo.chat.reply_to", reply)
     assert [chunk async for chunk in DemoModel().stream([SYSTEM, Message("user", "what tables are there?")], TOOLS)]
     [thread] = on
     assert thread is not threading.main_thread()

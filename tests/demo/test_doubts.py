@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
-from longthread.demo.query.plan import Condition, QueryPlan, field_of
-from longthread.demo.query.sums import unwanted_label
-from longthread.demo.schema import DemoColumn, DemoTable
 from longthread.tools.analysis.open import open_source
 from longthread.tools.analysis.source import Source
 from longthread.tools.analysis.toolbox import analysis_tools
+from longthread_demo.query.plan import Condition, QueryPlan, field_of
+from longthread_demo.query.sums import unwanted_label
+from longthread_demo.schema import DemoColumn, DemoTable
 
 Talk = Callable[[str], Awaitable[Any]]
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from longthread.tools.analysis.spaceflight import spaceflight_database
+from longthread_demo.spaceflight import spaceflight_database
 
 AT_ONCE = 12
 """Questions of one test: those of a large database are spread over several processes."""

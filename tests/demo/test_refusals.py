@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from longthread.demo.brain import decide
-from longthread.demo.talk import DemoCall, Utterance
 from longthread.tools.tool import Observation, Tool
+from longthread_demo.brain import decide
+from longthread_demo.talk import DemoCall, Utterance
 
 Talk = Callable[[str], Awaitable[Any]]
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import duckdb
 import pytest
 
-from longthread.demo.query.dialect import literal, quote_table
-from longthread.demo.query.plan import Condition, Dimension, Field, PlannedMeasure, QueryPlan, field_of
-from longthread.demo.query.render import Unreachable, sql_of
-from longthread.demo.schema import DemoSchema, DemoTable, Ref, schema_of
+from longthread_demo.query.dialect import literal, quote_table
+from longthread_demo.query.plan import Condition, Dimension, Field, PlannedMeasure, QueryPlan, field_of
+from longthread_demo.query.render import Unreachable, sql_of
+from longthread_demo.schema import DemoSchema, DemoTable, Ref, schema_of
 
 
 def schema(dialect: str) -> DemoSchema:

@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from longthread.demo.brain import decide
-from longthread.demo.examples import Suggestion, examples_for, is_read_as_meant
-from longthread.demo.query.plan import Dimension, PlannedMeasure, QueryPlan, field_of
-from longthread.demo.schema import schema_of
-from longthread.demo.talk import facts_of, turns_of
+from longthread_demo.brain import decide
+from longthread_demo.examples import Suggestion, examples_for, is_read_as_meant
+from longthread_demo.query.plan import Dimension, PlannedMeasure, QueryPlan, field_of
+from longthread_demo.schema import schema_of
+from longthread_demo.talk import facts_of, turns_of
 
 Talk = Callable[[str], Awaitable[Any]]
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from longthread.demo.glossary import glossary
-from longthread.demo.nouns import plural_of
-from longthread.demo.words.lexicon import language_of, lexicon, number_of, tokenize
-from longthread.demo.words.moments import moment_at
 from longthread.tools.analysis.schema_linking import atoms
+from longthread_demo.glossary import glossary
+from longthread_demo.nouns import plural_of
+from longthread_demo.words.lexicon import language_of, lexicon, number_of, tokenize
+from longthread_demo.words.moments import moment_at
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,6 @@ from langchain.chat_models.base import _BUILTIN_PROVIDERS
 from langchain_core.exceptions import ModelError
 from langchain_core.language_models import BaseChatModel
 
-from longthread.demo.chat import DemoModel
 from longthread.errors import ModelUnavailable
 from longthread.llm import providers
 from longthread.llm.anthropic import AnthropicModel
@@ -36,6 +35,7 @@ from longthread.messages.message import Message
 from longthread.settings import Settings, variables
 from longthread.testing import Dropped, ProviderEmulator, Refused, ScriptedChatModel, ScriptedModel, Slow, broken_call
 from longthread.tools.tool import Tool
+from longthread_demo.chat import DemoModel
 
 QUESTION = [Message("user", "q")]
 
