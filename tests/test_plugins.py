@@ -9,12 +9,17 @@ import sqlite3
 import subprocess
 import sys
 import tomllib
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from typer.testing import CliRunner
 
-from longthread.errors import PluginFailed
+from longthread.cli.app import app
+from longthread.errors import ExtraMissing, ModelNotUsable, PluginFailed
+from longthread.llm.models import resolve_model
 from longthread.plugins import Plugins, plugins
+from longthread.settings import Settings
 from longthread.tools.analysis.address import normalize_spec
 from longthread.tools.analysis.open import open_source
 from longthread.tools.catalog.names import may_be_name
@@ -145,3 +150,37 @@ async def test_a_source_is_asked_by_its_name(tmp_path: Path, monkeypatch: pytest
     assert (source.spec, source.name, tables) == ("parrots", "Birds", ["parrots"])
     assert (normalize_spec("parrots"), may_be_name("parrots")) == ("parrots", False)
     plugins.cache_clear()
+
+
+@pytest.fixture
+def without_plugins(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """No package with a plugin is installed."""
+    monkeypatch.setattr("longthread.plugins.entry_points", lambda group: [])
+    plugins.cache_clear()
+    yield
+    plugins.cache_clear()
+
+
+@pytest.mark.usefixtures("without_plugins")
+async def test_without_its_package_the_demo_says_how_to_install_it(tmp_path: Path) -> None:
+    command = "pip install -e packages/longthread-demo"
+    settings = Settings.of(data_dir=tmp_path)
+    with pytest.raises(
+        ModelNotUsable, match=f"The model demo cannot be used: Its package is not installed: `{command}`"
+    ):
+        resolve_model(None, settings)
+    with pytest.raises(ExtraMissing, match=f"The demo needs the Python package longthread-demo.*: {command}"):
+        await open_source("demo")
+    ended = CliRunner().invoke(app, ["demo"])
+    assert isinstance(ended.exception, ExtraMissing)
+    assert CliRunner().invoke(app, ["ask", "--help"]).exit_code == 0
+    assert resolve_model("openai:gpt-4o", Settings.of(data_dir=tmp_path, openai_api_key="k")).name == "gpt-4o"
+
+
+def test_the_demo_is_an_installed_plugin() -> None:
+    rows = {each.name: each for each in plugins().installed}
+    assert rows["demo"].package == "longthread-demo"
+    assert rows["demo"].offers == {
+        "models": {"demo": "longthread_demo.chat:demo_model"},
+        "sources": {"demo": "longthread_demo.spaceflight:demo_source"},
+    }

@@ -15,12 +15,10 @@ def offer_commands() -> OfferedPlaces:
 
 @hookimpl
 def offer_models() -> OfferedPlaces:
-    """Return the providers of models, and the demo model."""
+    """Return the providers of models."""
     from longthread.llm.providers import PROVIDERS
 
-    return dict.fromkeys(PROVIDERS, "longthread.llm.models:provider_model") | {
-        "demo": "longthread_demo.chat:demo_model"
-    }
+    return dict.fromkeys(PROVIDERS, "longthread.llm.models:provider_model")
 
 
 @hookimpl
@@ -30,9 +28,3 @@ def offer_embedders() -> OfferedPlaces:
         "local": "longthread.llm.embedders:local_embedder",
         "openai": "longthread.llm.embedders:openai_embedder",
     }
-
-
-@hookimpl
-def offer_sources() -> OfferedPlaces:
-    """Return the demo database."""
-    return {"demo": "longthread_demo.spaceflight:demo_source"}

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 APP_MODULES = frozenset(
     (
         "ag_ui",
@@ -19,8 +21,10 @@ APP_MODULES = frozenset(
     )
 )
 """What the extra `app` brings: the analyst, the agent server and the gateway need it."""
-PACKAGES = {"longthread-testing": "packages/longthread-testing"}
-"""The other packages of Longthread's repository, with their folders."""
+DEMO_PACKAGE = "longthread-demo"
+"""The plugin with the model `demo` and the source `demo`."""
+PACKAGES = frozenset({DEMO_PACKAGE, "longthread-testing"})
+"""The other packages of Longthread's repository, in its folder `packages`."""
 
 
 def is_of_app(error: ModuleNotFoundError) -> bool:
@@ -30,9 +34,10 @@ def is_of_app(error: ModuleNotFoundError) -> bool:
 
 def install_command(extra: str) -> str:
     """Return the command that installs what an extra needs, whether Longthread comes from a clone or from a wheel; or
-    that installs one of `PACKAGES` in a clone."""
-    if folder := PACKAGES.get(extra):
-        return f"pip install -e {folder}"
+    that installs one of `PACKAGES`."""
+    if extra in PACKAGES:
+        is_clone = (Path(__file__).parents[2] / "packages" / extra).is_dir()
+        return f"pip install {'-e packages/' if is_clone else ''}{extra}"
     from importlib.metadata import requires  # for this error alone
 
     needs = (each.split(";") for each in requires("longthread") or ())

@@ -15,8 +15,8 @@ from urllib.parse import urlsplit, urlunsplit
 
 from pydantic import SecretStr
 
-from longthread.errors import ModelUnavailable
-from longthread.extras import install_command
+from longthread.errors import ModelNotUsable, ModelUnavailable
+from longthread.extras import DEMO_PACKAGE, install_command
 from longthread.llm.chat import CallOptions, ChatModel, reply_of
 from longthread.llm.failures import (
     BadRequest,
@@ -137,6 +137,8 @@ def resolve_model(name: str | None, settings: Settings) -> ChatModel:
     """
     name = model_name(name, settings)
     offer = find_model(name)
+    if offer is None and name == DEMO:
+        raise ModelNotUsable(model=name, reason=f"Its package is not installed: `{install_command(DEMO_PACKAGE)}`.")
     if offer is None or offer.plugin == CORE:
         factory = provider_model if offer is None else offer.load()
         return cast(ChatModel, factory(name, settings))

@@ -10,6 +10,7 @@ from longthread.cli import options
 from longthread.cli.language import say
 from longthread.cli.screen import echo
 from longthread.errors import ExtraMissing, InvalidInput
+from longthread.extras import DEMO_PACKAGE
 from longthread.settings import EMBEDDED, Settings
 from longthread.store.open import described, is_postgres
 
@@ -48,9 +49,18 @@ def demo(
     postgres: Postgres = None,
 ) -> None:
     """Serve the page with a generated spaceflight database to ask, and a model that needs no key."""
+    expect_demo()
     store = _store(database, postgres)
     settings = Settings.load(env_file=None, source="demo", model="demo", host=host, port=port, database=store)
     _serve(settings, open_browser=open_browser)
+
+
+def expect_demo() -> None:
+    """Raise ExtraMissing: the plugin that has the demo is not installed, or cannot be loaded."""
+    from longthread.plugins import plugins
+
+    if plugins().find("models", "demo") is None:
+        raise ExtraMissing(what="The demo", package=DEMO_PACKAGE, extra=DEMO_PACKAGE)
 
 
 def _store(database: str | None, postgres: str | None) -> str | None:

@@ -10,12 +10,14 @@ from dataclasses import replace
 from pathlib import Path
 
 from longthread.errors import (
+    ExtraMissing,
     SourceEmpty,
     SourceIsStore,
     SourceNotFound,
     SourceUnreadable,
     SourceUnsupported,
 )
+from longthread.extras import DEMO_PACKAGE
 from longthread.plugins import plugins
 from longthread.tools.analysis.address import (
     SourceUrl,
@@ -117,7 +119,7 @@ def _engine_of_offer(spec: str, limits: Limits) -> Engine:
 def _file_of_offer(spec: str) -> tuple[str, Path]:
     offer = plugins().find("sources", spec)
     if offer is None:
-        raise SourceNotFound(source=spec)
+        raise ExtraMissing(what="The demo", package=DEMO_PACKAGE, extra=DEMO_PACKAGE)
     title, path = offer.load()()
     return title, path
 
