@@ -15,8 +15,8 @@ from langgraph.graph import START, MessagesState, StateGraph, add_messages
 from langgraph.types import Command, interrupt
 from tests.contract.base import Contract, OpenStore, rows_of
 
-from longthread.langgraph.imports.checkpoints import import_langgraph
 from longthread.langgraph.saver.saver import LongthreadSaver
+from longthread.langgraph.transfer.import_checkpoints import import_langgraph
 from longthread.store import log
 from longthread.store.driver import Driver
 

@@ -9,7 +9,7 @@ from langchain_core.embeddings import Embeddings
 from langgraph.store.base import GetOp, ListNamespacesOp, Op, PutOp, SearchItem, SearchOp
 from tests.contract.base import Contract, OpenStore
 
-from longthread.langgraph.items.item_store import LongthreadStore
+from longthread.langgraph.item_store import LongthreadStore
 from longthread.store import items as stored
 from longthread.store.driver import Driver
 from longthread_testing.embedding import HashEmbedder

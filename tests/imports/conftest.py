@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from tests.lending import database
 
-from longthread.langgraph.imports.database import Import
+from longthread.langgraph.transfer.import_database import Import
 from longthread.store.driver import Driver
 from longthread.store.imports.foreign import ImportReport
 from longthread.store.queries import Sql

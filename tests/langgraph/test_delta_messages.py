@@ -22,11 +22,11 @@ from tests.script import call
 from typing_extensions import TypedDict
 
 from longthread.langgraph import LongthreadSaver, LongthreadStore, MemoryMiddleware, recall_tool
-from longthread.langgraph.imports.checkpoints import import_langgraph
-from longthread.langgraph.memory.last_view import last_view
+from longthread.langgraph.memory.message_view import last_view
 from longthread.langgraph.saver.delta import DeltaWrite, applied
 from longthread.langgraph.saver.load import merged_tasks
 from longthread.langgraph.saver.record import StoredCheckpoint
+from longthread.langgraph.transfer.import_checkpoints import import_langgraph
 from longthread.store import checkpoints, log, summaries
 from longthread.testing import ScriptedChatModel
 

@@ -27,8 +27,7 @@ from langgraph.store.base import (
 from langgraph.store.memory import InMemoryStore
 
 from longthread.errors import CalledOnItsLoop, InvalidInput, ItemNotStorable, SaverClosed, StoreError
-from longthread.langgraph import LongthreadSaver, LongthreadStore
-from longthread.langgraph.items import item_batch
+from longthread.langgraph import LongthreadSaver, LongthreadStore, item_batch
 from longthread.store.driver import Driver, Transaction
 from longthread.store.items import ItemScope, page
 from longthread.store.open import open_store

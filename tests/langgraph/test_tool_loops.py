@@ -13,7 +13,7 @@ from langchain_openai import ChatOpenAI
 from tests.langgraph.test_middleware import Spy, agent_of, asked, on
 
 from longthread.langgraph import LongthreadSaver, MemoryMiddleware
-from longthread.langgraph.memory.last_view import LastView, last_view
+from longthread.langgraph.memory.message_view import LastView, last_view
 from longthread.testing import ProviderEmulator, ScriptedChatModel
 from longthread_testing.emulator.faults import broken_call
 

@@ -21,7 +21,7 @@ from longthread.store.schema import schema
 NOBODY = 65_534
 _FOR_IMPORT = (
     "longthread.langgraph.saver.async_saver",
-    "longthread.langgraph.imports.checkpoints",
+    "longthread.langgraph.transfer.import_checkpoints",
     "langgraph.checkpoint.sqlite.aio",
 )
 

@@ -12,16 +12,16 @@ try:
 except ImportError as error:
     raise ExtraMissing(what="longthread.langgraph", package="langgraph", extra="langgraph") from error
 
-from longthread.langgraph.items.item_store import LongthreadStore
+from longthread.langgraph.item_store import LongthreadStore
 from longthread.langgraph.saver.saver import LongthreadSaver
 
 if TYPE_CHECKING:
-    from longthread.langgraph.exports.database import export_langgraph
-    from longthread.langgraph.imports.checkpoints import import_langgraph
     from longthread.langgraph.memory.extractor import MemoryExtractor
     from longthread.langgraph.memory.middleware import MemoryMiddleware
     from longthread.langgraph.memory.node import MemoryMessagesState, memory_node
     from longthread.langgraph.memory.recall_tool import recall_tool
+    from longthread.langgraph.transfer.export import export_langgraph
+    from longthread.langgraph.transfer.import_checkpoints import import_langgraph
 
 __all__ = [
     "LongthreadSaver",
@@ -39,8 +39,8 @@ _MODULES = {
     "MemoryExtractor": "longthread.langgraph.memory.extractor",
     "MemoryMessagesState": "longthread.langgraph.memory.node",
     "MemoryMiddleware": "longthread.langgraph.memory.middleware",
-    "export_langgraph": "longthread.langgraph.exports.database",
-    "import_langgraph": "longthread.langgraph.imports.checkpoints",
+    "export_langgraph": "longthread.langgraph.transfer.export",
+    "import_langgraph": "longthread.langgraph.transfer.import_checkpoints",
     "memory_node": "longthread.langgraph.memory.node",
     "recall_tool": "longthread.langgraph.memory.recall_tool",
 }

@@ -12,7 +12,7 @@ from typing_extensions import Unpack
 
 from longthread.errors import InvalidInput, ThreadNotFound
 from longthread.langgraph.backend import Backend, BackendUser
-from longthread.langgraph.items.item_batch import expect_minutes
+from longthread.langgraph.item_batch import expect_minutes
 from longthread.langgraph.saver.retention import CheckpointKeeper
 from longthread.memory.index.entry_text import excerpt
 from longthread.memory.index.terms import find_telling_terms

@@ -32,7 +32,7 @@ from typing_extensions import TypedDict
 
 from longthread.errors import ExportIncomplete, ExtraMissing, NotAnExportTarget
 from longthread.langgraph import LongthreadSaver, LongthreadStore, export_langgraph, import_langgraph
-from longthread.langgraph.imports.checkpoints import CheckpointProgress
+from longthread.langgraph.transfer.import_checkpoints import CheckpointProgress
 from longthread.store import items
 from longthread.store.items import ItemScope
 

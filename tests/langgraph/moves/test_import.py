@@ -30,7 +30,7 @@ from tests.lending import database
 
 from longthread.errors import ExtraMissing, ImportIncomplete, NotACheckpointDatabase
 from longthread.langgraph import LongthreadSaver
-from longthread.langgraph.imports.checkpoints import CheckpointProgress, Imported, import_langgraph
+from longthread.langgraph.transfer.import_checkpoints import CheckpointProgress, Imported, import_langgraph
 from longthread.tools.analysis.address import SourceUrl
 
 pytestmark = pytest.mark.one_backend

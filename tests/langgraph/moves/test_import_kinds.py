@@ -30,7 +30,7 @@ from tests.lending import database
 
 from longthread.errors import ImportIncomplete, InvalidInput
 from longthread.langgraph import LongthreadSaver, LongthreadStore, export_langgraph, import_langgraph
-from longthread.langgraph.imports.serializers import serializer
+from longthread.langgraph.transfer.stock_savers import serializer
 
 pytestmark = pytest.mark.one_backend
 

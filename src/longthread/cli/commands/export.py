@@ -27,7 +27,7 @@ from longthread.store.transfer.archive import branch_markdown, export_lines, why
 from longthread.store.transfer.threads import thread_ids
 
 if TYPE_CHECKING:
-    from longthread.langgraph.exports.database import ExportReport
+    from longthread.langgraph.transfer.export import ExportReport
 
 
 class ExportFormat(StrEnum):
@@ -173,8 +173,8 @@ def langgraph(
 ) -> None:
     """Write LangGraph threads and items to the database of a SqliteSaver or PostgresSaver, which goes on with them."""
     # Here and not above: LangGraph takes seconds to load, and help needs none of it.
-    from longthread.langgraph.exports.database import export_users
-    from longthread.langgraph.imports.serializers import serializer
+    from longthread.langgraph.transfer.export import export_users
+    from longthread.langgraph.transfer.stock_savers import serializer
 
     settings = Settings.load(database=database, read_only=read_only)
     chosen = serializer(at=serde, pickle=allow_pickle, aes=aes)

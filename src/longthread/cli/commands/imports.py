@@ -119,9 +119,9 @@ async def _take_over(
     settings: Settings, source: str, given: ForeignOptions, dry_run: bool
 ) -> tuple[DatabaseKinds, ImportReport]:
     # Here and not above: LangGraph takes seconds to load, and an export needs none of it.
-    from longthread.langgraph.imports.checkpoints import USER_KEYS
-    from longthread.langgraph.imports.database import Import
-    from longthread.langgraph.imports.serializers import serializer
+    from longthread.langgraph.transfer.import_checkpoints import USER_KEYS
+    from longthread.langgraph.transfer.import_database import Import
+    from longthread.langgraph.transfer.stock_savers import serializer
 
     taking = Import(
         source,

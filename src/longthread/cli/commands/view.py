@@ -29,7 +29,7 @@ from longthread.store import checkpoints, log, runs
 from longthread.store.driver import Driver, Transaction
 
 if TYPE_CHECKING:
-    from longthread.langgraph.memory.last_view import LastView
+    from longthread.langgraph.memory.message_view import LastView
     from longthread.runs.inspect import InspectedCall, ViewDifference
     from longthread.view.manifest import ViewEntry
 
@@ -132,7 +132,7 @@ async def _last(store: Driver, thread_id: str, settings: Settings, *, is_of_one:
         has_checkpoints = bool(await checkpoints.namespaces(tx, thread_id))
     found = None
     if has_checkpoints:
-        from longthread.langgraph.memory.last_view import last_view
+        from longthread.langgraph.memory.message_view import last_view
 
         found = await last_view(store, thread_id, user_id=settings.user)
     if found is None:

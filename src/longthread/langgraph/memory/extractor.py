@@ -17,8 +17,7 @@ from langchain_core.messages import AIMessage, BaseMessage
 from longthread.errors import InvalidInput, LongthreadError, MemoryNotFound, SaverClosed, StoreClosed, ThreadNotFound
 from longthread.langgraph.backend import Backend, BackendUser, backend_in, expect_backed
 from longthread.langgraph.memory.extracted import INSTRUCTIONS, Extracted, ExtractedMemory, asked, read
-from longthread.langgraph.memory.long_term import ModelWriter
-from longthread.langgraph.memory.options import NO_TEXT
+from longthread.langgraph.memory.long_term import NO_TEXT, ModelWriter
 from longthread.loop_bridge import Portal
 from longthread.memory.memories import Memories, replace_memory
 from longthread.model.entry import Entry

@@ -1,4 +1,4 @@
-"""The view of a state's messages that a model call of a LangChain agent sees, and what else its request holds."""
+"""The view of a state's messages: what a model call of an agent sees, what else it gets, and the last view stored."""
 
 from __future__ import annotations
 
@@ -15,7 +15,10 @@ from langchain.agents.structured_output import ProviderStrategy, ToolStrategy
 from langchain_core.messages import AIMessage, AnyMessage, BaseMessage, HumanMessage, SystemMessage
 from langchain_core.utils.function_calling import convert_to_openai_tool
 
-from longthread.context.window import PreviousCall, WindowMessage
+from longthread.context.window import PreviousCall, WindowMessage, as_answered
+from longthread.langgraph.saver.async_saver import AsyncLongthreadSaver
+from longthread.langgraph.saver.delta import delta_messages
+from longthread.langgraph.saver.thread_cache import CONVERSATION
 from longthread.llm.langchain import LIMITS, LangChainModel
 from longthread.llm.models import reply_limit
 from longthread.messages.fields import BLANK, as_json, calls_of
@@ -25,8 +28,11 @@ from longthread.model.entry import Entry
 from longthread.model.lru import LRU
 from longthread.model.manifest import TEXTS, Segment
 from longthread.settings import Settings
+from longthread.store import checkpoints, log
+from longthread.store.driver import Driver
 from longthread.view.items import ViewItem
-from longthread.view.tokens import estimate, message_tokens, tools_tokens
+from longthread.view.manifest import ViewEntry, shown
+from longthread.view.tokens import estimate, family_of, message_tokens, tools_tokens
 
 TODOS = "todos"
 """The key of LangChain's `TodoListMiddleware` in the state."""
@@ -271,3 +277,62 @@ def _content(message: Message) -> str:
     beside = [message.tool_call_id] if message.role == "tool" else []
     told = json.dumps([BLANK[message.role]["type"], message.content, calls, *beside], default=str)
     return hashlib.sha256(told.encode("utf-8", "surrogatepass")).hexdigest()[:16]
+
+
+@dataclass(frozen=True, slots=True)
+class LastView:
+    """The view of the last call. Tokens are those of the whole prompt: estimated, and as the provider counted (0: not).
+    `entries` are the messages still in the state, with how each was shown."""
+
+    thread_id: str
+    model: str
+    estimated: int
+    reported: int
+    entries: Sequence[ViewEntry]
+
+
+async def last_view(store: Driver, thread_id: str, *, user_id: str) -> LastView | None:
+    """Return the last view of a thread; None where no `MemoryMiddleware` has stored one."""
+    saver = AsyncLongthreadSaver(store, user_id=user_id)
+    found = await saver.aget_tuple({"configurable": {"thread_id": thread_id, "checkpoint_ns": ""}})
+    values = found.checkpoint["channel_values"] if found else {}
+    kept = StoredView.from_json(values.get("memory_view"))
+    if kept is None:
+        return None
+    family = family_of(kept.model)
+    spots = as_answered(StateMessages().spots(await _messages(store, saver, thread_id, values, user_id=user_id)))
+    summary = values.get("memory_summary") or {}
+    segments = [each for each in kept.past(spots, "").segments if each.last > 0]
+    async with store.reading() as tx:
+        there = await log.find_entries(tx, thread_id, [spot.entry.id for spot in spots])
+    seqs = {spot.entry.seq: there[spot.entry.id].seq for spot in spots if spot.entry.id in there}
+    edge = max((each.last for each in segments if each.how == "condensed"), default=0)
+    entries: list[ViewEntry] = []
+    if text := summary.get("shown", ""):
+        entries.append(ViewEntry(int(summary.get("mark", 0)), "user", "summary", None, 1, estimate(text, family), text))
+    for segment in segments:
+        for spot in spots[max(0, segment.first - 1) : segment.last]:
+            item, seq = spot.item_for(family), seqs.get(spot.entry.seq, 0)
+            part = shown(segment, item)
+            if part is None:
+                entries.append(ViewEntry(seq, spot.entry.role, "left out", segment.why, None, 0, item.text))
+                continue
+            tier, told = (2 if spot.entry.seq <= edge else 3), item.text if part.text is None else part.text
+            entries.append(ViewEntry(seq, spot.entry.role, part.how, None, tier, part.tokens, told))
+    return LastView(thread_id, kept.model, kept.estimated, kept.reported, entries)
+
+
+async def _messages(
+    store: Driver, saver: AsyncLongthreadSaver, thread_id: str, values: Mapping[str, Any], *, user_id: str
+) -> Sequence[BaseMessage]:
+    """Return the messages of the thread's state, which a delta channel has on earlier checkpoints."""
+    ns, channel = CONVERSATION
+    if isinstance(values.get(channel), list):
+        found: Sequence[BaseMessage] = values[channel]
+        return found
+    async with store.reading() as tx:
+        thread = await checkpoints.lock(tx, thread_id, user_id=user_id)
+        row = await checkpoints.find(tx, thread_id, ns, None) if thread is not None else None
+        if thread is None or row is None:
+            return ()
+        return await delta_messages(tx, row, channel, saver.serde, thread.first_seq) or ()

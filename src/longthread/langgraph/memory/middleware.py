@@ -21,7 +21,7 @@ from longthread.errors import InvalidInput, LongthreadError
 from longthread.langgraph.backend import BackendUser, backend_in, backend_of_run, expect_backed
 from longthread.langgraph.internals import CHECKPOINTER, DURABILITY
 from longthread.langgraph.memory.extractor import MemoryExtractor
-from longthread.langgraph.memory.long_term import LongTermMemory, StateSummary
+from longthread.langgraph.memory.long_term import NO_TEXT, LongTermMemory, MemoryOptions, StateSummary, settings_of
 from longthread.langgraph.memory.message_view import (
     StateMessages,
     StoredView,
@@ -32,7 +32,6 @@ from longthread.langgraph.memory.message_view import (
     shows_todos,
     todo_note,
 )
-from longthread.langgraph.memory.options import NO_TEXT, MemoryOptions, settings_of
 from longthread.llm.langchain import LangChainModel
 from longthread.llm.models import context_window
 from longthread.memory.summary.pruning import first_shown, left_out

@@ -15,8 +15,8 @@ from langgraph.graph import MessagesState
 from longthread.errors import InvalidInput
 from longthread.langgraph.backend import BackendUser
 from longthread.langgraph.memory.extractor import MemoryExtractor
+from longthread.langgraph.memory.long_term import MemoryOptions
 from longthread.langgraph.memory.middleware import MemoryMiddleware
-from longthread.langgraph.memory.options import MemoryOptions
 from longthread.settings import Settings
 
 

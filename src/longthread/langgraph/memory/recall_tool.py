@@ -15,7 +15,7 @@ from longthread.builtin.recall import PageRoom
 from longthread.errors import EntryNotFound, InvalidInput, ThreadNotFound
 from longthread.langgraph.backend import Backend, BackendUser, backend_in, backend_of_run, expect_backed
 from longthread.langgraph.internals import CHECKPOINTER
-from longthread.langgraph.memory.options import NO_TEXT, RecallOptions, settings_of
+from longthread.langgraph.memory.long_term import NO_TEXT, RecallOptions, settings_of
 from longthread.llm.embedders import embedder_of
 from longthread.memory.search.keywords import EntryPlace
 from longthread.memory.search.recall import Recaller

@@ -27,11 +27,10 @@ from longthread.errors import LongthreadError, StoreConflict, ThreadConflict, Th
 from longthread.langgraph.internals import given_to_run
 from longthread.langgraph.message_codec import MessageForm, expect_usable
 from longthread.langgraph.saver.channel_values import next_version
-from longthread.langgraph.saver.checkpoint_list import Listing
 from longthread.langgraph.saver.delta import channel_history
 from longthread.langgraph.saver.forget_message import forget_message
 from longthread.langgraph.saver.inflight import Puts, ThreadLocks
-from longthread.langgraph.saver.load import CheckpointReader, NotCached
+from longthread.langgraph.saver.load import CheckpointReader, Listing, NotCached
 from longthread.langgraph.saver.parent_ids import CheckpointKey, ParentTracker, expect_same, named
 from longthread.langgraph.saver.placement import LogGrowth
 from longthread.langgraph.saver.put import CheckpointPut

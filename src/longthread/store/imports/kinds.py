@@ -1,5 +1,5 @@
 """Documents 000, 001, 003 and 004 as other programs store them, and detection of what a database holds. See also
-`longthread.langgraph.imports.checkpoints`.
+`longthread.langgraph.transfer.import_checkpoints`.
 """
 
 from __future__ import annotations

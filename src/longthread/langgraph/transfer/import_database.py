@@ -8,11 +8,11 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from langgraph.checkpoint.serde.base import SerializerProtocol
 
 from longthread.errors import CheckpointUnreadable, ImportIncomplete, NothingToImport, StoreError
-from longthread.langgraph.imports import stock_items
-from longthread.langgraph.imports.checkpoints import USER_KEYS, import_langgraph
-from longthread.langgraph.imports.checkpoints import CheckpointProgress as Checkpoints
-from longthread.langgraph.imports.stock_savers import StockCheckpoints, open_stock
 from longthread.langgraph.saver.async_saver import AsyncLongthreadSaver
+from longthread.langgraph.transfer import stock_items
+from longthread.langgraph.transfer.import_checkpoints import USER_KEYS, import_langgraph
+from longthread.langgraph.transfer.import_checkpoints import CheckpointProgress as Checkpoints
+from longthread.langgraph.transfer.stock_savers import StockCheckpoints, open_stock
 from longthread.store.driver import Driver, Row
 from longthread.store.imports.foreign import Foreign, ImportReport, ImportSource, open_foreign, shown_address
 from longthread.store.imports.kinds import (

@@ -27,10 +27,9 @@ from langgraph.store.base import (
 from longthread.errors import InvalidInput, ItemNotStorable
 from longthread.langgraph.backend import Backend
 from longthread.langgraph.filters import matches_filter
-from longthread.langgraph.items.item_index import IndexedItem, ItemIndex
+from longthread.langgraph.item_index import IndexedItem, ItemIndex, RankedItems, by_meaning, by_words
 from longthread.memory.embedder import Vectors
 from longthread.memory.index.terms import TERMS_FORM
-from longthread.memory.search.items import RankedItems, by_meaning, by_words
 from longthread.store import items
 from longthread.store.driver import Transaction
 from longthread.store.index.vectors import require_vectors

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from longthread.errors import ItemNotStorable
-from longthread.langgraph.items.item_batch import BATCH, MOST_MINUTES, json_of
-from longthread.langgraph.items.item_index import IndexedItem, ItemIndex
+from longthread.langgraph.item_batch import BATCH, MOST_MINUTES, json_of
+from longthread.langgraph.item_index import IndexedItem, ItemIndex
 from longthread.langgraph.saver.async_saver import AsyncLongthreadSaver
 from longthread.store import items
 from longthread.store.driver import Row

@@ -30,8 +30,8 @@ from longthread.langgraph.backend import (
     opener,
     over_pool,
 )
-from longthread.langgraph.items.item_batch import Batches, expect_config, expect_minutes, expect_tuple
-from longthread.langgraph.items.item_index import ItemIndex
+from longthread.langgraph.item_batch import Batches, expect_config, expect_minutes, expect_tuple
+from longthread.langgraph.item_index import ItemIndex
 from longthread.loop_bridge import Portal
 from longthread.store.driver import Driver
 

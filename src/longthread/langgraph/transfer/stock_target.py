@@ -15,10 +15,10 @@ from langgraph.checkpoint.base import BaseCheckpointSaver
 from langgraph.checkpoint.serde.base import SerializerProtocol
 
 from longthread.errors import ExtraMissing, NotAnExportTarget, StoreError
-from longthread.langgraph.imports.stock_items import TABLE, name_of
-from longthread.langgraph.imports.stock_savers import CheckpointAddress, StockCheckpoints, not_a_saver
-from longthread.langgraph.items.item_batch import PAGE
+from longthread.langgraph.item_batch import PAGE
 from longthread.langgraph.saver.async_saver import AsyncLongthreadSaver
+from longthread.langgraph.transfer.stock_items import TABLE, name_of
+from longthread.langgraph.transfer.stock_savers import CheckpointAddress, StockCheckpoints, not_a_saver
 from longthread.store import items
 from longthread.store.driver import one
 from longthread.store.imports.foreign import Foreign, change_foreign, export_errors, open_foreign, shown_address

@@ -20,11 +20,11 @@ from longthread.errors import (
     NotACheckpointDatabase,
     ThreadTaken,
 )
-from longthread.langgraph.imports import stock_items
-from longthread.langgraph.imports.stock_savers import CheckpointAddress, StockCheckpoints, open_stock
 from longthread.langgraph.message_codec import SerializerFailed, calling_serializer
 from longthread.langgraph.saver.async_saver import AsyncLongthreadSaver
 from longthread.langgraph.saver.saver import on_home
+from longthread.langgraph.transfer import stock_items
+from longthread.langgraph.transfer.stock_savers import CheckpointAddress, StockCheckpoints, open_stock
 from longthread.store.imports.foreign import shown_address
 
 PendingWrite = tuple[str, Any]

@@ -1,1 +1,0 @@
-"""Take over the databases of other programs, those of LangGraph's own savers among them."""
