@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 
 from longthread.memory.embedder import unit
 from longthread.memory.index.signature_index import SignatureIndex, put_together
-from longthread.memory.search.nearest import short_list
-from longthread.memory.search.recall import FUSED
+from longthread.memory.nearest import short_list
+from longthread.memory.recall import FUSED
 from longthread.store.index.signatures import Signatures
 from longthread.store.index.vectors import BLOCK, BlockHead
 

@@ -32,7 +32,7 @@ from longthread.memory.embedder import unit
 from longthread.memory.index.indexer import index_thread
 from longthread.memory.index.shards import bind_user
 from longthread.memory.index.vectors import model_of
-from longthread.memory.search.recall import Question, Recaller
+from longthread.memory.recall import Question, Recaller
 from longthread.model.entry import Draft
 from longthread.model.thread import Scope
 from longthread.store import log

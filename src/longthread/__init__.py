@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from longthread import errors
     from longthread.errors import LongthreadError
     from longthread.langgraph import LongthreadSaver, LongthreadStore, MemoryMiddleware, recall_tool
-    from longthread.memory.memories import Memories
-    from longthread.memory.search.recall import Question, Recaller
+    from longthread.memory.recall import Question, Recaller
+    from longthread.memory.user_memories import Memories
     from longthread.model.memory import Statement
     from longthread.model.thread import Scope
     from longthread.runs.analyst import Analyst
@@ -53,11 +53,11 @@ _MODULES = {
     "LongthreadError": "longthread.errors",
     "LongthreadSaver": "longthread.langgraph",
     "LongthreadStore": "longthread.langgraph",
-    "Memories": "longthread.memory.memories",
+    "Memories": "longthread.memory.user_memories",
     "MemoryMiddleware": "longthread.langgraph",
     "Owner": "longthread.store.memories",
-    "Question": "longthread.memory.search.recall",
-    "Recaller": "longthread.memory.search.recall",
+    "Question": "longthread.memory.recall",
+    "Recaller": "longthread.memory.recall",
     "Scope": "longthread.model.thread",
     "Settings": "longthread.settings",
     "Statement": "longthread.model.memory",

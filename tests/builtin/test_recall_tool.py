@@ -16,8 +16,8 @@ from longthread.builtin.recall import MOST, NOTHING_YET, PageRoom, describe_tool
 from longthread.errors import EmbedderUnavailable, InvalidInput
 from longthread.langgraph.message_codec import draft_of
 from longthread.llm.embedders import embedder_of
-from longthread.memory.search.keywords import EntryPlace
-from longthread.memory.search.recall import Question, Recaller
+from longthread.memory.keywords import EntryPlace
+from longthread.memory.recall import Question, Recaller
 from longthread.model.entry import Draft
 from longthread.model.thread import Scope
 from longthread.settings import Settings

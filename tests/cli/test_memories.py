@@ -15,7 +15,7 @@ from tests.memory.talking import say
 
 from longthread.langgraph import LongthreadStore
 from longthread.memory.forget import delete_thread
-from longthread.memory.memories import Memories
+from longthread.memory.user_memories import Memories
 from longthread.model.memory import ANALYST, MemorySource, Origin, Statement
 from longthread.store.memories import Owner
 from longthread.store.open import open_store

@@ -14,9 +14,9 @@ from tests.script import COUNT, call, finish
 
 from longthread.context.window import WindowMessage
 from longthread.context.window_cache import WindowCache
-from longthread.memory.memories import Memories
 from longthread.memory.pruner import Pruner
-from longthread.memory.search.recall import Recaller
+from longthread.memory.recall import Recaller
+from longthread.memory.user_memories import Memories
 from longthread.messages.langchain import all_to_langchain
 from longthread.messages.message import Message
 from longthread.model.entry import Draft, ToolCall

@@ -12,7 +12,7 @@ from tests.contract.base import USER, Contract, thread_with
 from tests.contract.runs import begun
 
 from longthread.errors import InvalidInput, MemoryNotFound, StoreConflict
-from longthread.memory.memories import edit, remember, replace_memory
+from longthread.memory.user_memories import edit, remember, replace_memory
 from longthread.model.entry import Draft
 from longthread.model.memory import ANALYST, Memory, MemoryChanges, MemorySource, Origin, Statement, Used
 from longthread.store import log, memories

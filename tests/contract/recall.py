@@ -12,12 +12,12 @@ import pytest
 from tests.contract.base import USER, Contract, OpenStore, extend, rows_of
 
 from longthread.errors import ThreadNotFound
+from longthread.memory import nearest
 from longthread.memory.index.indexer import drop_index, index_all, index_thread
 from longthread.memory.index.shards import bind_user
 from longthread.memory.index.vectors import embed_thread, model_of
-from longthread.memory.search import nearest
-from longthread.memory.search.keywords import EntryPlace
-from longthread.memory.search.recall import Question, Recaller
+from longthread.memory.keywords import EntryPlace
+from longthread.memory.recall import Question, Recaller
 from longthread.model.entry import Draft
 from longthread.model.thread import Scope
 from longthread.store import log

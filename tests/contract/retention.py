@@ -26,7 +26,7 @@ from longthread.langgraph.saver.retention import CheckpointKeeper
 from longthread.langgraph.saver.saver import LongthreadSaver
 from longthread.memory.index.indexer import index_thread
 from longthread.memory.index.vectors import embed_thread
-from longthread.memory.memories import remember
+from longthread.memory.user_memories import remember
 from longthread.model.memory import MemorySource, Statement
 from longthread.model.run import Event, Step
 from longthread.model.thread import Scope

@@ -14,7 +14,7 @@ from tests.contract.runs import alive
 from longthread.errors import EntryNotFound, InvalidInput
 from longthread.memory.index.shards import bind_user
 from longthread.memory.index.vectors import embed_thread
-from longthread.memory.search.recall import Question, Recaller
+from longthread.memory.recall import Question, Recaller
 from longthread.memory.summary.pruning import PruningPolicy, prune_thread
 from longthread.memory.summary.topics import Topic
 from longthread.model.entry import Draft

@@ -17,7 +17,7 @@ from longthread.gateway.http import Incoming
 from longthread.gateway.inspect import CLIENT, InspectedGatewayCall, SentPart, look_at_call
 from longthread.gateway.service import Gateway, GatewayOptions
 from longthread.gateway.upstream import Routes, Upstream
-from longthread.memory.search.recall import Question, Recaller
+from longthread.memory.recall import Question, Recaller
 from longthread.model.thread import Scope
 from longthread.store import log
 from longthread.store.driver import Driver

@@ -11,7 +11,7 @@ from tests.imports.conftest import Fetch, Take
 from tests.imports.old import UUIDS, agents, memory
 
 from longthread.langgraph import LongthreadSaver
-from longthread.memory.search.recall import Question, Recaller
+from longthread.memory.recall import Question, Recaller
 from longthread.model.thread import Scope
 from longthread.store import log
 from longthread.store.driver import Driver

@@ -15,7 +15,7 @@ from longthread.langgraph.saver.async_saver import AsyncLongthreadSaver
 from longthread.langgraph.saver.load import list_of
 from longthread.langgraph.saver.record import StoredCheckpoint, cell_of_blob
 from longthread.langgraph.saver.retention import CheckpointKeeper
-from longthread.memory.search.recall import Question, Recaller
+from longthread.memory.recall import Question, Recaller
 from longthread.memory.summary.pruning import PruningPolicy, prune_thread
 from longthread.model.entry import Entry
 from longthread.model.thread import Scope

@@ -17,7 +17,7 @@ from longthread.errors import EmbedderUnavailable
 from longthread.llm.embedders import OpenAIEmbedder, embedder_of
 from longthread.memory import embedder as embedder_module
 from longthread.memory.index import vectors as embedding
-from longthread.memory.search.recall import Question, Recalled, Recaller
+from longthread.memory.recall import Question, Recalled, Recaller
 from longthread.model.thread import Scope
 from longthread.settings import Settings
 from longthread.store.driver import Driver

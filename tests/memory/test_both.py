@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tests.memory.talking import say
 
-from longthread.memory.search.recall import Question, Recaller
+from longthread.memory.recall import Question, Recaller
 from longthread.model.thread import Scope
 from longthread.store import log
 from longthread.store.driver import Driver

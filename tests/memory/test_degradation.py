@@ -12,8 +12,8 @@ from tests.memory.talking import say
 
 from longthread.llm.embedders import embedder_of
 from longthread.memory.embedder import Asker, Vectors
-from longthread.memory.memories import Memories
-from longthread.memory.search.recall import Question, Recaller
+from longthread.memory.recall import Question, Recaller
+from longthread.memory.user_memories import Memories
 from longthread.model.memory import ANALYST, Statement
 from longthread.model.thread import Scope
 from longthread.settings import Settings

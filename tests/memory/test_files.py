@@ -22,7 +22,7 @@ from tests.memory.test_memories import OWNER
 from longthread.errors import StoreError
 from longthread.langgraph.saver.async_saver import AsyncLongthreadSaver
 from longthread.memory.forget import delete_thread, forget_deleted, forget_memory, forget_thread, forget_user
-from longthread.memory.memories import Memories
+from longthread.memory.user_memories import Memories
 from longthread.store.driver import Driver
 from longthread.store.open import open_store
 from longthread.store.queries import Sql

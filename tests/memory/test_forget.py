@@ -36,9 +36,9 @@ from longthread.memory.forget import (
 from longthread.memory.index.indexer import index_thread
 from longthread.memory.index.shards import bind_user
 from longthread.memory.index.vectors import embed_thread
-from longthread.memory.memories import Memories
 from longthread.memory.summary.pruning import PruningPolicy, prune_thread
 from longthread.memory.summary.topics import Topic
+from longthread.memory.user_memories import Memories
 from longthread.model.catalog import Definition, Version
 from longthread.model.entry import Draft
 from longthread.model.ids import new_id

@@ -11,9 +11,8 @@ import pytest
 from tests.contract.base import thread_with
 
 from longthread.memory.embedder import Asker, Vectors
-from longthread.memory.memories import Memories
 from longthread.memory.memory_ranking import is_typed, says_always
-from longthread.memory.relevant_memories import MOST_STANDING, STANDING_TOKENS, as_line, fitting, listed
+from longthread.memory.user_memories import MOST_STANDING, STANDING_TOKENS, Memories, as_line, fitting, listed
 from longthread.model.memory import ANALYST, Memory, MemoryChanges, MemorySource, Origin, Statement
 from longthread.store import log, memories
 from longthread.store.driver import Driver

@@ -12,13 +12,12 @@ from tests.memory.talking import say
 from tests.store.conftest import Plain
 
 from longthread.errors import InvalidInput, MemoryNotFound, ThreadNotFound, TooManyMemories
-from longthread.memory import memories as module
+from longthread.memory import user_memories as module
 from longthread.memory.embedder import Asker
 from longthread.memory.forget import forget_memory, forget_thread
 from longthread.memory.index.ranking import Bag, score_bags
 from longthread.memory.index.terms import find_telling_terms, weigh_terms
-from longthread.memory.memories import Memories, said_of
-from longthread.memory.relevant_memories import fitting
+from longthread.memory.user_memories import Memories, fitting, said_of
 from longthread.model.memory import ANALYST, MemorySource, Statement
 from longthread.store.driver import Driver
 from longthread.store.memories import Owner

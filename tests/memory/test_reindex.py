@@ -15,7 +15,7 @@ from longthread.cli.app import app
 from longthread.memory.embedder import Vectors
 from longthread.memory.index.indexer import index_all
 from longthread.memory.index.vectors import embed_thread
-from longthread.memory.search.recall import Question, Recaller
+from longthread.memory.recall import Question, Recaller
 from longthread.model.thread import Scope
 from longthread.runs.workers.worker import RunWorker
 from longthread.store.driver import Driver

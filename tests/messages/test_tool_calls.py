@@ -33,7 +33,7 @@ from longthread.errors import MessageNotStorable
 from longthread.langgraph import LongthreadSaver, MemoryMiddleware
 from longthread.langgraph.memory.message_view import StateMessages
 from longthread.langgraph.message_codec import draft_of, message_of
-from longthread.memory.search.recall import Recaller
+from longthread.memory.recall import Recaller
 from longthread.messages.fields import as_json
 from longthread.messages.langchain import from_langchain
 from longthread.model.thread import Scope

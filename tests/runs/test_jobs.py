@@ -13,8 +13,8 @@ from tests.script import COUNT, finish
 
 from longthread.memory import background
 from longthread.memory.embedder import EmbedderFailed
-from longthread.memory.memories import Memories
-from longthread.memory.search.recall import Recaller
+from longthread.memory.recall import Recaller
+from longthread.memory.user_memories import Memories
 from longthread.model.memory import ANALYST, Statement
 from longthread.runs import analyst as analysts
 from longthread.runs.analyst import Analyst

@@ -9,9 +9,8 @@ from typing import Any, get_args
 from longthread.builtin.recall import text_argument
 from longthread.errors import InvalidInput
 from longthread.memory.index.terms import find_telling_terms
-from longthread.memory.memories import Memories, remember
 from longthread.memory.memory_ranking import is_typed
-from longthread.memory.relevant_memories import as_line
+from longthread.memory.user_memories import Memories, as_line, remember
 from longthread.model.memory import Memory, MemorySource, MemoryType, Origin, Statement, Used
 from longthread.model.moment import moment_of
 from longthread.settings import RememberApproval as Approval

@@ -11,8 +11,8 @@ from longthread.errors import EntryNotFound, InvalidInput, LongthreadError, Thre
 from longthread.memory.index.entry_text import content_of, excerpt, start_of
 from longthread.memory.index.indexer import SAID_AT
 from longthread.memory.index.terms import find_telling_terms
-from longthread.memory.search.keywords import EntryPlace
-from longthread.memory.search.recall import Hit, Question, Recalled, Recaller
+from longthread.memory.keywords import EntryPlace
+from longthread.memory.recall import Hit, Question, Recalled, Recaller
 from longthread.model.builtin import RECALL_TOOL
 from longthread.model.entry import Entry
 from longthread.model.language import is_chinese

@@ -25,7 +25,7 @@ from longthread.store.maintenance.prune import Pruned, prune
 from longthread.store.maintenance.retention import Retention, RetentionPolicy, expire, may_be_alive
 
 if TYPE_CHECKING:
-    from longthread.memory.search.recall import Recaller
+    from longthread.memory.recall import Recaller
 
 MOST = 1000
 """Threads of one answer."""
@@ -71,7 +71,7 @@ class SharedRecaller:
 
     async def entries(self, backing: Backend, text: str, count: int) -> Sequence[Entry]:
         """Return the best entry of each of the user's threads, the best first."""
-        from longthread.memory.search.recall import Question, Recaller  # only here: it loads numpy
+        from longthread.memory.recall import Question, Recaller  # only here: it loads numpy
 
         if self._made is None:
             self._made = Recaller(backing.store)

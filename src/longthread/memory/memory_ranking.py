@@ -9,7 +9,7 @@ from statistics import median, pstdev
 
 from longthread.memory.index.ranking import Bag, form_of, score_bags
 from longthread.memory.index.terms import COMMON_TERMS, characters, terms, weigh_terms
-from longthread.memory.search.nearest import MEANING
+from longthread.memory.nearest import MEANING
 from longthread.model.memory import Memory
 from longthread.store.memories import Candidate
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from longthread.memory.background import Background
-from longthread.memory.search.recall import Recaller
+from longthread.memory.recall import Recaller
 from longthread.memory.summary.pruning import PruningPolicy, prune_thread
 from longthread.memory.summary.summaries import Summarizer
 from longthread.model.manifest import Segment

@@ -14,10 +14,10 @@ from longthread.llm.connections import ModelFactory, ProviderKeys
 from longthread.llm.embedders import embedder_of
 from longthread.llm.model_facts import ContextWindows
 from longthread.llm.models import resolve_model
-from longthread.memory.memories import Memories
 from longthread.memory.pruner import Pruner
-from longthread.memory.search.recall import Recaller
+from longthread.memory.recall import Recaller
 from longthread.memory.summary.pruning import PruningPolicy
+from longthread.memory.user_memories import Memories
 from longthread.runs.services.approvals import Approvals
 from longthread.runs.services.boards import Boards
 from longthread.runs.services.branches import QueryEdits, ThreadBranches

@@ -19,9 +19,8 @@ from longthread.context.window import WindowMessage
 from longthread.errors import LongthreadError
 from longthread.llm.models import reply_limit
 from longthread.llm.sql_protocol import is_talk, needs_today, sql_prompt
-from longthread.memory.memories import Memories
-from longthread.memory.relevant_memories import fitting
-from longthread.memory.search.keywords import EntryPlace
+from longthread.memory.keywords import EntryPlace
+from longthread.memory.user_memories import Memories, fitting
 from longthread.model.builtin import LOAD_SKILL, RECALL_TOOL
 from longthread.model.fold import PARSE_ERROR
 from longthread.model.manifest import NO_ROOM

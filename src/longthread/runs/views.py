@@ -21,7 +21,7 @@ from longthread.context.window import (
 )
 from longthread.llm.providers import window_setting
 from longthread.llm.sql_protocol import place_of_answered
-from longthread.memory.relevant_memories import listed
+from longthread.memory.user_memories import listed
 from longthread.model.builtin import RECALL_TOOL
 from longthread.model.manifest import How, segments_of
 from longthread.model.run import Run, Step

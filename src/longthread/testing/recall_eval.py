@@ -19,7 +19,7 @@ from typing import Any
 
 from longthread.errors import EvalInvalid
 from longthread.memory.index.indexer import SAID_AT, index_thread
-from longthread.memory.search.recall import Question, Recaller
+from longthread.memory.recall import Question, Recaller
 from longthread.model.entry import Draft, Role
 from longthread.model.ids import new_id
 from longthread.model.thread import Scope

@@ -17,7 +17,7 @@ from langgraph.graph import START, MessagesState, StateGraph
 from longthread.errors import InvalidInput
 from longthread.langgraph import LongthreadSaver, MemoryExtractor, MemoryMessagesState, memory_node
 from longthread.langgraph.memory.extracted import ReplyUnreadable
-from longthread.memory.memories import Memories
+from longthread.memory.user_memories import Memories
 from longthread.model.memory import ANALYST, Statement
 from longthread.store import memories
 from longthread.store.memories import Owner

@@ -24,9 +24,9 @@ from longthread.errors import EntryNotFound, InvalidInput, ThreadConflict, Threa
 from longthread.langgraph import LongthreadSaver, MemoryMiddleware, recall_tool
 from longthread.memory.forget import forget_deleted
 from longthread.memory.index.shards import bind_user
-from longthread.memory.memories import Memories
-from longthread.memory.search.recall import Question, Recaller
+from longthread.memory.recall import Question, Recaller
 from longthread.memory.summary.pruning import PruningPolicy, prune_thread
+from longthread.memory.user_memories import Memories
 from longthread.model.memory import MemorySource, Statement
 from longthread.model.thread import Scope
 from longthread.store import log, summaries

@@ -15,9 +15,9 @@ from tests.memory.canary import CANARY
 from tests.memory.test_memories import OWNER
 
 from longthread.langgraph import LongthreadSaver, MemoryMiddleware, recall_tool
-from longthread.memory.memories import Memories
 from longthread.memory.summary import pruning
 from longthread.memory.summary.pruning import PruningPolicy, prune_thread
+from longthread.memory.user_memories import Memories
 from longthread.model.memory import MemorySource, Statement
 from longthread.store import listing, log, summaries
 from longthread.store.driver import Driver

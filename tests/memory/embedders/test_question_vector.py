@@ -10,12 +10,12 @@ from tests.memory.talking import say
 
 from longthread.errors import StoreFull
 from longthread.memory import embedder as embedder_module
+from longthread.memory import recall
 from longthread.memory.embedder import QUERY_SECONDS, Asker, EmbedderPause, Vectors, reason_of
 from longthread.memory.index import indexer
 from longthread.memory.index.indexer import index_all
-from longthread.memory.memories import Memories
-from longthread.memory.search import recall
-from longthread.memory.search.recall import Question, Recaller
+from longthread.memory.recall import Question, Recaller
+from longthread.memory.user_memories import Memories
 from longthread.model.thread import Scope
 from longthread.store.driver import Driver
 from longthread_testing.embedding import HashEmbedder

@@ -11,7 +11,7 @@ from tests.memory.talking import say
 
 from longthread.memory.index.entry_text import excerpt, unescaped
 from longthread.memory.index.terms import terms
-from longthread.memory.search.recall import Question, Recaller
+from longthread.memory.recall import Question, Recaller
 from longthread.memory.summary.topics import extract_topics
 from longthread.model.thread import Scope
 from longthread.store.driver import Driver

@@ -19,7 +19,7 @@ from longthread.memory.index.postings import (
     join_segments,
     least_bucket_above,
 )
-from longthread.memory.search.recall import Question, Recaller
+from longthread.memory.recall import Question, Recaller
 from longthread.model.thread import Scope
 from longthread.store import log
 from longthread.store.driver import Driver

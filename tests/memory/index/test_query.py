@@ -23,10 +23,10 @@ from longthread.memory.index.postings import (
     mark_rows,
     spread_out,
 )
-from longthread.memory.index.query import ParsedQuery
 from longthread.memory.index.shards import bind_user
 from longthread.memory.index.terms import find_telling_terms, name_terms, named_in, terms
-from longthread.memory.search.recall import Question, Recaller
+from longthread.memory.keywords import ParsedQuery
+from longthread.memory.recall import Question, Recaller
 from longthread.model.entry import Draft
 from longthread.model.thread import Scope
 from longthread.store import log

@@ -17,8 +17,8 @@ from longthread.memory.index import shards
 from longthread.memory.index.indexer import index_all, index_thread
 from longthread.memory.index.postings import INDEX_FORM
 from longthread.memory.index.shards import SearchArea, ShardIndex, bind_user
-from longthread.memory.search.keywords import EntryPlace
-from longthread.memory.search.recall import Question, Recaller
+from longthread.memory.keywords import EntryPlace
+from longthread.memory.recall import Question, Recaller
 from longthread.model.thread import Scope
 from longthread.store import log
 from longthread.store.driver import Driver, Transaction

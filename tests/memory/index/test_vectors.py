@@ -14,7 +14,7 @@ from tests.store.samples import all_of
 from longthread.memory.embedder import MOST_REFUSED, EmbedderFailed, Vectors
 from longthread.memory.index import vectors
 from longthread.memory.index.vectors import embed_thread
-from longthread.memory.search.recall import Recaller
+from longthread.memory.recall import Recaller
 from longthread.model.entry import Draft, ToolCall
 from longthread.model.thread import Scope
 from longthread.store import log

@@ -11,14 +11,14 @@ from hypothesis import strategies as st
 from tests.memory.talking import say
 from tests.store.samples import all_of
 
+from longthread.memory import nearest
 from longthread.memory.embedder import unit
 from longthread.memory.index.indexer import index_thread
 from longthread.memory.index.postings import INDEX_FORM
 from longthread.memory.index.signature_index import Ranges
 from longthread.memory.index.vectors import embed_thread, model_of
-from longthread.memory.search import nearest
-from longthread.memory.search.nearest import Nearest, Sought
-from longthread.memory.search.recall import Question, Recaller
+from longthread.memory.nearest import Nearest, Sought
+from longthread.memory.recall import Question, Recaller
 from longthread.model.entry import Draft
 from longthread.model.thread import Scope
 from longthread.store import log

@@ -15,14 +15,14 @@ from tests.store.conftest import Plain
 from tests.store.samples import all_of
 
 from longthread.errors import ThreadNotFound
+from longthread.memory import recall as recalling
 from longthread.memory.embedder import Vectors
 from longthread.memory.index import indexer, vectors
 from longthread.memory.index.indexer import drop_index, index_thread
 from longthread.memory.index.terms import TERMS_FORM as TERMS
-from longthread.memory.search import recall as recalling
-from longthread.memory.search.keywords import EntryPlace
-from longthread.memory.search.nearest import MEANING, fuse
-from longthread.memory.search.recall import Hit, Question, Recaller
+from longthread.memory.keywords import EntryPlace
+from longthread.memory.nearest import MEANING, fuse
+from longthread.memory.recall import Hit, Question, Recaller
 from longthread.model.builtin import RECALL_TOOL
 from longthread.model.entry import Draft, ToolCall
 from longthread.model.thread import Scope

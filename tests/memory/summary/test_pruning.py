@@ -10,7 +10,7 @@ import pytest
 from tests.memory.threads import branch_of, counted, kept_of, talk, topics_of, turn, write
 
 from longthread.langgraph.saver.retention import CheckpointKeeper
-from longthread.memory.search.recall import Recaller
+from longthread.memory.recall import Recaller
 from longthread.memory.summary.digest import tokens_of
 from longthread.memory.summary.pruning import PruningPolicy, left_out, prune_thread
 from longthread.memory.summary.summaries import SummaryConfig

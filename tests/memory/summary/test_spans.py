@@ -8,7 +8,7 @@ from tests.memory.conversations import MEMORY, SERVERS, SHOP
 from tests.memory.talking import say
 from tests.store.samples import all_of
 
-from longthread.memory.search.recall import Question, Recaller
+from longthread.memory.recall import Question, Recaller
 from longthread.memory.summary.pruning import PruningPolicy, prune_thread
 from longthread.memory.summary.topics import STRETCH, ranges_of, stretches
 from longthread.model.thread import Scope

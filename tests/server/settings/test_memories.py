@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from longthread.memory.memories import remember
+from longthread.memory.user_memories import remember
 from longthread.model.memory import ANALYST, MemorySource, Statement
 from longthread.store import log, summaries
 from longthread.store.memories import Owner

@@ -14,7 +14,7 @@ from langgraph.graph import START, MessagesState, StateGraph
 
 from longthread.errors import StoreError
 from longthread.langgraph import LongthreadSaver, LongthreadStore
-from longthread.memory.memories import Memories, remember
+from longthread.memory.user_memories import Memories, remember
 from longthread.model.memory import ANALYST, Statement
 from longthread.store import log, memories
 from longthread.store.driver import Driver

@@ -65,7 +65,7 @@ def recall(
     # Here and not above: numpy and LangChain take time to load, and other commands do not need them.
     from longthread.llm.embedders import embedder_of
     from longthread.memory.embedder import called
-    from longthread.memory.search.recall import Recaller
+    from longthread.memory.recall import Recaller
     from longthread.testing.recall_eval import evaluate, read_collections
 
     collections = read_collections(file)

@@ -18,7 +18,7 @@ from longthread.cli.screen import Console, confirm, echo, echo_data, echo_made, 
 from longthread.cli.terminal import print_line
 from longthread.errors import InvalidInput, MemoryNotFound
 from longthread.memory.forget import forget_memory
-from longthread.memory.memories import Memories
+from longthread.memory.user_memories import Memories
 from longthread.model.memory import ANALYST, Memory, MemoryChanges, MemorySource, MemoryType, Statement
 from longthread.runs.workers.worker import RunWorker
 from longthread.settings import Settings

@@ -33,7 +33,7 @@ from longthread.store.index import vectors
 
 if TYPE_CHECKING:
     from longthread.memory.embedder import Embedder
-    from longthread.memory.search.recall import Hit, Question
+    from longthread.memory.recall import Hit, Question
 
 _CHARS = 400
 """Characters of a message that are shown; in JSON more, as a model gets them."""
@@ -92,7 +92,7 @@ def recall(
         raise InvalidInput(reason="Give --thread or --agent, not both.")
     settings = Settings.load(database=database, read_only=read_only)
     # Here and not above: numpy takes time to load, and other commands do not need it.
-    from longthread.memory.search.recall import Question
+    from longthread.memory.recall import Question
 
     asked = Question(
         text=query,
@@ -119,7 +119,7 @@ async def _find(settings: Settings, given: Question) -> _Found:
     from dataclasses import replace
 
     from longthread.llm.embedders import embedder_of
-    from longthread.memory.search.recall import Recaller
+    from longthread.memory.recall import Recaller
 
     async with existing(settings) as store:
         embedder = embedder_of(settings)

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any, cast, get_args
 
 from longthread.memory.index.terms import terms
-from longthread.memory.memories import LONGEST as MOST_CHARACTERS
+from longthread.memory.user_memories import LONGEST as MOST_CHARACTERS
 from longthread.model.entry import Entry
 from longthread.model.memory import Memory, MemoryType
 

@@ -19,7 +19,7 @@ from longthread.langgraph.backend import Backend, BackendUser, backend_in, expec
 from longthread.langgraph.memory.extracted import INSTRUCTIONS, Extracted, ExtractedMemory, asked, read
 from longthread.langgraph.memory.long_term import NO_TEXT, ModelWriter
 from longthread.loop_bridge import Portal
-from longthread.memory.memories import Memories, replace_memory
+from longthread.memory.user_memories import Memories, replace_memory
 from longthread.model.entry import Entry
 from longthread.model.memory import ANALYST, Memory, MemorySource, Statement
 from longthread.store import attributes, log, memories

@@ -20,7 +20,7 @@ from longthread.langgraph.saver.inflight import NEXT_SECONDS
 from longthread.llm.embedders import embedder_of
 from longthread.llm.failures import asked_in_room
 from longthread.memory.pruner import Pruner
-from longthread.memory.search.recall import Recaller
+from longthread.memory.recall import Recaller
 from longthread.memory.summary.pruning import PruningPolicy
 from longthread.memory.summary.summaries import replaced_since
 from longthread.model.manifest import Segment

@@ -17,8 +17,8 @@ from longthread.langgraph.backend import Backend, BackendUser, backend_in, backe
 from longthread.langgraph.internals import CHECKPOINTER
 from longthread.langgraph.memory.long_term import NO_TEXT, RecallOptions, settings_of
 from longthread.llm.embedders import embedder_of
-from longthread.memory.search.keywords import EntryPlace
-from longthread.memory.search.recall import Recaller
+from longthread.memory.keywords import EntryPlace
+from longthread.memory.recall import Recaller
 from longthread.model.thread import Scope
 from longthread.settings import Settings
 from longthread.store import log

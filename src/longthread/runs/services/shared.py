@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 from longthread.context.window_cache import WindowCache
 from longthread.errors import RunInProgress, RunWaiting
 from longthread.llm.model_facts import ContextWindows
-from longthread.memory.memories import Memories
 from longthread.memory.pruner import Pruner
-from longthread.memory.search.recall import Recaller
+from longthread.memory.recall import Recaller
+from longthread.memory.user_memories import Memories
 from longthread.runs.streams.events import Teller
 from longthread.runs.streams.hub import Hub
 from longthread.runs.workers.worker import RunWorker

@@ -11,7 +11,7 @@ from longthread.memory.forget import forget_memory
 from longthread.memory.index.entry_text import content_of, excerpt
 from longthread.memory.index.indexer import SAID_AT
 from longthread.memory.index.terms import find_telling_terms
-from longthread.memory.search.recall import Hit, Question
+from longthread.memory.recall import Hit, Question
 from longthread.model.entry import Entry
 from longthread.model.memory import ANALYST, Memory, MemoryType, Statement
 from longthread.model.moment import moment_of

@@ -11,7 +11,7 @@ from typing_extensions import TypedDict
 
 from longthread.errors import DefinitionNotFound, InvalidInput, MemoryNotFound, ThreadNotFound, TooManyMemories
 from longthread.memory.forget import forget_memory
-from longthread.memory.memories import LONGEST, STANDING
+from longthread.memory.user_memories import LONGEST, STANDING
 from longthread.model.memory import ANALYST, Memory, MemoryChanges, MemorySource, MemoryType, Statement
 from longthread.model.thread import Scope
 from longthread.server.answers import Timestamp

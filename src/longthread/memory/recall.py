@@ -17,14 +17,13 @@ from longthread.memory.embedder import Asker, Embedder, EmbedderFailed, Vectors
 from longthread.memory.index.entry_text import content_of
 from longthread.memory.index.indexer import catch_up
 from longthread.memory.index.postings import INDEX_FORM, places_between
-from longthread.memory.index.query import ParsedQuery
 from longthread.memory.index.shards import SearchArea, ShardIndex, bind_user, drop_volumes
 from longthread.memory.index.signature_index import Ranges
 from longthread.memory.index.vectors import Embedded, VectorProgress, embed_thread, is_behind, named, sign_thread
-from longthread.memory.search.keywords import EntryPlace, by_keywords
-from longthread.memory.search.nearest import Guess, Nearest, Sought, fuse
-from longthread.memory.search.surroundings import Surroundings, Tips
+from longthread.memory.keywords import EntryPlace, ParsedQuery, by_keywords
+from longthread.memory.nearest import Guess, Nearest, Sought, fuse
 from longthread.memory.summary.topics import ranges_of
+from longthread.memory.surroundings import Surroundings, Tips
 from longthread.model.entry import Entry
 from longthread.model.thread import Scope
 from longthread.store import log

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Set
 from itertools import chain
 
 from longthread.memory.index.entry_text import content_of, is_recallable
-from longthread.memory.search.keywords import EntryPlace
+from longthread.memory.keywords import EntryPlace
 from longthread.model.branches import Branches
 from longthread.model.entry import Entry
 from longthread.store import log

@@ -21,7 +21,7 @@ from longthread.memory.index.signature_index import (
     by_both,
     put_together,
 )
-from longthread.memory.search.keywords import EntryPlace
+from longthread.memory.keywords import EntryPlace
 from longthread.model.lru import LRU
 from longthread.model.thread import Scope
 from longthread.store import driver

@@ -1,1 +1,0 @@
-"""Find entries: by their words, by their vectors, by both."""
