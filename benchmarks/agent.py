@@ -27,7 +27,7 @@ from longthread.messages.message import Message, tool_call
 from longthread.model.ids import new_id
 from longthread.model.thread import Scope
 from longthread.runs.analyst import Analyst
-from longthread.runs.workers.liveness import may_be_alive
+from longthread.runs.worker import may_be_alive
 from longthread.settings import Settings
 from longthread.store import log
 from longthread.store.driver import Driver

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from longthread.model.run import Event
-from longthread.runs.handle import RunHandle
+from longthread.runs.shared import RunHandle
 
 
 async def events_of(handle: RunHandle) -> list[Event]:

@@ -10,7 +10,7 @@ from tests.analysts import OpenAnalyst
 from tests.script import call, finish
 
 from longthread.builtin.chart import charts_of
-from longthread.runs.handle import RunHandle
+from longthread.runs.shared import RunHandle
 from longthread.store import log, runs
 
 pytestmark = pytest.mark.one_backend

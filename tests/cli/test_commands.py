@@ -18,7 +18,7 @@ from tests.llm.servers import completion, serving
 
 from longthread.errors import LongthreadError, StoreReadOnly
 from longthread.model.entry import Draft
-from longthread.runs.workers.liveness import here, new_worker
+from longthread.runs.worker import here, new_worker
 from longthread.settings import Settings
 from longthread.store import log, runs
 from longthread.store.driver import Transaction

@@ -28,7 +28,7 @@ from longthread.cli.app import app
 from longthread.errors import StoreReadOnly, ThreadNotFound
 from longthread.langgraph.saver.async_saver import AsyncLongthreadSaver
 from longthread.model.entry import Draft
-from longthread.runs.workers.liveness import new_worker
+from longthread.runs.worker import new_worker
 from longthread.store import log, runs
 from longthread.store.driver import Driver
 from longthread.store.open import open_store

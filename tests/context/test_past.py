@@ -17,7 +17,7 @@ from longthread.model.run import Step
 from longthread.runs.analyst import Analyst
 from longthread.runs.inspect import calls_of, difference, look, sent
 from longthread.runs.views import Prompt
-from longthread.runs.workers.liveness import may_be_alive
+from longthread.runs.worker import may_be_alive
 from longthread.store import log, runs
 from longthread.store.index import recall
 from longthread.store.maintenance.prune import prune

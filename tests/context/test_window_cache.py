@@ -22,8 +22,8 @@ from longthread.messages.message import Message
 from longthread.model.entry import Draft, ToolCall
 from longthread.model.ids import new_id
 from longthread.model.thread import Thread
+from longthread.runs import events
 from longthread.runs.analyst import Analyst
-from longthread.runs.streams import events
 from longthread.settings import Settings
 from longthread.store import log, runs
 from longthread.store.driver import Driver

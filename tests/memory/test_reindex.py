@@ -17,7 +17,7 @@ from longthread.memory.index.indexer import index_all
 from longthread.memory.index.vectors import embed_thread
 from longthread.memory.recall import Question, Recaller
 from longthread.model.thread import Scope
-from longthread.runs.workers.worker import RunWorker
+from longthread.runs.worker import RunWorker
 from longthread.store.driver import Driver
 from longthread.store.maintenance.jobs import Job, JobClaims
 from longthread.store.open import open_store

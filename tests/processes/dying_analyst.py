@@ -17,7 +17,7 @@ from longthread.errors import NothingToResume, ThreadNotFound
 from longthread.runs import run_setup
 from longthread.runs.analyst import Analyst
 from longthread.runs.assignment import Assignment
-from longthread.runs.handle import RunHandle
+from longthread.runs.shared import RunHandle
 from longthread.runs.start import StartedRun
 from longthread.settings import Settings
 from longthread.store import log, runs

@@ -13,7 +13,7 @@ from tests.script import call, finish
 
 from longthread.errors import NothingToResume, ThreadNotFound
 from longthread.runs.analyst import Analyst
-from longthread.runs.handle import RunHandle
+from longthread.runs.shared import RunHandle
 from longthread.settings import Settings
 from longthread.store import approvals, log, runs
 from longthread.store.driver import Driver

@@ -14,7 +14,7 @@ from longthread import Catalog
 from longthread.errors import NothingToResume, ThreadNotFound
 from longthread.model.fold import observation_of
 from longthread.runs.analyst import Analyst
-from longthread.runs.handle import RunHandle
+from longthread.runs.shared import RunHandle
 from longthread.settings import Settings
 from longthread.store import listing, log, runs
 from longthread.store.driver import Driver

@@ -18,8 +18,8 @@ from langchain_core.messages import BaseMessage, ToolMessage
 from tests.script import COUNT, finish
 
 from longthread.errors import LongthreadError
+from longthread.runs import worker
 from longthread.runs.analyst import Analyst
-from longthread.runs.workers import liveness
 from longthread.settings import Settings
 from longthread.store import listing
 from longthread.testing import ScriptedChatModel
@@ -54,7 +54,7 @@ async def obey(analyst: Analyst, source: str, command: str) -> None:
     """Carry out a command and say what came of it."""
     try:
         if command == "impatient":  # it takes others for dead as soon as they are silent between two looks
-            liveness.SILENT_SECONDS = 0.0
+            worker.SILENT_SECONDS = 0.0
             say(impatient=True)
             return
         asking = (

@@ -33,8 +33,7 @@ from longthread.model.approval import Approval, Decision
 from longthread.model.catalog import ToolDefinition
 from longthread.model.run import Run
 from longthread.runs.analyst import Analyst
-from longthread.runs.workers.liveness import here, may_be_alive
-from longthread.runs.workers.worker import RunWorker
+from longthread.runs.worker import RunWorker, here, may_be_alive
 from longthread.server.history import run_json
 from longthread.store import approvals, log, runs
 from longthread.store.listing import latest_runs
@@ -398,7 +397,7 @@ async def test_a_process_that_dies_with_a_decided_run_leaves_it_to_others(
     run_id, [asked] = await waiting(await open_analyst(scripted(MAIL)))
     analyst = await open_analyst([])
     with monkeypatch.context() as patch:
-        patch.setattr("longthread.runs.workers.worker.new_worker", lambda: f"{here()}/{2**22 + 1}/gone")
+        patch.setattr("longthread.runs.worker.new_worker", lambda: f"{here()}/{2**22 + 1}/gone")
         patch.setattr(RunWorker, "release", dies)
         patch.setattr(analyst.runs, "resume", dies)
         with pytest.raises(RuntimeError, match="killed"):
@@ -524,7 +523,7 @@ async def test_a_run_that_cannot_wait_ends(
     analyst = await open_analyst(model)
     await define(analyst.store)
     with monkeypatch.context() as patch:
-        patch.setattr("longthread.runs.streams.events.approvals.let_wait", fails)
+        patch.setattr("longthread.runs.events.approvals.let_wait", fails)
         handle = await analyst.ask("Write to Ada.", agent="clerk", thread_id="t1", user_id=analyst.settings.user)
         assert (await handle.wait()).data["error"]["type"] == "store_error"
     assert await analyst.approvals.pending("t1", user_id=analyst.settings.user) == []

@@ -15,7 +15,7 @@ from tests.tools.api.conftest import Server, answer, server
 
 from longthread import Catalog
 from longthread.errors import CatalogInvalid, DefinitionNotFound
-from longthread.runs.handle import RunHandle
+from longthread.runs.shared import RunHandle
 from longthread.store import boards, log, runs
 from longthread.store.boards import NewCard
 from longthread.testing import ScriptedChatModel

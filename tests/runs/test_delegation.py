@@ -24,7 +24,7 @@ from longthread.model.run import Answers, Run
 from longthread.model.thread import Thread
 from longthread.runs.analyst import Analyst
 from longthread.runs.delegation import LONGEST, tool_names
-from longthread.runs.handle import RunHandle
+from longthread.runs.shared import RunHandle
 from longthread.store import approvals, listing, log, runs
 from longthread.store.memories import Owner
 from longthread.testing import ScriptedChatModel

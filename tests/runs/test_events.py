@@ -16,8 +16,8 @@ from longthread import Analyst, Settings
 from longthread.llm.chat import Chunk
 from longthread.model.entry import Draft
 from longthread.model.run import Event
+from longthread.runs import events as teller
 from longthread.runs.run_context import RunContext
-from longthread.runs.streams import events as teller
 from longthread.store import log, runs
 from longthread.store.driver import Driver
 from longthread.store.tables import read_tables

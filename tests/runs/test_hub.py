@@ -13,10 +13,10 @@ import pytest
 from tests.contract.base import registered
 
 from longthread.model.run import Event
-from longthread.runs.streams import hub as hubs
-from longthread.runs.streams.events import EventStream, Teller
-from longthread.runs.streams.hub import Hub, RunWatch
-from longthread.runs.workers.liveness import new_worker
+from longthread.runs import hub as hubs
+from longthread.runs.events import EventStream, Teller
+from longthread.runs.hub import Hub, RunWatch
+from longthread.runs.worker import new_worker
 from longthread.store import leases, log, runs
 from longthread.store.driver import Driver, Transaction
 

@@ -18,7 +18,7 @@ from longthread.memory.user_memories import Memories
 from longthread.model.memory import ANALYST, Statement
 from longthread.runs import analyst as analysts
 from longthread.runs.analyst import Analyst
-from longthread.runs.workers.worker import RunWorker
+from longthread.runs.worker import RunWorker
 from longthread.store import leases, summaries
 from longthread.store.driver import Driver
 from longthread.store.maintenance import jobs

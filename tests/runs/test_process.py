@@ -11,8 +11,8 @@ import sys
 import pytest
 from tests.runs.test_workers import dead_worker
 
-from longthread.runs.workers import liveness, worker
-from longthread.runs.workers.liveness import WorkerWatch, here, may_be_alive, new_worker
+from longthread.runs import worker
+from longthread.runs.worker import WorkerWatch, here, may_be_alive, new_worker
 from longthread.store.queries import queries
 
 ELSEWHERE = "another-host:boot:1/12/x"
@@ -31,7 +31,7 @@ def test_of_a_pid_elsewhere_nothing_is_known(other: str) -> None:
 
 
 def test_containers_that_share_a_hosts_name_are_told_apart(monkeypatch: pytest.MonkeyPatch) -> None:
-    theirs = f"{socket.gethostname()}:{liveness._kernel()[0]}:4026599999" if liveness._kernel() else "elsewhere"
+    theirs = f"{socket.gethostname()}:{worker._kernel()[0]}:4026599999" if worker._kernel() else "elsewhere"
     assert may_be_alive(f"{theirs}/{2**22 + 1}/x")
     assert new_worker().startswith(f"{here()}/{os.getpid()}/")
 
@@ -85,9 +85,9 @@ def test_nobody_is_dead_in_his_own_eyes() -> None:
 
 
 def test_the_others_stop_before_anybody_claims_their_runs() -> None:
-    between = worker.RENEW_SECONDS + liveness.MOST_BETWEEN_LOOKS
-    assert worker.LOST_SECONDS < liveness.SILENT_SECONDS
-    assert between < liveness.SILENT_SECONDS, "a renewal comes before the looks after a pause add up"
+    between = worker.RENEW_SECONDS + worker.MOST_BETWEEN_LOOKS
+    assert worker.LOST_SECONDS < worker.SILENT_SECONDS
+    assert between < worker.SILENT_SECONDS, "a renewal comes before the looks after a pause add up"
 
 
 @pytest.mark.parametrize("backend", ["sqlite", "postgres"])

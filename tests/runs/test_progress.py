@@ -7,7 +7,7 @@ import json
 import pytest
 
 from longthread.messages.message import Message
-from longthread.runs.outcome import progress_digest
+from longthread.runs.end_run import progress_digest
 
 pytestmark = pytest.mark.one_backend
 

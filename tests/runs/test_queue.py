@@ -17,10 +17,10 @@ from tests.script import COUNT, call, finish
 from longthread.errors import InvalidInput, NothingToStop
 from longthread.model.approval import Decision
 from longthread.model.ids import new_id
+from longthread.runs import worker as working
 from longthread.runs.analyst import Analyst
-from longthread.runs.handle import RunHandle
 from longthread.runs.services.queue import RunLimits, begin_queued
-from longthread.runs.workers import worker as working
+from longthread.runs.shared import RunHandle
 from longthread.store import approvals, log, questions, runs
 from longthread.store.driver import Driver
 from longthread.store.questions import QueuedQuestion

@@ -26,7 +26,7 @@ from longthread.errors import (
 )
 from longthread.model.entry import Draft
 from longthread.runs.analyst import Analyst
-from longthread.runs.streams.events import EventStream
+from longthread.runs.events import EventStream
 from longthread.settings import Settings
 from longthread.store import listing, log, runs
 from longthread.testing import ScriptedChatModel

@@ -13,8 +13,8 @@ from tests.script import call, events_of, finish
 
 from longthread.model.run import Event
 from longthread.runs.analyst import Analyst
+from longthread.runs.execute import MALFORMED_LIMIT
 from longthread.runs.inspect import sent
-from longthread.runs.loop import MALFORMED_LIMIT
 from longthread.runs.protocol import find_unsupported
 from longthread.runs.run_context import CallState, RunKnowledge
 from longthread.store import runs

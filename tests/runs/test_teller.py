@@ -12,10 +12,10 @@ from tests.contract.base import registered
 
 from longthread.errors import CommitUnknown, StoreError, StoreFull
 from longthread.model.run import Event
-from longthread.runs.streams import events as tellers
-from longthread.runs.streams.events import EventStream, Teller
-from longthread.runs.streams.hub import Hub, RunWatch
-from longthread.runs.workers.liveness import new_worker
+from longthread.runs import events as tellers
+from longthread.runs.events import EventStream, Teller
+from longthread.runs.hub import Hub, RunWatch
+from longthread.runs.worker import new_worker
 from longthread.store import log, runs
 from longthread.store.driver import Driver, Transaction
 

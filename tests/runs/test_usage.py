@@ -11,7 +11,7 @@ import pytest
 from longthread import Analyst, Settings
 from longthread.llm.failures import TimedOut
 from longthread.llm.langchain import LangChainModel
-from longthread.runs.usage import usage_of
+from longthread.runs.inspect import usage_of
 from longthread.testing import ScriptedModel
 from longthread.testing.langchain import ScriptedChatModel
 

@@ -17,11 +17,10 @@ from tests.script import COUNT, call, finish
 
 from longthread.errors import LeaseLost, RunInProgress, StoreDisconnected, ThreadNotFound
 from longthread.model.run import Run
-from longthread.runs import execute
+from longthread.runs import execute, worker
+from longthread.runs import worker as working
 from longthread.runs.analyst import Analyst
-from longthread.runs.workers import liveness
-from longthread.runs.workers import worker as working
-from longthread.runs.workers.liveness import here
+from longthread.runs.worker import here
 from longthread.store import approvals, leases, listing, log, runs
 from longthread.store.driver import Driver
 from longthread.store.queries import Sql
@@ -389,7 +388,7 @@ async def test_a_command_waits_for_a_sign_of_life_of_who_has_the_thread(
         await runs.begin(tx, "t", _plan("r1"), owner=elsewhere, alive=lambda _: True)
     analyst = await open_analyst([finish("Three.")])
     if not lives:
-        monkeypatch.setattr(liveness, "SILENT_SECONDS", 0.0)
+        monkeypatch.setattr(worker, "SILENT_SECONDS", 0.0)
     asking = asyncio.ensure_future(analyst.ask("How many?", thread_id="t", source=shop, user_id=USER))
     while lives and not asking.done():
         async with store.writing() as tx:

@@ -19,8 +19,7 @@ from longthread.context.window_cache import WindowCache
 from longthread.langgraph import LongthreadSaver
 from longthread.runs import start
 from longthread.runs.start import RunRequest
-from longthread.runs.workers.liveness import here
-from longthread.runs.workers.worker import RunWorker
+from longthread.runs.worker import RunWorker, here
 from longthread.store import runs
 from longthread.store.open import open_store
 from longthread.testing import ScriptedChatModel
@@ -103,7 +102,7 @@ def orphaned(
     """The id of a run of the thread t1, whose process has died. If it is not `claimable`, no server goes on with it."""
     with subprocess.Popen(["true"]) as dead:
         dead.wait()
-    monkeypatch.setattr("longthread.runs.workers.worker.new_worker", lambda: f"{here()}/{dead.pid}/x")
+    monkeypatch.setattr("longthread.runs.worker.new_worker", lambda: f"{here()}/{dead.pid}/x")
 
     async def ask() -> str:
         async with open_store(address) as store:

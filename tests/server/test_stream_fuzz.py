@@ -14,7 +14,7 @@ import pytest
 from tests.server.conftest import GatedModel
 from tests.server.test_chat import COUNT, LOOK
 
-from longthread.runs.streams import events, hub
+from longthread.runs import events, hub
 from longthread.server import stream
 from longthread.testing import ScriptedChatModel
 

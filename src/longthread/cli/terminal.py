@@ -24,7 +24,7 @@ from longthread.settings import DEFAULT_USER
 
 if TYPE_CHECKING:
     from longthread.runs.analyst import Analyst
-    from longthread.runs.handle import RunHandle
+    from longthread.runs.shared import RunHandle
 
 
 class Terminal:

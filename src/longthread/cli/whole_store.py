@@ -10,8 +10,7 @@ from typing import Any, TypeVar
 from longthread.cli.language import say, translate
 from longthread.cli.screen import echo
 from longthread.errors import StoreUnavailable
-from longthread.runs.workers.liveness import place_of
-from longthread.runs.workers.worker import RunWorker
+from longthread.runs.worker import RunWorker, place_of
 from longthread.settings import Settings
 from longthread.store.driver import Driver
 from longthread.store.maintenance.jobs import Job, JobClaims

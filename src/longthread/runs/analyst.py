@@ -18,6 +18,9 @@ from longthread.memory.pruner import Pruner
 from longthread.memory.recall import Recaller
 from longthread.memory.summary.pruning import PruningPolicy
 from longthread.memory.user_memories import Memories
+from longthread.runs.claims import Claims
+from longthread.runs.events import Teller
+from longthread.runs.hub import Hub
 from longthread.runs.services.approvals import Approvals
 from longthread.runs.services.boards import Boards
 from longthread.runs.services.branches import QueryEdits, ThreadBranches
@@ -25,14 +28,11 @@ from longthread.runs.services.deletions import ThreadDeletions
 from longthread.runs.services.queue import Queue
 from longthread.runs.services.results import Results
 from longthread.runs.services.runs import Runs
-from longthread.runs.services.shared import RunServices
 from longthread.runs.services.sources import Sources
 from longthread.runs.services.threads import Threads
 from longthread.runs.services.titles import Titles
-from longthread.runs.streams.events import Teller
-from longthread.runs.streams.hub import Hub
-from longthread.runs.workers.claims import Claims
-from longthread.runs.workers.worker import RunWorker
+from longthread.runs.shared import RunServices
+from longthread.runs.worker import RunWorker
 from longthread.settings import Settings
 from longthread.store import listing
 from longthread.store.driver import Driver

@@ -18,10 +18,8 @@ from longthread.model.catalog import Agent
 from longthread.model.memory import ANALYST
 from longthread.model.run import Run
 from longthread.runs.assignment import DelegatingCall, DelegationScope
-from longthread.runs.handle import RunHandle
-from longthread.runs.services.shared import RunServices
-from longthread.runs.workers.liveness import may_be_alive
-from longthread.runs.workers.worker import Hold
+from longthread.runs.shared import RunHandle, RunServices
+from longthread.runs.worker import Hold, may_be_alive
 from longthread.store import log, runs
 from longthread.store.runs import Lease
 from longthread.tools.arguments import Arguments

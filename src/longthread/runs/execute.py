@@ -1,30 +1,202 @@
-"""Execute a run, and end it."""
+"""Execute a run: its loop with its budget, and its end.
+
+A run is paused when its steps are used up, and failed when no reply can be read.
+"""
 
 from __future__ import annotations
 
 import asyncio
+import json
 import logging
-from collections.abc import Mapping
+import re
+import time
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from datetime import UTC, datetime
 from functools import partial
 from time import perf_counter
-from typing import Any
+from typing import Any, Literal
 
 from longthread.context.source_facts import KnownFacts, keep
 from longthread.errors import LeaseLost, LongthreadError, ModelFailed, RunTimeUp, StoreDisconnected, StoreError
-from longthread.llm.models import RunModels, failure_reason
+from longthread.llm.chat import ChatModel
+from longthread.llm.failures import asked_in_room
+from longthread.llm.models import DEMO, RunModels, failure_reason
+from longthread.llm.rows_answer import BY_ROWS, answer_from_rows, asks_words
+from longthread.llm.sql_protocol import is_answering
 from longthread.loop_bridge import to_the_end
+from longthread.messages.fields import storable
+from longthread.messages.message import Message
 from longthread.metrics import RUNS
-from longthread.model.fold import facts_of
-from longthread.model.run import RunStatus
-from longthread.runs.loop import drive
-from longthread.runs.outcome import is_over, outcome_of, stopped_outcome
-from longthread.runs.run_context import RunContext
-from longthread.runs.workers.stop import end_stopped, interrupted_draft, stop_answers
+from longthread.model.builtin import QUERIES
+from longthread.model.fold import PARSE_ERROR, facts_of, observation_of
+from longthread.model.ids import new_id
+from longthread.model.run import RunStatus, Step
+from longthread.runs.end_run import (
+    end_stopped,
+    interrupted_draft,
+    is_over,
+    outcome_of,
+    progress_digest,
+    stop_answers,
+    stopped_outcome,
+)
+from longthread.runs.model_call import call_model
+from longthread.runs.protocol import ChatRequest
+from longthread.runs.run_context import RunContext, malformed_in_a_row, noted, open_calls, pairs
+from longthread.runs.tool_calls import call_tools
+from longthread.runs.views import find_instructions
+from longthread.store import runs
 from longthread.store.driver import Transaction
+from longthread.store.run_rows import events_of_step
 from longthread.store.runs import LeaseCheck
+from longthread.view.condense import cut_middle
 
+_NOTES_LIMIT = 12_000
+"""Characters of the notes that a summary is written from: a run of many steps has more."""
+MALFORMED_LIMIT = 3
+"""Replies in a row that could not be read before a run fails."""
+REPEATED_LIMIT = 3
+"""Failed calls in a row that had failed before in the same form, before a run pauses."""
+_NUMBER = re.compile(r"\d+(?:[.,]\d+)*")
+_SUMMARY = """\
+The run paused before the question was answered. Write a short progress report for the user, in the language of \
+the question: the question, what is done, what was found, what problems came up, what is left to do. Use only what \
+the notes say; keep labels such as [q3].
+
+Notes:
+{digest}"""
+PauseReason = Literal["max_steps", "repeated"]
+"""Why a run pauses by itself: its steps are used up, or it repeats a call that fails."""
 _logger = logging.getLogger(__name__)
+
+
+async def drive(context: RunContext, models: RunModels) -> bool:
+    """Alternate model and tools until a reply makes no call, the budget ends, or a person must decide. Return False if
+    the worker drains before that: another one is to go on.
+
+    Each message is stored in the log and in the context's window, so a run that another process began continues there.
+    """
+    budget = Budget(models.model)
+    while not context.calls.awaited:
+        messages = context.window.messages
+        calls = open_calls(messages)
+        if not calls and (is_over(messages) or budget.is_lost(context)):
+            break
+        if context.hold.draining:
+            return False
+        if calls:
+            await call_tools(context, calls)
+        elif tells_rows(context):
+            await answer_by_rows(context)
+        elif is_stuck(context.window.own):
+            await budget.summary(context, "repeated")
+        elif budget.is_spent(context):
+            await budget.summary(context)
+        else:
+            await call_model(context, models)
+    return True
+
+
+def tells_rows(context: RunContext) -> bool:
+    """Return whether the rows of the last query are the answer, in the SQL protocol. That is so if the question wants
+    no more than these rows, and no instruction or memory says how to answer."""
+    if context.model.protocol != "sql" or not context.states_rows or not is_answering(context.window.messages):
+        return False
+    before = context.window.spots[: context.window.question]
+    return not (asks_words(context.run.question) or context.knowledge.memories or find_instructions(before))
+
+
+async def answer_by_rows(context: RunContext) -> None:
+    """Write the answer that the rows of the last query give. It costs no model call, and no model sees it later: the
+    rows stand there."""
+    result = next(each for each in reversed(context.window.messages) if each.name in QUERIES)
+    data = observation_of(str(result.text)).get("data") or {}
+    context.reply.message_id = new_id()
+    answer = Message("assistant", answer_from_rows(context.run.question, data), id=context.reply.message_id)
+    answer = noted(answer, kind="answer", by=BY_ROWS)
+    async with context.stream.writing() as (tx, held):
+        [entry] = await context.write(tx, held, [answer])
+    context.note([entry], [answer])
+
+
+class Budget:
+    """What a run may use. It counts the messages of the run, so a crash resets nothing. `model` writes the
+    summaries."""
+
+    def __init__(self, model: ChatModel) -> None:
+        self._model = model
+
+    def is_lost(self, context: RunContext) -> bool:
+        return malformed_in_a_row(context.window.own) >= MALFORMED_LIMIT
+
+    def is_spent(self, context: RunContext) -> bool:
+        """Return whether the run's own or shared steps are used up. If not, take one."""
+        if sum(message.role == "assistant" for message in context.window.own) >= context.run.max_steps:
+            return True
+        return context.allowance is not None and not context.allowance.take()
+
+    async def summary(self, context: RunContext, reason: PauseReason = "max_steps") -> None:
+        """Write a summary of the run into the log: the model's report (a step of its own), or else the digest."""
+        digest = progress_digest(context.run.question, context.window.own)
+        # Before the call: its text belongs to the summary, not to the last reply.
+        context.reply.message_id = new_id()
+        started, clock = datetime.now(UTC), time.monotonic()
+        # The demo model only answers questions, and a model of the SQL protocol is for statements: the digest serves.
+        is_writer = context.run.model != DEMO and context.model.protocol != "sql"
+        written = await self._written(context, digest) if is_writer else None
+        if written and (invented := {*_NUMBER.findall(written)} - {*_NUMBER.findall(digest)}):
+            _logger.warning("The progress summary had numbers that no query gave: %s", ", ".join(sorted(invented)[:5]))
+            written = ""
+        message = noted(
+            Message("assistant", written or digest, id=context.reply.message_id), kind="summary", reason=reason
+        )
+        async with context.stream.writing() as (tx, held):
+            [entry] = await context.write(tx, held, [message])
+            if written is not None:
+                marks = await context.stream.reply(tx, entry, started)
+                step = Step(
+                    thread_id=context.lease.thread_id,
+                    index=0,
+                    run_id=context.run.id,
+                    kind="model",
+                    status="done" if written else "failed",
+                    started_at=started,
+                    action="summary",
+                    entry_seq=entry.seq if written else None,
+                    elapsed_ms=round((time.monotonic() - clock) * 1000),
+                )
+                await runs.add_step(tx, context.lease, step, marks=marks, held=held)
+                context.stream.add(events_of_step(replace(step, thought=entry.text, entry_id=entry.id), marks))
+        context.note([entry], [message])
+
+    async def _written(self, context: RunContext, digest: str) -> str:
+        async def ask(notes: str) -> str:
+            question = context.run.question[: min(4000, max(1000, len(notes)))]
+            request = ChatRequest(self._model, _SUMMARY.format(digest=notes), [Message("user", question)])
+            return str((await request.reply(context)).text)
+
+        try:
+            return str(storable(await asked_in_room(ask, cut_middle(digest, _NOTES_LIMIT)))).strip()
+        except Exception as error:  # noqa: BLE001 - whatever fails, the run ends paused, with the digest instead
+            _logger.warning(
+                "The progress summary failed: %s", failure_reason(error, context.settings, context.own_settings)
+            )
+            return ""
+
+
+def is_stuck(messages: Sequence[Message]) -> bool:
+    """Return whether a run's last calls failed, each in a form in which it had failed before."""
+    failed: set[str] = set()
+    repeated = 0
+    for _, call, result in pairs(messages):
+        form = json.dumps([call["name"], call["args"]], sort_keys=True, default=str)
+        if observation_of(str(result.text)).get("ok") is not False or call["name"] == PARSE_ERROR:
+            repeated = 0
+            continue
+        repeated = repeated + 1 if form in failed else 0
+        failed.add(form)
+    return repeated >= REPEATED_LIMIT
 
 
 async def execute(context: RunContext, models: RunModels, known: KnownFacts, *, user_id: str) -> RunStatus:

@@ -24,8 +24,7 @@ from longthread.llm.sql_protocol import is_answering
 from longthread.messages.message import Message
 from longthread.model.run import Mark, Protocol, Step
 from longthread.runs.protocol import ChatRequest, attempt
-from longthread.runs.run_context import RunContext, elapsed_ms
-from longthread.runs.run_messages import malformed_in_a_row, note_of, noted
+from longthread.runs.run_context import RunContext, elapsed_ms, malformed_in_a_row, note_of, noted
 from longthread.runs.views import Prompt, reply_tokens, view_of
 from longthread.store import runs
 from longthread.store.run_rows import events_of_step

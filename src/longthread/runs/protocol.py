@@ -52,8 +52,15 @@ from longthread.model.fold import PARSE_ERROR, observation_of
 from longthread.model.ids import new_id
 from longthread.model.statements import statement_form
 from longthread.model.thinking import split_thinking
-from longthread.runs.run_context import RunContext
-from longthread.runs.run_messages import NO_QUERY, is_malformed, is_reminder, malformed_in_a_row, noted, pairs
+from longthread.runs.run_context import (
+    NO_QUERY,
+    RunContext,
+    is_malformed,
+    is_reminder,
+    malformed_in_a_row,
+    noted,
+    pairs,
+)
 from longthread.tools.tool import Observation, Tool
 
 _OTHER_TEMPERATURE, _LAST_TEMPERATURE = 0.5, 1.0

@@ -1,12 +1,12 @@
-"""The state that the parts of one run share."""
+"""The state that the parts of one run share, and how its messages are read: their notes, calls without a result."""
 
 from __future__ import annotations
 
 import contextlib
 import json
 import time
-from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from longthread.context.window import PreviousCall, Window
@@ -19,16 +19,15 @@ from longthread.messages.entries import draft_of
 from longthread.messages.fields import storable
 from longthread.messages.message import Message
 from longthread.model.approval import Approval
-from longthread.model.entry import Entry
+from longthread.model.entry import NOTE, Entry
 from longthread.model.fold import Facts
 from longthread.model.ids import new_id
 from longthread.model.manifest import How
 from longthread.model.memory import Memory, Used
 from longthread.model.run import Protocol, Run, Step
 from longthread.runs.assignment import Allowance
-from longthread.runs.run_messages import note_of
-from longthread.runs.streams.events import EventStream
-from longthread.runs.workers.worker import Hold
+from longthread.runs.events import EventStream
+from longthread.runs.worker import Hold
 from longthread.settings import Settings
 from longthread.store import log
 from longthread.store.driver import Driver, Transaction
@@ -36,6 +35,63 @@ from longthread.store.runs import Lease, LeaseCheck
 from longthread.tools.analysis.schema_prompt.ddl_text import SchemaText
 from longthread.tools.tool import Tool
 from longthread.view.tokens import ANY, estimate, tools_tokens
+
+NO_QUERY = "no_query"
+
+
+def note_of(message: Message) -> dict[str, Any]:
+    note: dict[str, Any] = message.additional_kwargs.get(NOTE, {})
+    return note
+
+
+def noted(message: Message, **note: Any) -> Message:
+    kwargs = message.additional_kwargs | {NOTE: note_of(message) | note}
+    return replace(message, additional_kwargs=kwargs)
+
+
+def is_malformed(message: Message) -> bool:
+    """Return whether the message is a reply that could not be read."""
+    return message.role == "assistant" and note_of(message).get("kind") == "malformed"
+
+
+def open_calls(messages: Sequence[Message]) -> list[dict[str, Any]]:
+    """Return the calls without a result of the last assistant's message, if only results follow it."""
+    answered: set[str | None] = set()
+    for message in reversed(messages):
+        if message.role == "tool":
+            answered.add(message.tool_call_id)
+        elif message.role == "assistant":
+            return [dict(call) for call in message.tool_calls if call["id"] not in answered]
+        else:
+            return []
+    return []
+
+
+def pairs(messages: Sequence[Message]) -> Iterator[tuple[Message, dict[str, Any], Message]]:
+    """Yield each tool call with the message that made it and its result, in the order of the results."""
+    calls: dict[str, tuple[Message, dict[str, Any]]] = {}
+    for message in messages:
+        if message.role == "assistant":
+            calls |= {call["id"] or "": (message, dict(call)) for call in message.tool_calls}
+        elif message.role == "tool" and message.tool_call_id in calls:
+            yield *calls[message.tool_call_id], message
+
+
+def is_reminder(message: Message) -> bool:
+    """Return whether a reply went back to the model because no query supported it."""
+    error = note_of(message).get("observation", {}).get("error") or {} if is_malformed(message) else {}
+    return error.get("type") == NO_QUERY
+
+
+def malformed_in_a_row(messages: Sequence[Message]) -> int:
+    count = 0
+    for message in reversed(messages):
+        if message.role == "assistant" and not is_reminder(message):
+            if not is_malformed(message):
+                break
+            count += 1
+    return count
+
 
 Spoken = Literal["native", "json", "sql", "answer"]
 """The form of a model call: native tool calls, JSON in text, SQL in a fence, or the answer from the rows of that."""

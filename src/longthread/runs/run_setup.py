@@ -28,10 +28,10 @@ from longthread.model.memory import Memory, Origin
 from longthread.model.semantics import SemanticLayer
 from longthread.model.thread import Scope
 from longthread.runs.assignment import Assignment
+from longthread.runs.events import EventStream
 from longthread.runs.run_context import CallState, ModelState, RunContext, RunKnowledge, ViewState
-from longthread.runs.services.shared import RunServices
+from longthread.runs.shared import RunServices
 from longthread.runs.start import StartedRun
-from longthread.runs.streams.events import EventStream
 from longthread.runs.views import small_window_note
 from longthread.store.memories import Owner
 from longthread.tools.analysis.schema_linking import Likely

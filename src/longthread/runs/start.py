@@ -23,12 +23,11 @@ from longthread.model.memory import ANALYST
 from longthread.model.run import AgentRun, Answers, Protocol, Run, Step, start_of
 from longthread.model.thread import Thread, title_of
 from longthread.runs.assignment import DelegatingCall
+from longthread.runs.end_run import closing_of, interrupted_of
 from longthread.runs.services.titles import follow_question
 from longthread.runs.tool_calls import superseded
 from longthread.runs.views import past_of
-from longthread.runs.workers.liveness import may_be_alive
-from longthread.runs.workers.stop import closing_of, interrupted_of
-from longthread.runs.workers.worker import Hold, RunWorker
+from longthread.runs.worker import Hold, RunWorker, may_be_alive
 from longthread.store import approvals, branches, log, questions, runs
 from longthread.store.driver import Driver, Transaction
 from longthread.store.leases import Lease

@@ -24,8 +24,7 @@ from longthread.model.builtin import CHART, QUERIES
 from longthread.model.fold import PARSE_ERROR, observation_of
 from longthread.model.ids import new_id
 from longthread.model.run import Mark, Step
-from longthread.runs.run_context import RunContext, elapsed_ms
-from longthread.runs.run_messages import is_malformed, note_of
+from longthread.runs.run_context import RunContext, elapsed_ms, is_malformed, note_of
 from longthread.store import catalog, log, runs
 from longthread.store.run_rows import events_of_step
 from longthread.tools.arguments import Arguments

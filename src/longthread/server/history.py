@@ -16,7 +16,7 @@ from longthread.model.entry import INTERRUPTED, Entry, ToolCall
 from longthread.model.fold import PARSE_ERROR, observation_of
 from longthread.model.run import Run, Step
 from longthread.model.thread import Thread
-from longthread.runs.workers.liveness import may_be_alive
+from longthread.runs.worker import may_be_alive
 from longthread.server.answers import (
     AgentVersion,
     Attributes,

@@ -12,7 +12,7 @@ from longthread.model.entry import Entry
 from longthread.model.memory import ANALYST
 from longthread.model.run import Run
 from longthread.model.thread import Thread
-from longthread.runs.workers.liveness import may_be_alive
+from longthread.runs.worker import may_be_alive
 from longthread.server.answers import AgentName, AgentVersion, DelegatedRun, Lineage, Siblings
 from longthread.store import approvals, branches, catalog, log, runs
 from longthread.store.branches import Sibling, branch_points

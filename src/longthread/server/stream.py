@@ -21,7 +21,7 @@ from ag_ui.core import CustomEvent
 from longthread.errors import InvalidInput, ThreadNotFound
 from longthread.model.ids import new_id
 from longthread.model.run import Event, Run
-from longthread.runs.streams.hub import Hub, RunPlace, RunWatch
+from longthread.runs.hub import Hub, RunPlace, RunWatch
 from longthread.server.events import INTERRUPTED, Encoder
 from longthread.server.language import PageLanguage
 from longthread.store import approvals, log

@@ -12,7 +12,7 @@ from tests.runs.test_approval import APPROVE, MAIL, kept, last_run, results, scr
 from tests.script import call, finish
 
 from longthread.errors import NothingToStop, NotPending, ThreadNotFound
-from longthread.runs.workers.liveness import may_be_alive
+from longthread.runs.worker import may_be_alive
 from longthread.store import leases, log, runs
 
 pytestmark = pytest.mark.one_backend

@@ -16,7 +16,7 @@ from longthread.model.ids import new_id
 from longthread.model.moment import moment_of
 from longthread.model.run import Event
 from longthread.runs.analyst import Analyst
-from longthread.runs.workers.liveness import may_be_alive
+from longthread.runs.worker import may_be_alive
 from longthread.settings import Settings
 from longthread.store import log, runs
 from longthread.testing import ScriptedModel

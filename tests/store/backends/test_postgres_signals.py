@@ -11,8 +11,8 @@ import psycopg
 import pytest
 from tests.runs.test_hub import PLACE, begun, numbers, read
 
-from longthread.runs.streams import hub as hubs
-from longthread.runs.streams.hub import Hub
+from longthread.runs import hub as hubs
+from longthread.runs.hub import Hub
 from longthread.store.backends import postgres_signals
 from longthread.store.driver import Driver, Signals
 

@@ -9,7 +9,7 @@ import pytest
 from tests.runs.test_workers import dead_worker
 
 from longthread.cli.whole_store import alone
-from longthread.runs.workers.liveness import here, place_of
+from longthread.runs.worker import here, place_of
 from longthread.store import leases
 from longthread.store.driver import Driver
 from longthread.store.maintenance.jobs import Job

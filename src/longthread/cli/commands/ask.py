@@ -29,7 +29,7 @@ from longthread.tools.arguments import Arguments
 
 if TYPE_CHECKING:
     from longthread.runs.analyst import Analyst
-    from longthread.runs.handle import RunHandle
+    from longthread.runs.shared import RunHandle
 
 ThreadArgument = Annotated[str, typer.Argument(help="The conversation: its id, the beginning of it, or last.")]
 CallOption = Annotated[

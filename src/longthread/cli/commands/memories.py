@@ -20,7 +20,7 @@ from longthread.errors import InvalidInput, MemoryNotFound
 from longthread.memory.forget import forget_memory
 from longthread.memory.user_memories import Memories
 from longthread.model.memory import ANALYST, Memory, MemoryChanges, MemorySource, MemoryType, Statement
-from longthread.runs.workers.worker import RunWorker
+from longthread.runs.worker import RunWorker
 from longthread.settings import Settings
 from longthread.store import memories as memory_store
 from longthread.store.driver import Driver, Transaction

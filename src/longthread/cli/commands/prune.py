@@ -19,7 +19,7 @@ from longthread.cli.screen import confirm, echo, echo_made
 from longthread.cli.terminal import print_line
 from longthread.cli.whole_store import alone, existing, run
 from longthread.errors import InvalidInput
-from longthread.runs.workers.liveness import may_be_alive
+from longthread.runs.worker import may_be_alive
 from longthread.settings import Settings
 from longthread.store.driver import Transaction
 from longthread.store.maintenance.jobs import Job

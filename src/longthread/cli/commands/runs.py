@@ -18,7 +18,7 @@ from longthread.cli.whole_store import existing
 from longthread.model.approval import Approval
 from longthread.model.catalog import Kind
 from longthread.model.run import AgentRun, Run
-from longthread.runs.workers.liveness import may_be_alive
+from longthread.runs.worker import may_be_alive
 from longthread.settings import Settings
 from longthread.store import approvals, catalog, log
 from longthread.store import runs as run_store

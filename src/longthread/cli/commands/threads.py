@@ -29,7 +29,7 @@ from longthread.model.entry import Entry
 from longthread.model.fold import state_of
 from longthread.model.thread import Archived, Thread
 from longthread.model.wire import is_wire, unpack
-from longthread.runs.workers.liveness import may_be_alive
+from longthread.runs.worker import may_be_alive
 from longthread.settings import Settings
 from longthread.store import approvals, attributes, gateway, listing, log, memories, summaries
 from longthread.store.driver import Driver, Row, Transaction

@@ -14,11 +14,10 @@ from longthread.messages.fields import storable
 from longthread.model.approval import Approval, Decision, Outcome
 from longthread.model.run import Event, Run
 from longthread.model.thread import Thread
-from longthread.runs.handle import RunHandle
 from longthread.runs.services.runs import Runs
-from longthread.runs.services.shared import RunServices
 from longthread.runs.services.threads import Threads
-from longthread.runs.workers.liveness import may_be_alive
+from longthread.runs.shared import RunHandle, RunServices
+from longthread.runs.worker import may_be_alive
 from longthread.settings import DEFAULT_USER
 from longthread.store import approvals, log, runs
 from longthread.store.driver import Driver, Transaction

@@ -18,8 +18,8 @@ from longthread.errors import (
     ToolInvalid,
 )
 from longthread.runs.services.results import FileRequest, KeptResult, Results, write_file
-from longthread.runs.services.shared import RunServices
 from longthread.runs.services.sources import Sources
+from longthread.runs.shared import RunServices
 from longthread.store import boards
 from longthread.store.boards import Board, BoardCard, CardParameter, NewCard
 from longthread.tools.analysis.engine import SourceConnection

@@ -17,12 +17,11 @@ from longthread.model.entry import NOTE, Draft, Entry
 from longthread.model.ids import new_id, new_id_after
 from longthread.model.run import Step
 from longthread.model.thread import Thread
-from longthread.runs.handle import RunHandle
 from longthread.runs.services.results import KeptResult, Results
 from longthread.runs.services.runs import Runs
-from longthread.runs.services.shared import RunServices, expect_idle
 from longthread.runs.services.sources import Sources
-from longthread.runs.workers.liveness import may_be_alive
+from longthread.runs.shared import RunHandle, RunServices, expect_idle
+from longthread.runs.worker import may_be_alive
 from longthread.store import branches, checkpoints, log, runs
 from longthread.store.driver import Transaction
 from longthread.store.questions import QuestionKey

@@ -7,8 +7,8 @@ from contextlib import suppress
 
 from longthread.errors import NothingToStop, RowDamaged, StoreClosed, StoreError, ThreadNotFound
 from longthread.runs.services.runs import Runs
-from longthread.runs.services.shared import RunServices
 from longthread.runs.services.threads import Threads
+from longthread.runs.shared import RunServices
 from longthread.store import runs
 from longthread.store.maintenance import deletions
 from longthread.store.maintenance.deletions import PendingDeletion

@@ -11,10 +11,9 @@ from longthread.errors import QuestionNotFound, QuestionsWait
 from longthread.metrics import QUEUE_SECONDS
 from longthread.model.ids import new_id
 from longthread.model.thread import Thread
-from longthread.runs.services.shared import RunServices
+from longthread.runs.shared import RunServices
 from longthread.runs.start import RunRequest, StartedRun, begin_on, find_or_create
-from longthread.runs.workers.liveness import may_be_alive
-from longthread.runs.workers.worker import RunWorker
+from longthread.runs.worker import RunWorker, may_be_alive
 from longthread.store import leases, log, questions, runs
 from longthread.store.driver import Driver, Transaction
 from longthread.store.leases import LiveRun

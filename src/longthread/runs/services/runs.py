@@ -29,18 +29,17 @@ from longthread.model.semantics import SemanticLayer
 from longthread.model.thread import Scope, Thread
 from longthread.runs.assignment import Assignment, DelegationScope, role_for, scope_of
 from longthread.runs.delegation import SubAgents
+from longthread.runs.end_run import stop_run
 from longthread.runs.execute import execute
-from longthread.runs.handle import RunHandle, report
 from longthread.runs.run_context import RunContext
 from longthread.runs.run_setup import run_context
 from longthread.runs.services.queue import URGENT, RunLimits, begin_or_queue
-from longthread.runs.services.shared import RunServices
 from longthread.runs.services.sources import Sources
 from longthread.runs.services.threads import Threads
 from longthread.runs.services.titles import Titles
+from longthread.runs.shared import RunHandle, RunServices, report
 from longthread.runs.start import RunRequest, StartedRun, begin, take_over
-from longthread.runs.workers.stop import stop_run
-from longthread.runs.workers.worker import Hold, Slots
+from longthread.runs.worker import Hold, Slots
 from longthread.store import log, questions, runs
 from longthread.store.questions import QuestionKey, QueuedQuestion, StartableQuestion, WhenBusy
 from longthread.tools.analysis.source import Source

@@ -19,8 +19,8 @@ from longthread.model.fold import state_of
 from longthread.model.ids import new_id
 from longthread.model.thread import Scope, SessionStatus, Thread, title_of
 from longthread.runs.assignment import role_for
-from longthread.runs.services.shared import RunServices, expect_idle
 from longthread.runs.services.sources import Sources
+from longthread.runs.shared import RunServices, expect_idle
 from longthread.store import attributes, branches, log, summaries
 from longthread.store.driver import Transaction
 from longthread.store.maintenance.space import scrub

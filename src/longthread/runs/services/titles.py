@@ -13,7 +13,7 @@ from longthread.memory.background import Background
 from longthread.model.entry import Entry
 from longthread.model.run import Run
 from longthread.model.thread import SHORT_QUESTION, Thread, columns, read_title, title_of, title_without_model
-from longthread.runs.streams.hub import Hub
+from longthread.runs.hub import Hub
 from longthread.store import attributes, log
 from longthread.store.driver import Driver, Transaction
 

@@ -11,7 +11,7 @@ from typing import Any
 from longthread.errors import InvalidInput, LongthreadError, RunWaiting
 from longthread.model.run import HALTS, Event
 from longthread.runs.analyst import Analyst
-from longthread.runs.handle import RunHandle
+from longthread.runs.shared import RunHandle
 from longthread.server.mcp.offer import TEXT, THREAD, WHOLE, OfferedTool, ReportProgress, ToolAnswer, each, schema, text
 from longthread.server.problems import for_clients
 from longthread.tools.analysis.address import redact_spec

@@ -14,7 +14,7 @@ from longthread.model.entry import Entry
 from longthread.model.thread import Thread
 from longthread.runs.inspect import calls_of, look
 from longthread.runs.services.approvals import pending_of
-from longthread.runs.workers.liveness import may_be_alive
+from longthread.runs.worker import may_be_alive
 from longthread.server.fields import thread_page
 from longthread.server.mcp.offer import (
     TEXT,

@@ -33,7 +33,7 @@ from longthread.errors import (
 from longthread.model.entry import Entry
 from longthread.model.fold import observation_of
 from longthread.model.run import Event, Protocol, Run
-from longthread.runs.streams.hub import Hub
+from longthread.runs.hub import Hub
 from longthread.server.events import WITHDRAWN, Encoder
 from longthread.server.fields import Name, PathSegment
 from longthread.server.openapi import AGUI_STREAM, problems

@@ -21,8 +21,8 @@ from longthread.errors import (
     SourceMissing,
     ThreadNotFound,
 )
-from longthread.runs.handle import RunHandle
 from longthread.runs.services.branches import ForkOptions
+from longthread.runs.shared import RunHandle
 from longthread.server.answers import Accepted, ChosenBranch, EditedQuery, TriedQuery
 from longthread.server.fields import Name, PathSegment, PlainText, Words
 from longthread.server.history import step_json

@@ -12,8 +12,7 @@ from longthread.errors import CursorUnknown, EntryNotFound, ThreadNotFound
 from longthread.model.entry import Entry
 from longthread.model.manifest import segments_of
 from longthread.model.run import Run, Step
-from longthread.runs.inspect import ViewDifference, call_at, calls_before, difference, look
-from longthread.runs.usage import ModelUsage, usage_of
+from longthread.runs.inspect import ModelUsage, ViewDifference, call_at, calls_before, difference, look, usage_of
 from longthread.server.answers import (
     CallInfo,
     CallList,

@@ -34,7 +34,7 @@ from longthread.errors import (
     ToolInvalid,
 )
 from longthread.model.run import HALTS, Protocol, Run
-from longthread.runs.handle import RunHandle
+from longthread.runs.shared import RunHandle
 from longthread.server.answers import Accepted, Queued, StepView
 from longthread.server.fields import WHOLE, PathSegment, PlainText, Words
 from longthread.server.history import events_path, queued_path, step_json

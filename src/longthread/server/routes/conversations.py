@@ -31,7 +31,7 @@ from longthread.model.markdown import plain
 from longthread.model.memory import ANALYST
 from longthread.model.run import ShownStatus
 from longthread.model.thread import Archived, SessionStatus, Thread
-from longthread.runs.workers.liveness import may_be_alive
+from longthread.runs.worker import may_be_alive
 from longthread.server.answers import (
     ConversationList,
     ConversationView,

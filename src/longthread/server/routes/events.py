@@ -15,7 +15,7 @@ from fastapi.responses import StreamingResponse
 from pydantic import Field
 
 from longthread.errors import InvalidInput, PositionUnknown, RunNotFound, ThreadNotFound
-from longthread.runs.streams.hub import Hub, RunPlace
+from longthread.runs.hub import Hub, RunPlace
 from longthread.server.language import AskedLanguage
 from longthread.server.openapi import EVENTS, problems
 from longthread.server.requests import EVENT_STREAM, NO_STORE

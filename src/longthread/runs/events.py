@@ -17,7 +17,7 @@ from longthread.errors import StoreError
 from longthread.model.approval import Approval
 from longthread.model.entry import Draft, Entry
 from longthread.model.run import Event, EventType, Mark, Run, RunStatus
-from longthread.runs.streams.hub import Hub, RunPlace
+from longthread.runs.hub import Hub, RunPlace
 from longthread.store import approvals, log, runs
 from longthread.store.driver import Driver, Transaction
 from longthread.store.run_rows import BEGUN, events_of_run

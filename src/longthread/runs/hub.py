@@ -20,7 +20,7 @@ from weakref import WeakValueDictionary
 
 from longthread.errors import StoreError
 from longthread.model.run import FINAL, HALTS, Event
-from longthread.runs.workers.liveness import may_be_alive
+from longthread.runs.worker import may_be_alive
 from longthread.store import runs
 from longthread.store.driver import Driver
 from longthread.store.listing import RunState, run_states

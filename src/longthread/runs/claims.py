@@ -15,13 +15,13 @@ from longthread.errors import LeaseLost, LongthreadError, RunCrashed, StoreClose
 from longthread.loop_bridge import to_the_end
 from longthread.memory.embedder import EmbedderFailed
 from longthread.metrics import CLAIMS
+from longthread.runs.end_run import fail_run, stop_run
 from longthread.runs.services.boards import Boards
 from longthread.runs.services.deletions import ThreadDeletions
 from longthread.runs.services.queue import begin_queued
 from longthread.runs.services.runs import Runs
-from longthread.runs.services.shared import RunServices
-from longthread.runs.workers.stop import fail_run, stop_run
-from longthread.runs.workers.worker import Hold
+from longthread.runs.shared import RunServices
+from longthread.runs.worker import Hold
 from longthread.store import boards as board_store
 from longthread.store import leases, log, questions
 from longthread.store.leases import ClaimedRun
