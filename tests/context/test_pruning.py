@@ -22,7 +22,7 @@ from longthread.memory.pruner import Pruner
 from longthread.memory.summary.digest import tokens_of
 from longthread.memory.summary.pruning import PruningPolicy, prune_thread
 from longthread.model.entry import Draft
-from longthread.model.manifest import segments_of
+from longthread.model.run import segments_of
 from longthread.runs.analyst import Analyst
 from longthread.runs.inspect import calls_of, look
 from longthread.store import endpoints, log, runs, summaries

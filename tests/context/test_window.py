@@ -24,7 +24,7 @@ from longthread.messages.langchain import all_to_langchain
 from longthread.messages.message import Message
 from longthread.messages.reply import is_thinking
 from longthread.model.entry import NOTE, Entry
-from longthread.model.manifest import Segment
+from longthread.model.run import Segment
 from longthread.testing.view_watch import orphans
 from longthread.view.tokens import IMAGE, estimate
 

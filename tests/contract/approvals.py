@@ -10,7 +10,7 @@ from tests.contract.base import USER, Contract
 from tests.contract.runs import alive, begun
 
 from longthread.errors import LeaseLost
-from longthread.model.approval import Approval
+from longthread.model.run import Approval
 from longthread.store import approvals, listing, log, runs
 from longthread.store.driver import Driver
 from longthread.store.listing import latest_runs

@@ -16,7 +16,7 @@ from langchain_core.messages.tool import invalid_tool_call
 from longthread.context.window import ViewRequest, as_answered, fit
 from longthread.langgraph.memory import message_view
 from longthread.langgraph.memory.message_view import StateMessages, StoredView
-from longthread.model.manifest import Segment
+from longthread.model.run import Segment
 
 
 def picture(n: int) -> HumanMessage:

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 import pytest
 
 from longthread.errors import InvalidInput
-from longthread.model.moment import moment_of
+from longthread.model.language import moment_of
 
 
 @pytest.mark.parametrize(

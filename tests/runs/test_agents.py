@@ -12,7 +12,7 @@ from tests.script import COUNT, call, finish
 
 from longthread import Catalog
 from longthread.errors import AgentOff, AgentOfThread, DefinitionNotFound, InvalidInput, ToolInvalid
-from longthread.model.builtin import ASSISTANT, MEMORY
+from longthread.model.catalog import ASSISTANT, MEMORY
 from longthread.model.memory import ANALYST
 from longthread.model.run import AgentRun, Protocol, Run
 from longthread.runs.analyst import Analyst

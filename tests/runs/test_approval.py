@@ -29,9 +29,8 @@ from longthread.errors import (
     ThreadNotFound,
     ToolInvalid,
 )
-from longthread.model.approval import Approval, Decision
 from longthread.model.catalog import ToolDefinition
-from longthread.model.run import Run
+from longthread.model.run import Approval, Decision, Run
 from longthread.runs.analyst import Analyst
 from longthread.runs.worker import RunWorker, here, may_be_alive
 from longthread.server.history import run_json

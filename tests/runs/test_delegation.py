@@ -16,11 +16,10 @@ from tests.script import COUNT, call, finish
 
 from longthread import Catalog
 from longthread.errors import InvalidInput
-from longthread.model.approval import Decision
 from longthread.model.catalog import Agent
 from longthread.model.entry import Entry
 from longthread.model.memory import ANALYST
-from longthread.model.run import Answers, Run
+from longthread.model.run import Answers, Decision, Run
 from longthread.model.thread import Thread
 from longthread.runs.analyst import Analyst
 from longthread.runs.delegation import LONGEST, tool_names

@@ -15,8 +15,8 @@ from tests.runs.test_workers import USER, Gated, dead_worker, ended, last_run, u
 from tests.script import COUNT, call, finish
 
 from longthread.errors import InvalidInput, NothingToStop
-from longthread.model.approval import Decision
 from longthread.model.ids import new_id
+from longthread.model.run import Decision
 from longthread.runs import worker as working
 from longthread.runs.analyst import Analyst
 from longthread.runs.services.queue import RunLimits, begin_queued

@@ -7,7 +7,7 @@ import struct
 from collections.abc import Sequence
 from typing import Any
 
-from longthread.model.builtin import BUILTIN
+from longthread.model.catalog import BUILTIN
 from longthread.model.entry import Draft, ToolCall
 from longthread.store import log
 from longthread.store.driver import Driver, Transaction

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from longthread.errors import SqlFailed
-from longthread.model.manifest import Segment
+from longthread.model.run import Segment
 from longthread.tools.tool import make_failure, make_success
 from longthread.view.condense import TRUNCATED, condense_result, cut_result, is_condensable
 from longthread.view.items import FORM, ViewItem

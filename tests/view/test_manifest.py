@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from tests.examples import examples
 from tests.view.test_compose import threads
 
-from longthread.model.manifest import Segment, Why
+from longthread.model.run import Segment, Why
 from longthread.view.budget import LEAST
 from longthread.view.compose import compose
 from longthread.view.items import ViewItem, ViewPart, units_of

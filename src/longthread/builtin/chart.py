@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from longthread.builtin.query_results import StoredResult, find_result, find_result_before, result_labels
 from longthread.errors import InvalidInput
 from longthread.messages.message import Message
-from longthread.model.builtin import CHART, QUERIES
+from longthread.model.catalog import CHART, QUERIES
 from longthread.model.entry import Entry
 from longthread.model.fold import observation_of
 from longthread.model.run import Step

@@ -11,8 +11,8 @@ from longthread.errors import InvalidInput
 from longthread.memory.index.terms import find_telling_terms
 from longthread.memory.memory_ranking import is_typed
 from longthread.memory.user_memories import Memories, as_line, remember
+from longthread.model.language import moment_of
 from longthread.model.memory import Memory, MemorySource, MemoryType, Origin, Statement, Used
-from longthread.model.moment import moment_of
 from longthread.settings import RememberApproval as Approval
 from longthread.store import memories, runs
 from longthread.store.driver import Driver

@@ -15,7 +15,7 @@ from typing import Any
 from longthread.builtin.chart import CHART_PARAMETERS
 from longthread.builtin.memories import FORGET, FORGET_PARAMETERS, REMEMBER, REMEMBER_PARAMETERS
 from longthread.builtin.recall import describe_tool
-from longthread.model.builtin import CHART, QUERY_METRIC, RECALL_TOOL
+from longthread.model.catalog import CHART, QUERY_METRIC, RECALL_TOOL
 from longthread.model.entry import Entry
 from longthread.tools.analysis.limits import Limits
 from longthread.tools.analysis.toolbox import analysis_parameters

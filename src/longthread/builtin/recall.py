@@ -13,10 +13,9 @@ from longthread.memory.index.indexer import SAID_AT
 from longthread.memory.index.terms import find_telling_terms
 from longthread.memory.keywords import EntryPlace
 from longthread.memory.recall import Hit, Question, Recalled, Recaller
-from longthread.model.builtin import RECALL_TOOL
+from longthread.model.catalog import RECALL_TOOL
 from longthread.model.entry import Entry
-from longthread.model.language import is_chinese
-from longthread.model.moment import moment_of
+from longthread.model.language import is_chinese, moment_of
 from longthread.model.thread import Scope
 from longthread.tools.tool import Observation, Tool, make_failure, make_success
 from longthread.view.tokens import ANY, estimate

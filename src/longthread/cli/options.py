@@ -10,7 +10,7 @@ from typing import Annotated, get_args
 import typer
 
 from longthread.errors import InvalidInput
-from longthread.model.moment import end_of
+from longthread.model.language import end_of
 from longthread.model.run import Protocol
 
 SourceOption = Annotated[

@@ -29,7 +29,7 @@ from longthread.model.content import attachment_of
 from longthread.model.entry import INTERRUPTED, Draft, Entry, ToolCall, with_mark
 from longthread.model.fold import Facts, observation_of
 from longthread.model.ids import new_id
-from longthread.model.manifest import TEXTS, How, Segment, Why
+from longthread.model.run import TEXTS, How, Segment, Why
 from longthread.tools.analysis.schema_prompt.observed_text import observed_text
 from longthread.view.attachments import attachment_tokens
 from longthread.view.compose import DigestMessage, PreviousView, View, ViewConfig, compose, share_of

@@ -21,7 +21,7 @@ from longthread.llm.json_protocol import ActionCall, Finish, Malformed, ParsedRe
 from longthread.llm.reply_text import WORDS_BESIDE, argument_of, sql_of
 from longthread.llm.rows_answer import BY_ROWS
 from longthread.messages.message import Message
-from longthread.model.builtin import QUERIES, RUN_SQL
+from longthread.model.catalog import QUERIES, RUN_SQL
 from longthread.model.entry import NOTE
 from longthread.model.fold import PARSE_ERROR, observation_of
 from longthread.model.statements import CORRECT, statement_form

@@ -8,7 +8,7 @@ from longthread.memory.background import Background
 from longthread.memory.recall import Recaller
 from longthread.memory.summary.pruning import PruningPolicy, prune_thread
 from longthread.memory.summary.summaries import Summarizer
-from longthread.model.manifest import Segment
+from longthread.model.run import Segment
 from longthread.model.thread import Scope
 from longthread.store import summaries
 from longthread.store.driver import Driver

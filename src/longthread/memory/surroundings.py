@@ -8,8 +8,8 @@ from itertools import chain
 
 from longthread.memory.index.entry_text import content_of, is_recallable
 from longthread.memory.keywords import EntryPlace
-from longthread.model.branches import Branches
 from longthread.model.entry import Entry
+from longthread.model.thread import Branches
 from longthread.store import log
 from longthread.store.branches import find_versions, places_of_versions, read_branches
 from longthread.store.driver import Transaction

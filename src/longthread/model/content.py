@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
-from longthread.model.builtin import RECALL_TOOL
+from longthread.model.catalog import RECALL_TOOL
 from longthread.model.wire import is_wire, unpack
 
 CALLS = frozenset({"tool_use", "tool_call", "function_call", "custom_tool_call"})

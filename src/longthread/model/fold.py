@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from longthread.model.builtin import QUERIES
+from longthread.model.catalog import QUERIES
 from longthread.model.entry import INTERRUPTED, Entry, ToolCall
 
 PARSE_ERROR = "json_parse_error"

@@ -1,9 +1,13 @@
-"""Detect the language for an answer, and a message that only asks to continue a paused run."""
+"""What short texts of people and models say: their language, a request to continue a paused run, a date or time."""
 
 from __future__ import annotations
 
 import re
 import unicodedata
+from contextlib import suppress
+from datetime import UTC, date, datetime, timedelta
+
+from longthread.errors import InvalidInput
 
 _HAN = re.compile(r"[\u4e00-\u9fff]")
 _KANA_OR_HANGUL = re.compile(r"[\u3041-\u3096\u30a1-\u30fa\u31f0-\u31ff\uff66-\uff9d\uac00-\ud7a3]")
@@ -77,3 +81,26 @@ def agrees(message: str) -> bool:
 
 def _plain(message: str) -> str:
     return " ".join(_MARKS.sub(" ", unicodedata.normalize("NFKC", message).casefold()).split())
+
+
+def moment_of(text: str | None, name: str, *, ends: bool = False) -> datetime | None:
+    """Parses the argument `name` as ISO 8601, by default in UTC; None for an empty text. With `ends` a date means the
+    end of its day. Raises InvalidInput."""
+    if not text:
+        return None
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError:
+        reason = f"{name} is {text!r}; give a date or time such as 2027-05-08 or 2027-05-08T14:30."
+        raise InvalidInput(reason=reason) from None
+    if ends:
+        moment = end_of(moment, text)
+    return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+
+
+def end_of(moment: datetime, text: str) -> datetime:
+    """The end of the day if the text is only a date."""
+    with suppress(OverflowError, ValueError):
+        date.fromisoformat(text.strip())
+        return moment + timedelta(days=1)
+    return moment

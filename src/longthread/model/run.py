@@ -1,4 +1,4 @@
-"""Runs, their steps, and their events, numbered from 1."""
+"""Runs: their steps, the manifest of each call, their events, and the calls that wait for a person to approve them."""
 
 from __future__ import annotations
 
@@ -7,10 +7,11 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Any, Literal, Self
 
+from longthread.errors import InvalidInput
 from longthread.model.entry import Entry
 
 RunStatus = Literal["running", "waiting", "finished", "paused", "failed"]
-"""`waiting`: for a person's approval of its calls (`longthread.model.approval`)."""
+"""`waiting`: for a person's approval of its calls (`longthread.model.run`)."""
 ShownStatus = RunStatus | Literal["interrupted"]
 """`interrupted`: unfinished, and no process executes it."""
 StepKind = Literal["model", "tool"]
@@ -105,7 +106,7 @@ class Run:
 class Step:
     """One model call or one tool call of a run (document 000's `conversation_steps`).
 
-    `index` counts the thread's steps. A model call has a `manifest` (`longthread.model.manifest`) and a `prompt` with
+    `index` counts the thread's steps. A model call has a `manifest` (`longthread.model.run`) and a `prompt` with
     the system prompt and tools. `entry_seq` and `entry_id` are of the step's entry: the reply with the `thought`, or
     the result with the `observation`. `elapsed_ms` and `usage` are empty until the step is done.
     """
@@ -208,3 +209,145 @@ def unfinished_reply(events: Iterable[Event]) -> tuple[str, str]:
         elif event.type != "warning":
             pieces, message_id = [], None
     return "".join(pieces), message_id or ""
+
+
+Choice = Literal["approve", "edit", "reject"]
+CHOICES: tuple[Choice, ...] = ("approve", "edit", "reject")
+Outcome = Literal["approve", "edit", "reject", "superseded"]
+"""The outcome of a call. `superseded`: another question came, or the run was stopped."""
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """A person's decision about a call: approve it, edit its arguments (`args`), or reject it with a `message`. `tool`
+    is the tool that an edit names, which it cannot change."""
+
+    type: Choice = "approve"
+    args: Mapping[str, Any] = field(default_factory=dict)
+    message: str | None = None
+    tool: str | None = None
+
+    @classmethod
+    def of(cls, data: Any) -> Decision:
+        """Parses a decision of LangChain's human-in-the-loop middleware: `{"type": "approve"}`, `{"type": "edit",
+        "edited_action": {"name", "args"}}` (or just `args`), `{"type": "reject", "message"?}`. Raises InvalidInput."""
+        if not isinstance(data, Mapping) or data.get("type") not in CHOICES:
+            raise InvalidInput(reason=f"A decision is an object with a `type`: one of {', '.join(CHOICES)}.")
+        action = data.get("edited_action")
+        args: Any = action.get("args") if isinstance(action, Mapping) else data.get("args")
+        message = data.get("message")
+        if data["type"] == "edit" and not isinstance(args, Mapping):
+            raise InvalidInput(reason="An edit gives the arguments of the call, an object, as `edited_action.args`.")
+        if message is not None and not isinstance(message, str):
+            raise InvalidInput(reason="The `message` of a decision is a text.")
+        if data["type"] != "edit":
+            return cls(data["type"], message=message or None)
+        tool = action.get("name") if isinstance(action, Mapping) else None
+        return cls("edit", dict(args), message or None, None if tool is None else str(tool))
+
+
+@dataclass(frozen=True, slots=True)
+class Approval:
+    """A call of a tool with `approve`.
+
+    `message_id` is the reply with the call, `place` its place there. `args` include defaults; edited ones must fit the
+    schema `parameters`. `decision` is None while the call waits; `message` is the reason of a rejection.
+    """
+
+    thread_id: str
+    run_id: str
+    message_id: str
+    call_id: str
+    place: int
+    tool: str
+    description: str
+    args: Mapping[str, Any]
+    parameters: Mapping[str, Any]
+    asked_at: datetime
+    decision: Outcome | None = None
+    edited: Mapping[str, Any] | None = None
+    message: str | None = None
+    by: str | None = None
+    at: datetime | None = None
+
+    @property
+    def made_with(self) -> Mapping[str, Any]:
+        """The final arguments of the call."""
+        return self.args if self.edited is None else self.edited
+
+    def request(self) -> dict[str, Any]:
+        """The request for a person."""
+        return {
+            "id": self.call_id,
+            "tool": self.tool,
+            "description": self.description,
+            "args": dict(self.args),
+            "parameters": dict(self.parameters),
+        }
+
+    def to_json(self) -> dict[str, Any]:
+        """The call with its decision."""
+        edited = {} if self.edited is None else {"edited": dict(self.edited)}
+        note = {} if self.message is None else {"message": self.message}
+        return {
+            "id": self.call_id,
+            "run": self.run_id,
+            "tool": self.tool,
+            "args": dict(self.args),
+            "asked_at": self.asked_at.isoformat(),
+            "decision": self.decision,
+            **edited,
+            **note,
+            "by": self.by,
+            "decided_at": self.at.isoformat() if self.at else None,
+        }
+
+
+How = Literal["whole", "condensed", "cut", "left out", "summary", "facts", "terms", "recalled"]
+Why = Literal["budget", "digest", "stale", "unpaired"]
+TEXTS: frozenset[How] = frozenset({"summary", "facts", "terms", "recalled"})
+"""Segments that are texts. All but the summary come after the messages."""
+NO_ROOM: frozenset[Why | None] = frozenset({"budget", "digest"})
+"""Reasons for entries that had no room."""
+
+
+@dataclass(frozen=True, slots=True)
+class Segment:
+    """The entries from seq `first` to `last` of a view, which went in alike, and their tokens together.
+
+    `how`: `whole`; `condensed`: without thinking, results shortened (to `limit` characters, if given); `cut`: a single
+    entry, its text cut to `limit` characters and, if `bare`, its calls without arguments; `left out`; `summary`: only a
+    summary covers them. Notes after the messages: `facts` of the source that the view no longer has whole, `terms` of
+    the source, `recalled` entries. Their texts are stored with the call's prompt.
+
+    `why` entries were left out: `budget`: no room; `digest`: no room, but the summary's text covers them; `unpaired`: a
+    call without result or the reverse; `stale`: of another source or schema. With another `how`, `stale` means that
+    only the calls and results were left out.
+
+    `form` is how results were shown: 0 as in older calls; 1 shortened by rows; 2 also the tables of a source shown as
+    text. A whole segment has it only where such a result is in it.
+    """
+
+    first: int
+    last: int
+    how: How
+    tokens: int = 0
+    why: Why | None = None
+    limit: int | None = None
+    bare: bool = False
+    form: int = 0
+
+    def to_json(self) -> list[Any]:
+        values = [self.first, self.last, self.how, self.tokens, self.why, self.limit, self.bare, self.form or None]
+        while values[-1] is None or values[-1] is False:
+            values.pop()
+        return values
+
+    @classmethod
+    def from_json(cls, data: Sequence[Any]) -> Segment:
+        return cls(*data)
+
+
+def segments_of(manifest: Sequence[Any]) -> list[Segment]:
+    """The segments of a stored manifest; empty for the oldest format."""
+    return [Segment.from_json(each) for each in manifest if isinstance(each, list)]

@@ -19,7 +19,7 @@ from longthread.errors import JsonParseFailed, NothingToStop
 from longthread.memory.summary.digest import findings, short
 from longthread.messages.entries import draft_of
 from longthread.messages.message import Message
-from longthread.model.builtin import QUERIES
+from longthread.model.catalog import QUERIES
 from longthread.model.entry import INTERRUPTED, NOTE, Draft, Entry, ToolCall
 from longthread.model.fold import observation_of
 from longthread.model.ids import new_id

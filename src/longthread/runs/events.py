@@ -14,9 +14,8 @@ from datetime import UTC, datetime
 from typing import Any
 
 from longthread.errors import StoreError
-from longthread.model.approval import Approval
 from longthread.model.entry import Draft, Entry
-from longthread.model.run import Event, EventType, Mark, Run, RunStatus
+from longthread.model.run import Approval, Event, EventType, Mark, Run, RunStatus
 from longthread.runs.hub import Hub, RunPlace
 from longthread.store import approvals, log, runs
 from longthread.store.driver import Driver, Transaction

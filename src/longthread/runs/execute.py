@@ -28,7 +28,7 @@ from longthread.loop_bridge import to_the_end
 from longthread.messages.fields import storable
 from longthread.messages.message import Message
 from longthread.metrics import RUNS
-from longthread.model.builtin import QUERIES
+from longthread.model.catalog import QUERIES
 from longthread.model.fold import PARSE_ERROR, facts_of, observation_of
 from longthread.model.ids import new_id
 from longthread.model.run import RunStatus, Step

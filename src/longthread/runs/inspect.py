@@ -17,10 +17,9 @@ from longthread.context.window import (
 from longthread.errors import EntryNotFound
 from longthread.llm.sql_protocol import render_answering, render_writing
 from longthread.messages.message import Message
-from longthread.model.branches import active_ranges
 from longthread.model.entry import Entry
-from longthread.model.manifest import TEXTS, How, Segment, segments_of
-from longthread.model.run import Step
+from longthread.model.run import TEXTS, How, Segment, Step, segments_of
+from longthread.model.thread import active_ranges
 from longthread.runs.protocol import as_text, without_malformed
 from longthread.runs.views import Prompt
 from longthread.settings import Price

@@ -47,7 +47,7 @@ from longthread.llm.sql_protocol import (
 from longthread.messages.fields import as_json, storable
 from longthread.messages.message import Message, tool_call
 from longthread.metrics import MODEL_CALLS, MODEL_SECONDS, TOKENS
-from longthread.model.builtin import CHART, QUERIES, RUN_SQL
+from longthread.model.catalog import CHART, QUERIES, RUN_SQL
 from longthread.model.fold import PARSE_ERROR, observation_of
 from longthread.model.ids import new_id
 from longthread.model.statements import statement_form

@@ -18,13 +18,11 @@ from longthread.memory.user_memories import as_line, listed
 from longthread.messages.entries import draft_of
 from longthread.messages.fields import storable
 from longthread.messages.message import Message
-from longthread.model.approval import Approval
 from longthread.model.entry import NOTE, Entry
 from longthread.model.fold import Facts
 from longthread.model.ids import new_id
-from longthread.model.manifest import How
 from longthread.model.memory import Memory, Used
-from longthread.model.run import Protocol, Run, Step
+from longthread.model.run import Approval, How, Protocol, Run, Step
 from longthread.runs.assignment import Allowance
 from longthread.runs.events import EventStream
 from longthread.runs.worker import Hold

@@ -21,10 +21,10 @@ from longthread.llm.models import reply_limit
 from longthread.llm.sql_protocol import is_talk, needs_today, sql_prompt
 from longthread.memory.keywords import EntryPlace
 from longthread.memory.user_memories import Memories, fitting
-from longthread.model.builtin import LOAD_SKILL, RECALL_TOOL
+from longthread.model.catalog import LOAD_SKILL, RECALL_TOOL
 from longthread.model.fold import PARSE_ERROR
-from longthread.model.manifest import NO_ROOM
 from longthread.model.memory import Memory, Origin
+from longthread.model.run import NO_ROOM
 from longthread.model.semantics import SemanticLayer
 from longthread.model.thread import Scope
 from longthread.runs.assignment import Assignment

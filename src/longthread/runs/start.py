@@ -13,14 +13,13 @@ from longthread.context.window_cache import CachedWindow, WindowCache
 from longthread.errors import NothingToResume, RunWaiting, ThreadNotFound
 from longthread.messages.entries import draft_of
 from longthread.messages.message import Message
-from longthread.model.approval import Approval
-from longthread.model.builtin import BUILTIN
+from longthread.model.catalog import BUILTIN
 from longthread.model.entry import NOTE, Draft, Entry
 from longthread.model.fold import CONTINUES
 from longthread.model.ids import new_id, new_id_after
 from longthread.model.language import agrees, asks_to_continue
 from longthread.model.memory import ANALYST
-from longthread.model.run import AgentRun, Answers, Protocol, Run, Step, start_of
+from longthread.model.run import AgentRun, Answers, Approval, Protocol, Run, Step, start_of
 from longthread.model.thread import Thread, title_of
 from longthread.runs.assignment import DelegatingCall
 from longthread.runs.end_run import closing_of, interrupted_of

@@ -19,11 +19,10 @@ from longthread.builtin.chart import with_query
 from longthread.errors import LongthreadError
 from longthread.messages.fields import storable
 from longthread.messages.message import Message
-from longthread.model.approval import Approval
-from longthread.model.builtin import CHART, QUERIES
+from longthread.model.catalog import CHART, QUERIES
 from longthread.model.fold import PARSE_ERROR, observation_of
 from longthread.model.ids import new_id
-from longthread.model.run import Mark, Step
+from longthread.model.run import Approval, Mark, Step
 from longthread.runs.run_context import RunContext, elapsed_ms, is_malformed, note_of
 from longthread.store import catalog, log, runs
 from longthread.store.run_rows import events_of_step

@@ -22,9 +22,8 @@ from longthread.context.window import (
 from longthread.llm.providers import window_setting
 from longthread.llm.sql_protocol import place_of_answered
 from longthread.memory.user_memories import listed
-from longthread.model.builtin import RECALL_TOOL
-from longthread.model.manifest import How, segments_of
-from longthread.model.run import Run, Step
+from longthread.model.catalog import RECALL_TOOL
+from longthread.model.run import How, Run, Step, segments_of
 from longthread.runs.run_context import RunContext, Spoken
 from longthread.store import memories, runs
 from longthread.store.driver import Transaction

@@ -7,10 +7,8 @@ from typing import Annotated, Any, Literal, NotRequired
 from pydantic import Field
 from typing_extensions import TypedDict
 
-from longthread.model.approval import Outcome
 from longthread.model.entry import Role
-from longthread.model.manifest import How, Why
-from longthread.model.run import Protocol, ShownStatus, StepStatus
+from longthread.model.run import How, Outcome, Protocol, ShownStatus, StepStatus, Why
 from longthread.model.thread import Opinion, SessionStatus
 
 Timestamp = Annotated[str, Field(json_schema_extra={"format": "date-time"})]

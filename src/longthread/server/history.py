@@ -11,10 +11,9 @@ from dataclasses import dataclass, replace
 from typing import Any, cast
 
 from longthread.context.forks import ended_with, last_run_of
-from longthread.model.approval import Approval
 from longthread.model.entry import INTERRUPTED, Entry, ToolCall
 from longthread.model.fold import PARSE_ERROR, observation_of
-from longthread.model.run import Run, Step
+from longthread.model.run import Approval, Run, Step
 from longthread.model.thread import Thread
 from longthread.runs.worker import may_be_alive
 from longthread.server.answers import (

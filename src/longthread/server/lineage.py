@@ -7,11 +7,10 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 from longthread.errors import ThreadNotFound
-from longthread.model.branches import active_ranges, is_active
 from longthread.model.entry import Entry
 from longthread.model.memory import ANALYST
 from longthread.model.run import Run
-from longthread.model.thread import Thread
+from longthread.model.thread import Thread, active_ranges, is_active
 from longthread.runs.worker import may_be_alive
 from longthread.server.answers import AgentName, AgentVersion, DelegatedRun, Lineage, Siblings
 from longthread.store import approvals, branches, catalog, log, runs

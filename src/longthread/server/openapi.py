@@ -11,8 +11,7 @@ from pydantic import TypeAdapter
 from typing_extensions import TypedDict
 
 from longthread.errors import InvalidInput, LongthreadError, StoreError
-from longthread.model.approval import Outcome
-from longthread.model.run import Protocol, RunStatus
+from longthread.model.run import Outcome, Protocol, RunStatus
 from longthread.server.answers import ConversationView, JsonObject, PendingCall
 from longthread.server.events import DECIDED, INTERRUPTED, REMOVED, WARNING, WITHDRAWN, AgUiEvent, SentEvent
 from longthread.server.problems import MEDIA_TYPE, ProblemBody, status_of

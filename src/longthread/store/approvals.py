@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 
-from longthread.model.approval import Approval, Outcome
+from longthread.model.run import Approval, Outcome
 from longthread.store.driver import QueryCall, Row, Transaction
 from longthread.store.log import now
 from longthread.store.rows import decoder, dump

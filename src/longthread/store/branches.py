@@ -6,9 +6,8 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from longthread.model.branches import active_ranges, is_active
 from longthread.model.entry import Role
-from longthread.model.thread import Thread
+from longthread.model.thread import Thread, active_ranges, is_active
 from longthread.store import log
 from longthread.store.driver import QueryCall, Row, Transaction, one
 

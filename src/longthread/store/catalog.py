@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
-from longthread.model.builtin import BUILTIN
 from longthread.model.catalog import (
+    BUILTIN,
     Definition,
     Kind,
     RouteDefinition,

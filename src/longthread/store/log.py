@@ -8,9 +8,8 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 from longthread.errors import EntryNotFound, ThreadConflict, ThreadNotFound, ThreadTaken
-from longthread.model.branches import leads_to
 from longthread.model.entry import SENT_ID, Draft, Entry
-from longthread.model.thread import Thread
+from longthread.model.thread import Thread, leads_to
 from longthread.store.driver import Row, Transaction, one
 from longthread.store.rows import (
     damaged,

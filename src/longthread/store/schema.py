@@ -10,8 +10,7 @@ from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
 from longthread.errors import StoreTooNew, StoreUnavailable
-from longthread.model.builtin import BUILTIN
-from longthread.model.catalog import Definition
+from longthread.model.catalog import BUILTIN, Definition
 from longthread.model.memory import ANALYST
 from longthread.store.queries import queries, spelled_out
 from longthread.store.rows import dump

@@ -7,9 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from longthread.model.branches import leads_to
 from longthread.model.fold import Compressed
-from longthread.model.thread import Scope
+from longthread.model.thread import Scope, leads_to
 from longthread.store import incarnation
 from longthread.store.driver import Row, Transaction, one
 from longthread.store.rows import Decoding, dump, of_thread

@@ -32,7 +32,7 @@ from longthread.llm.failures import (
 )
 from longthread.llm.models import failure_reason
 from longthread.messages.message import Message
-from longthread.model.builtin import QUERIES
+from longthread.model.catalog import QUERIES
 from longthread.model.run import Protocol, Step
 from longthread.runs.analyst import Analyst
 from longthread.store import runs

@@ -6,8 +6,7 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 
 from longthread.errors import DefinitionNotFound, InvalidInput, ToolInvalid
-from longthread.model.builtin import DATA_TOOLS
-from longthread.model.catalog import Definition, ToolDefinition, tool_of
+from longthread.model.catalog import DATA_TOOLS, Definition, ToolDefinition, tool_of
 from longthread.settings import Settings
 from longthread.store.driver import Driver
 from longthread.tools.analysis.isolation.forkserver import FORK_SERVER

@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import Any
 
 from longthread.model.entry import Role
-from longthread.model.manifest import How
+from longthread.model.run import How
 from longthread.view.condense import TOOL_MAX, condense_result, cut_middle, cut_result, is_condensable
 from longthread.view.earlier_condense import condense_earlier
 from longthread.view.tokens import ANY, MESSAGE_OVERHEAD, estimate

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
-from longthread.model.manifest import How, Segment, Why
+from longthread.model.run import How, Segment, Why
 from longthread.view.condense import TOOL_MAX
 from longthread.view.items import FORM, TOLD, ViewItem, ViewPart
 

@@ -19,10 +19,8 @@ from longthread.cli.app import app
 from longthread.cli.commands import gateway, view
 from longthread.cli.language import MADE_ELSEWHERE, read_chinese, translate
 from longthread.errors import LongthreadError
-from longthread.model.approval import Outcome
 from longthread.model.catalog import Kind
-from longthread.model.manifest import How
-from longthread.model.run import RunStatus
+from longthread.model.run import How, Outcome, RunStatus
 from longthread.phrasebook import Phrasebook, fields_of, literals_of
 
 pytestmark = pytest.mark.one_backend

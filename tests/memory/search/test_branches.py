@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from longthread.model.branches import Branches
+from longthread.model.thread import Branches
 
 
 def test_around_an_entry_are_those_of_its_branch_up_to_its_ends() -> None:

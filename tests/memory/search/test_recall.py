@@ -23,7 +23,7 @@ from longthread.memory.index.terms import TERMS_FORM as TERMS
 from longthread.memory.keywords import EntryPlace
 from longthread.memory.nearest import MEANING, fuse
 from longthread.memory.recall import Hit, Question, Recaller
-from longthread.model.builtin import RECALL_TOOL
+from longthread.model.catalog import RECALL_TOOL
 from longthread.model.entry import Draft, ToolCall
 from longthread.model.thread import Scope
 from longthread.store import log

@@ -15,7 +15,7 @@ from longthread.memory.summary.digest import tokens_of
 from longthread.memory.summary.pruning import PruningPolicy, left_out, prune_thread
 from longthread.memory.summary.summaries import SummaryConfig
 from longthread.model.entry import Draft, ToolCall
-from longthread.model.manifest import Segment
+from longthread.model.run import Segment
 from longthread.model.thread import Scope
 from longthread.store import log, runs, summaries
 from longthread.store.driver import Driver

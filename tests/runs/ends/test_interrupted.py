@@ -13,7 +13,7 @@ from longthread.llm.chat import Chunk
 from longthread.llm.failures import StreamTruncated
 from longthread.model.entry import Draft, Entry
 from longthread.model.ids import new_id
-from longthread.model.moment import moment_of
+from longthread.model.language import moment_of
 from longthread.model.run import Event
 from longthread.runs.analyst import Analyst
 from longthread.runs.worker import may_be_alive

@@ -15,8 +15,7 @@ from tests.store.backends.test_migrations import rows_of_table
 from tests.store.conftest import Plain
 from tests.store.next_version import become_next
 
-from longthread.model.builtin import ASSISTANT, BUILTIN, DATA
-from longthread.model.catalog import Definition
+from longthread.model.catalog import ASSISTANT, BUILTIN, DATA, Definition
 from longthread.model.memory import ANALYST
 from longthread.store import catalog, memories, schema
 from longthread.store.driver import Driver

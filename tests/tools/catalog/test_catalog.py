@@ -22,8 +22,7 @@ from longthread.errors import (
     DefinitionNotFound,
     VersionNotFound,
 )
-from longthread.model.builtin import BUILTIN, DATA, MEMORY, tool_id
-from longthread.model.catalog import KINDS, Kind
+from longthread.model.catalog import BUILTIN, DATA, KINDS, MEMORY, Kind, tool_id
 from longthread.model.memory import ANALYST
 from longthread.store.driver import Driver
 from longthread.store.open import open_store

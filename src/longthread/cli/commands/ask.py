@@ -19,10 +19,9 @@ from longthread.cli.find_thread import find_thread
 from longthread.cli.language import say, translate
 from longthread.cli.terminal import PAUSED, Terminal, finish_summary, print_line, show_run
 from longthread.errors import InvalidInput, LongthreadError, NotPending, StoreReadOnly, ThreadNotFound
-from longthread.model.approval import Approval, Decision
 from longthread.model.ids import new_id
 from longthread.model.language import asks_to_continue
-from longthread.model.run import Protocol
+from longthread.model.run import Approval, Decision, Protocol
 from longthread.settings import Settings
 from longthread.store import runs
 from longthread.tools.arguments import Arguments

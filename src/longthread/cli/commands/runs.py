@@ -15,9 +15,8 @@ from longthread.cli.find_thread import find_thread
 from longthread.cli.screen import echo_data, join_by_tabs
 from longthread.cli.terminal import by_user, print_line
 from longthread.cli.whole_store import existing
-from longthread.model.approval import Approval
 from longthread.model.catalog import Kind
-from longthread.model.run import AgentRun, Run
+from longthread.model.run import AgentRun, Approval, Run
 from longthread.runs.worker import may_be_alive
 from longthread.settings import Settings
 from longthread.store import approvals, catalog, log

@@ -24,9 +24,9 @@ from longthread.cli.progress import count_noun, leave_damaged
 from longthread.cli.screen import Console, confirm, echo, echo_data, echo_made, join_by_tabs
 from longthread.cli.terminal import print_line
 from longthread.cli.whole_store import existing
-from longthread.model.approval import Approval
 from longthread.model.entry import Entry
 from longthread.model.fold import state_of
+from longthread.model.run import Approval
 from longthread.model.thread import Archived, Thread
 from longthread.model.wire import is_wire, unpack
 from longthread.runs.worker import may_be_alive

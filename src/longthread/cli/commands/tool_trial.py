@@ -16,7 +16,7 @@ from longthread.cli.terminal import Terminal, print_line
 from longthread.cli.whole_store import existing
 from longthread.cli.whole_store import run as run_work
 from longthread.errors import InvalidInput, LongthreadError
-from longthread.model.approval import Decision
+from longthread.model.run import Decision
 from longthread.settings import Settings
 
 if TYPE_CHECKING:  # what builds tools takes time to load, and other commands do not need it

@@ -22,8 +22,7 @@ from longthread.cli.whole_store import existing
 from longthread.documentation import documentation
 from longthread.errors import InvalidInput
 from longthread.gateway.inspect import InspectedGatewayCall, look_at_call
-from longthread.model.manifest import TEXTS
-from longthread.model.run import Step
+from longthread.model.run import TEXTS, Step
 from longthread.settings import Settings
 from longthread.store import checkpoints, log, runs
 from longthread.store.driver import Driver, Transaction

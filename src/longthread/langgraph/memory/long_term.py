@@ -23,7 +23,7 @@ from longthread.memory.pruner import Pruner
 from longthread.memory.recall import Recaller
 from longthread.memory.summary.pruning import PruningPolicy
 from longthread.memory.summary.summaries import replaced_since
-from longthread.model.manifest import Segment
+from longthread.model.run import Segment
 from longthread.model.thread import Scope, Thread
 from longthread.settings import Settings
 from longthread.store import log, summaries

@@ -26,7 +26,7 @@ from longthread.messages.langchain import from_langchain, to_langchain
 from longthread.messages.message import Message
 from longthread.model.entry import Entry
 from longthread.model.lru import LRU
-from longthread.model.manifest import TEXTS, Segment
+from longthread.model.run import TEXTS, Segment
 from longthread.settings import Settings
 from longthread.store import checkpoints, log
 from longthread.store.driver import Driver

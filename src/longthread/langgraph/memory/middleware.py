@@ -35,7 +35,7 @@ from longthread.langgraph.memory.message_view import (
 from longthread.llm.langchain import LangChainModel
 from longthread.llm.models import context_window
 from longthread.memory.summary.pruning import first_shown, left_out
-from longthread.model.builtin import RECALL_TOOL
+from longthread.model.catalog import RECALL_TOOL
 from longthread.settings import Settings
 from longthread.view.budget import LEAST, corrected, message_budget, too_small
 from longthread.view.compose import ViewConfig

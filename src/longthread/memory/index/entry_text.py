@@ -9,7 +9,7 @@ from collections.abc import Collection
 
 from longthread.memory.index.terms import terms
 from longthread.model.bm25 import rarity
-from longthread.model.builtin import LOAD_SKILL, RECALL_TOOL
+from longthread.model.catalog import LOAD_SKILL, RECALL_TOOL
 from longthread.model.entry import Draft, Entry
 from longthread.store.index.recall import Text
 

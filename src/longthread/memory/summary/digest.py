@@ -12,7 +12,7 @@ from functools import lru_cache
 from typing import Any
 
 from longthread.memory.index.entry_text import is_prompt
-from longthread.model.builtin import QUERIES, RECALL_TOOL, RUN_SQL
+from longthread.model.catalog import QUERIES, RECALL_TOOL, RUN_SQL
 from longthread.model.entry import Entry
 from longthread.model.fold import PARSE_ERROR, StateFold
 from longthread.model.language import asks_to_continue, is_chinese

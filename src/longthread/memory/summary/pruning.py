@@ -22,9 +22,9 @@ from longthread.memory.summary.summaries import (
     replaced_since,
     summarise,
 )
-from longthread.model.branches import active_ranges, is_active
 from longthread.model.entry import Entry
-from longthread.model.manifest import NO_ROOM, TEXTS, Segment, segments_of
+from longthread.model.run import NO_ROOM, TEXTS, Segment, segments_of
+from longthread.model.thread import active_ranges, is_active
 from longthread.settings import Settings
 from longthread.store import log, runs, summaries
 from longthread.store.branches import branch_points, places_of_versions

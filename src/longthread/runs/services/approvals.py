@@ -11,8 +11,7 @@ from typing import Any
 from longthread.errors import InvalidInput, LongthreadError, ModelUnavailable, NotPending, SourceError, ThreadNotFound
 from longthread.loop_bridge import to_the_end
 from longthread.messages.fields import storable
-from longthread.model.approval import Approval, Decision, Outcome
-from longthread.model.run import Event, Run
+from longthread.model.run import Approval, Decision, Event, Outcome, Run
 from longthread.model.thread import Thread
 from longthread.runs.services.runs import Runs
 from longthread.runs.services.threads import Threads

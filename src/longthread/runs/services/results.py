@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, BinaryIO
 
 from longthread.errors import EntryNotFound, RunNotFound
-from longthread.model.builtin import QUERIES
+from longthread.model.catalog import QUERIES
 from longthread.model.run import Run, Step
 from longthread.model.thread import Thread
 from longthread.runs.services.sources import Sources

@@ -13,8 +13,8 @@ from longthread.memory.index.indexer import SAID_AT
 from longthread.memory.index.terms import find_telling_terms
 from longthread.memory.recall import Hit, Question
 from longthread.model.entry import Entry
+from longthread.model.language import moment_of
 from longthread.model.memory import ANALYST, Memory, MemoryType, Statement
-from longthread.model.moment import moment_of
 from longthread.model.thread import Scope
 from longthread.runs.analyst import Analyst
 from longthread.server.mcp.offer import (

@@ -10,8 +10,7 @@ from fastapi import APIRouter, Query
 
 from longthread.errors import CursorUnknown, EntryNotFound, ThreadNotFound
 from longthread.model.entry import Entry
-from longthread.model.manifest import segments_of
-from longthread.model.run import Run, Step
+from longthread.model.run import Run, Step, segments_of
 from longthread.runs.inspect import ModelUsage, ViewDifference, call_at, calls_before, difference, look, usage_of
 from longthread.server.answers import (
     CallInfo,

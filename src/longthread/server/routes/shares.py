@@ -22,7 +22,7 @@ from longthread.errors import (
     ThreadNotFound,
 )
 from longthread.memory.summary.digest import short
-from longthread.model.builtin import MEMORY_TOOLS
+from longthread.model.catalog import MEMORY_TOOLS
 from longthread.model.entry import Role
 from longthread.model.run import ShownStatus
 from longthread.server.answers import History, JsonObject, RunView, StepView, Timestamp

@@ -19,8 +19,8 @@ from longthread.errors import (
     ToolOnCommandLine,
     VersionNotFound,
 )
-from longthread.model.builtin import BUILTIN
 from longthread.model.catalog import (
+    BUILTIN,
     Agent,
     Definition,
     Kind,

@@ -9,8 +9,18 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from longthread.errors import ArgumentsInvalid, ToolInvalid
-from longthread.model.builtin import BUILTIN, LOAD_SKILL
-from longthread.model.catalog import BY_NAME, Definition, Kind, Version, references, same, skill_tools, tool_of
+from longthread.model.catalog import (
+    BUILTIN,
+    BY_NAME,
+    LOAD_SKILL,
+    Definition,
+    Kind,
+    Version,
+    references,
+    same,
+    skill_tools,
+    tool_of,
+)
 from longthread.model.ids import new_id
 from longthread.store.catalog import StoredDefinition
 from longthread.tools.arguments import Arguments

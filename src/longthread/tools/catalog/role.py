@@ -11,8 +11,13 @@ from datetime import UTC, datetime
 from typing import Any
 
 from longthread.errors import AgentOff, DefinitionNotFound, ToolInvalid
-from longthread.model.builtin import BUILTIN, CHART, DATA_TOOLS, LOAD_SKILL, MEMORY_TOOLS, RUN_SQL
 from longthread.model.catalog import (
+    BUILTIN,
+    CHART,
+    DATA_TOOLS,
+    LOAD_SKILL,
+    MEMORY_TOOLS,
+    RUN_SQL,
     Agent,
     Definition,
     Kind,

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from longthread.errors import InvalidInput
-from longthread.model.builtin import QUERY_METRIC
+from longthread.model.catalog import QUERY_METRIC
 from longthread.model.semantics import DimensionDefinition, MetricDefinition, SemanticLayer, layer_of
 from longthread.store import catalog as catalog_store
 from longthread.store.driver import Driver

@@ -15,8 +15,7 @@ from itertools import accumulate, takewhile
 from typing import Any
 
 from longthread.errors import InvalidInput
-from longthread.model.builtin import LOAD_SKILL
-from longthread.model.catalog import Skill
+from longthread.model.catalog import LOAD_SKILL, Skill
 from longthread.tools.catalog.fields import near
 from longthread.tools.skills.bundle import PAGE, File, files_in
 from longthread.tools.tool import Tool, as_observation
