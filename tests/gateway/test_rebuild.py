@@ -17,8 +17,8 @@ from tests.examples import examples
 from tests.gateway.shapes import SHAPES, turn
 
 from longthread.gateway.clients import Client
+from longthread.gateway.dialects import DIALECTS
 from longthread.gateway.dialects.dialect import Dialect
-from longthread.gateway.dialects.known import DIALECTS
 from longthread.gateway.keep import Answered, SentRequest, keep
 from longthread.gateway.rebuild import rebuild_missing
 from longthread.gateway.request import Asked

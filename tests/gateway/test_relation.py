@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from tests.gateway.states import relation, rows
 
-from longthread.gateway.dialects.known import DIALECTS
+from longthread.gateway.dialects import DIALECTS
 from longthread.gateway.http import Incoming
 from longthread.gateway.service import Gateway, GatewayOptions
 from longthread.gateway.upstream import Routes, Upstream

@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 
 from longthread.cli.app import app
 from longthread.errors import InvalidInput
-from longthread.gateway.dialects.known import DIALECTS
+from longthread.gateway.dialects import DIALECTS
 from longthread.gateway.http import Incoming
 from longthread.gateway.inspect import CLIENT, InspectedGatewayCall, SentPart, look_at_call
 from longthread.gateway.service import Gateway, GatewayOptions

@@ -11,17 +11,18 @@ import pytest
 from tests.view.files import documents, noise, sent
 
 from longthread.model.content import attachment_of
-from longthread.view import attachments
-from longthread.view.attachments import (
+from longthread.view import tokens
+from longthread.view.tokens import (
     AUDIO_SECOND,
     ELSEWHERE,
+    IMAGE,
     MOST_PAGES,
     PAGE,
     VIDEO_SECOND,
     attachment_tokens,
+    estimate,
     pages_in,
 )
-from longthread.view.tokens import IMAGE, estimate
 
 Block = dict[str, Any]
 
@@ -69,8 +70,8 @@ def test_the_pages_of_a_pdf_are_counted(kind: str) -> None:
 def test_a_long_pdf_is_not_decoded_where_its_ends_say_how_many_pages_it_has(monkeypatch: pytest.MonkeyPatch) -> None:
     decoded: list[int] = []
     whole = sent(b"%PDF-1.4\n" + noise(8_000_000) + table(40))
-    decode = attachments.b64decode
-    monkeypatch.setattr(attachments, "b64decode", lambda data: decoded.append(len(data)) or decode(data))
+    decode = tokens.b64decode
+    monkeypatch.setattr(tokens, "b64decode", lambda data: decoded.append(len(data)) or decode(data))
     assert pages_in(whole) == 40
     assert sum(decoded) < len(whole) / 4
 

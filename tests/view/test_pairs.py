@@ -12,8 +12,7 @@ from pytest import approx
 from tests.view.samples import samples
 
 from longthread.view import tokens
-from longthread.view.families import BIGRAMS, FAMILIES, script_of, scripts_of
-from longthread.view.pairs import CharacterPairs
+from longthread.view.families import BIGRAMS, FAMILIES, CharacterPairs, script_of, scripts_of
 from longthread.view.tokens import CharacterKinds, Estimator
 
 ALPHABET = " \t\n\r\x1f0129abiouz.ZABC,-{\x00\x7fé港あ한龘🎉\ud800"

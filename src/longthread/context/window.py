@@ -31,11 +31,10 @@ from longthread.model.fold import Facts, observation_of
 from longthread.model.ids import new_id
 from longthread.model.run import TEXTS, How, Segment, Why
 from longthread.tools.analysis.schema_prompt.observed_text import observed_text
-from longthread.view.attachments import attachment_tokens
 from longthread.view.compose import DigestMessage, PreviousView, View, ViewConfig, compose, share_of
 from longthread.view.items import BARE_ARGS, FORM, ViewItem, ViewPart
 from longthread.view.manifest import is_observed, segments, shown
-from longthread.view.tokens import ANY, estimate
+from longthread.view.tokens import ANY, attachment_tokens, estimate
 
 STEP = 20
 """The fewest messages that leave a view of the whole window when the window moves on (document 004 §3.1)."""

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from longthread.errors import InvalidInput
+from longthread.gateway.dialects import DIALECTS
 from longthread.gateway.dialects.dialect import Dialect
-from longthread.gateway.dialects.known import DIALECTS
 from longthread.gateway.parts import Part, anchored, visible_parts
 from longthread.gateway.raw_json import element_texts
 from longthread.gateway.tree import hidden_in_log

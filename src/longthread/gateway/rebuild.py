@@ -13,8 +13,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from longthread.errors import RowDamaged, StoreError, ThreadNotFound
+from longthread.gateway.dialects import DIALECTS
 from longthread.gateway.dialects.dialect import Dialect
-from longthread.gateway.dialects.known import DIALECTS
 from longthread.gateway.parts import Part, digests, name_node, node_of, root_of, visible_parts
 from longthread.gateway.restore import ALONE, alone_nodes
 from longthread.gateway.tree import UNANSWERED

@@ -9,8 +9,7 @@ from typing import Any
 
 from longthread.model.entry import Role
 from longthread.model.run import How
-from longthread.view.condense import TOOL_MAX, condense_result, cut_middle, cut_result, is_condensable
-from longthread.view.earlier_condense import condense_earlier
+from longthread.view.condense import TOOL_MAX, condense_earlier, condense_result, cut_middle, cut_result, is_condensable
 from longthread.view.tokens import ANY, MESSAGE_OVERHEAD, estimate
 
 BARE_CALL = 48
