@@ -13,8 +13,8 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from longthread.builtin.chart import CHART_PARAMETERS
-from longthread.builtin.memories import FORGET, FORGET_PARAMETERS, REMEMBER, REMEMBER_PARAMETERS
-from longthread.builtin.recall import describe_tool
+from longthread.builtin.memory_tools import FORGET, FORGET_PARAMETERS, REMEMBER, REMEMBER_PARAMETERS
+from longthread.builtin.recall_tool import describe_tool
 from longthread.model.catalog import CHART, QUERY_METRIC, RECALL_TOOL
 from longthread.model.entry import Entry
 from longthread.tools.analysis.limits import Limits

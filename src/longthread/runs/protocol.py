@@ -14,7 +14,7 @@ from decimal import Decimal
 from itertools import chain
 from typing import Any
 
-from longthread.builtin.memories import FORGET, REMEMBER
+from longthread.builtin.memory_tools import FORGET, REMEMBER
 from longthread.context.citations import as_digits, citations, holds, numbers_in
 from longthread.errors import SqlRepeated
 from longthread.llm.chat import LOOP, PLAIN, CallOptions, ChatModel, ReplyBounds, ToolSpec, find_loop, reply_of

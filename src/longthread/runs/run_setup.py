@@ -10,9 +10,9 @@ from functools import partial
 from typing import Any
 
 from longthread.builtin.chart import chart_tool
-from longthread.builtin.memories import FORGET, REMEMBER, ReadMemories, RunMemories
+from longthread.builtin.memory_tools import FORGET, REMEMBER, ReadMemories, RunMemories
 from longthread.builtin.offers import ON_DEMAND, asked_for
-from longthread.builtin.recall import PageRoom, recall_tool
+from longthread.builtin.recall_tool import PageRoom, recall_tool
 from longthread.context.source_facts import questions_of, taught
 from longthread.context.system_prompt import system_prompt
 from longthread.context.window import WindowMessage

@@ -12,7 +12,7 @@ from langgraph.graph import START, MessagesState, StateGraph
 from longthread.errors import CalledOnItsLoop, InvalidInput, ThreadNotFound
 from longthread.langgraph import LongthreadSaver
 from longthread.langgraph.backend import Backend
-from longthread.langgraph.threads import SharedRecaller
+from longthread.langgraph.user_threads import SharedRecaller
 from longthread.memory.forget import delete_thread
 from longthread.store import log
 from longthread.store.open import open_store

@@ -24,7 +24,7 @@ from longthread.langgraph.saver.async_saver import AsyncLongthreadSaver
 from longthread.langgraph.saver.inflight import InflightWrites
 from longthread.langgraph.saver.parent_ids import NamespaceKey
 from longthread.langgraph.saver.put_request import PutRequest
-from longthread.langgraph.threads import SaverThreads, SharedRecaller
+from longthread.langgraph.user_threads import SaverThreads, SharedRecaller
 from longthread.loop_bridge import P, Portal, T, several
 from longthread.store.driver import Driver
 

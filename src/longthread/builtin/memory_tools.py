@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, get_args
 
-from longthread.builtin.recall import text_argument
+from longthread.builtin.recall_tool import text_argument
 from longthread.errors import InvalidInput
 from longthread.memory.index.terms import find_telling_terms
 from longthread.memory.memory_ranking import is_typed
