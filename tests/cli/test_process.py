@@ -190,7 +190,7 @@ def test_a_list_of_threads_loads_nothing_that_it_does_not_need(tmp_path: Path) -
 def test_attempts_to_connect_are_left_to_the_error_that_they_end_in() -> None:
     code = """
 import logging
-from longthread.cli.screen import make_logs_visible
+from longthread.cli.terminal import make_logs_visible
 make_logs_visible()
 logging.getLogger("psycopg.pool").warning("error connecting")
 logging.getLogger("longthread").warning("shown")

@@ -17,8 +17,7 @@ from longthread import __version__
 from longthread.cli.commands import COMMANDS
 from longthread.cli.language import OPTION, SpokenLanguage, say, translate
 from longthread.cli.lazy import lazy_group
-from longthread.cli.screen import Console, echo_data, make_logs_visible
-from longthread.cli.terminal import print_line
+from longthread.cli.terminal import Console, echo_data, make_logs_visible, print_line
 from longthread.errors import ExtraMissing, LongthreadError
 from longthread.extras import is_of_app
 

@@ -1,17 +1,27 @@
-"""Work on a store as a whole, from the command line."""
+"""Work on a store as a whole, from the command line: how far it is, what it left out, and the file that it writes.
+
+A file that holds something else is never lost for an export.
+"""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Coroutine, Sequence
-from contextlib import asynccontextmanager
-from typing import Any, TypeVar
+import os
+import sys
+from collections.abc import AsyncIterator, Coroutine, Iterator, Mapping, Sequence
+from contextlib import asynccontextmanager, contextmanager
+from pathlib import Path
+from typing import Any, BinaryIO, TypeVar
 
-from longthread.cli.language import say, translate
-from longthread.cli.screen import echo
-from longthread.errors import StoreUnavailable
+import typer
+from rich.markup import escape
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
+
+from longthread.cli.language import is_chinese, say, translate
+from longthread.cli.terminal import Console, echo
+from longthread.errors import InvalidInput, StoreDamaged, StoreUnavailable
 from longthread.runs.worker import RunWorker, place_of
-from longthread.settings import Settings
+from longthread.settings import EMBEDDED, Settings
 from longthread.store.driver import Driver
 from longthread.store.maintenance.jobs import Job, JobClaims
 from longthread.store.open import is_postgres, open_store, why_none
@@ -90,3 +100,153 @@ def some(items: Sequence[str]) -> str:
     """The first few of many, for a message."""
     more = len(items) - _MOST_SHOWN
     return ", ".join(items[:_MOST_SHOWN]) + (f" and {more} more" if more > 0 else "")
+
+
+class ProgressBar:
+    """A bar that shows the progress that it gets."""
+
+    def __init__(self, bar: Progress, task: TaskID) -> None:
+        self._bar = bar
+        self._task = task
+
+    def __call__(self, done: int, total: int, what: str) -> None:
+        self._bar.update(self._task, completed=done, total=total, what=escape(what))
+
+    def say(self, what: str) -> None:
+        """Show what is being done, whatever part of the whole that is."""
+        self._bar.update(self._task, what=escape(translate(what)))
+
+
+@contextmanager
+def show_progress(label: str) -> Iterator[ProgressBar]:
+    """A bar on standard error while the block runs; on anything but a terminal nothing is shown."""
+    console = Console(stderr=True)
+    columns = (
+        TextColumn(f"[dim]{escape(say(label))}[/dim]"),
+        BarColumn(bar_width=30),
+        MofNCompleteColumn(),
+        TimeRemainingColumn(),
+        TextColumn("[dim]{task.fields[what]}[/dim]"),
+    )
+    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
+        yield ProgressBar(bar, bar.add_task(label, total=None, what=""))
+
+
+def bytes_text(count: int) -> str:
+    """A number of bytes for people."""
+    for unit, size in (("GB", 10**9), ("MB", 10**6), ("kB", 10**3)):
+        if count >= size:
+            return f"{count / size:.1f} {unit}"
+    return say("{} bytes", count)
+
+
+def count_noun(number: int, noun: str) -> str:
+    """A number and its noun."""
+    plural = f"{noun[:-1]}ies" if noun.endswith("y") else f"{noun}s"
+    # Chinese has one form, by which it is found.
+    template = f"{{:,}} {noun if number == 1 and not is_chinese() else plural}"
+    return say(template, number)
+
+
+def leave_questions(count: int) -> None:
+    """Say how many questions wait in the store, and are not taken along."""
+    if count:
+        echo("Not taken along: {} of the queue. This store asks them.", count_noun(count, "question"), err=True)
+
+
+_REMEDY = (
+    "Keep a copy of the store; then restore a backup, or take what can still be read with `longthread threads export`, "
+    "and the rows as they are with `longthread db copy`. `longthread threads delete` deletes the thread."
+)
+
+
+def leave_damaged(done: str, damaged: Mapping[str, str], *, quiet: bool = False) -> None:
+    """End a command that has passed over threads: print to standard error what is damaged of each.
+
+    Args:
+        done: what was done with the others.
+        quiet: the command has already printed it.
+    """
+    if not damaged:
+        return
+    if not quiet:
+        for thread_id, reason in damaged.items():
+            echo("Not {}, for it is damaged: thread {}: {}", say(done), thread_id, translate(reason), err=True)
+        echo(_REMEDY, err=True)
+    raise typer.Exit(StoreDamaged.exit_code)
+
+
+SQLITE = b"SQLite format 3\0"
+"""What the file of a SQLite database begins with."""
+_WAL = (b"\x37\x7f\x06\x82", b"\x37\x7f\x06\x83")
+_BESIDE = ("", "-wal", "-shm", "-journal")
+
+
+@contextmanager
+def output(to: Path | None, store: str, *, force: bool) -> Iterator[BinaryIO]:
+    """Where an export goes: a file, or standard output. It gets the file's name when it is complete, and so one that is
+    there stays until then.
+
+    Args:
+        store: the address of the store that is exported.
+        force: a file that is there is replaced, unless it belongs to a store or is a database.
+
+    Raises:
+        InvalidInput: the file may not be written, or cannot; the message says why.
+    """
+    if to is None:
+        yield sys.stdout.buffer
+        sys.stdout.buffer.flush()
+        return
+    try:
+        file = to.resolve()  # what a link leads to is replaced, and the link stays
+        _check(file, to, store, force=force)
+        if file.exists() and not file.is_file():  # such as a pipe
+            with file.open("wb") as pipe:
+                yield pipe
+            return
+        part = file.with_name(f".{file.name}.{os.getpid()}.part")
+        try:
+            with part.open("wb") as written:
+                yield written
+                written.flush()
+                os.fsync(written.fileno())
+            _check(file, to, store, force=force)  # it may be there by now
+            part.replace(file)
+        finally:
+            part.unlink(missing_ok=True)
+    except OSError as error:
+        raise InvalidInput(reason=f"{to} cannot be written: {error.strerror}.") from error
+
+
+def _check(file: Path, to: Path, store: str, *, force: bool) -> None:
+    if _is_of(file, store):
+        raise InvalidInput(reason=f"{to} belongs to the store that is exported. Give another file.")
+    if file.is_dir():
+        raise InvalidInput(reason=f"{to} is a folder. Give the name of a file in it.")
+    if not file.is_file():
+        return
+    # Here and not above: it comes with all that reads SQL, which takes time to load.
+    from longthread.tools.analysis.engines.sqlite import is_sqlite
+
+    # First of all by SQLite itself: what it has open here would lose its locks.
+    if is_sqlite(file) or _begins(file, SQLITE, *_WAL):
+        raise InvalidInput(reason=f"{to} is a SQLite database, and is not overwritten. Give another file.")
+    if not force:
+        raise InvalidInput(reason=f"{to} is there already. Give another file, or --force to replace it.")
+
+
+def _begins(file: Path, *marks: bytes) -> bool:
+    with file.open("rb") as there:
+        return there.read(len(SQLITE)).startswith(marks)
+
+
+def _is_of(file: Path, store: str) -> bool:
+    """Whether a file is one of a store's, by whatever name."""
+    if is_postgres(store):
+        return False
+    if store.startswith(f"{EMBEDDED}:"):
+        return file.is_relative_to(Path(store.removeprefix(f"{EMBEDDED}:")).resolve())
+    base = Path(store).resolve()
+    own = [base.with_name(base.name + end) for end in _BESIDE]
+    return file in own or (file.exists() and any(each.exists() and each.samefile(file) for each in own))

@@ -14,7 +14,7 @@ from typing import Any
 import duckdb
 import pytest
 
-from longthread.cli.output_file import output
+from longthread.cli.whole_store import output
 from longthread.errors import (
     InvalidInput,
     LongthreadError,

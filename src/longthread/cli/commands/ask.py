@@ -15,8 +15,8 @@ import typer
 from rich.markup import escape
 
 from longthread.cli import options
-from longthread.cli.find_thread import find_thread
 from longthread.cli.language import say, translate
+from longthread.cli.options import find_thread
 from longthread.cli.terminal import PAUSED, Terminal, finish_summary, print_line, show_run
 from longthread.errors import InvalidInput, LongthreadError, NotPending, StoreReadOnly, ThreadNotFound
 from longthread.model.ids import new_id

@@ -1,13 +1,12 @@
-"""`longthread apply`, and `longthread agents|skills|tools|sources|upstreams|routes`: the catalog.
-
-`longthread skills …`; `import` and `export` are of skills as folders, in the form of Agent Skills.
-"""
+"""`longthread apply`, `longthread agents|skills|tools|sources|upstreams|routes`, and a tool tried without a model."""
 
 from __future__ import annotations
 
 import asyncio
+import json
 import sys
 from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar
@@ -17,12 +16,15 @@ from rich.markup import escape
 from rich.table import Table
 
 from longthread.cli import options
+from longthread.cli.commands.ask import arguments_of, ask_decision
 from longthread.cli.language import say, translate
-from longthread.cli.screen import Console, confirm, echo, echo_data, echo_made, join_by_tabs
-from longthread.cli.terminal import print_line
-from longthread.errors import InvalidInput
+from longthread.cli.terminal import Console, Terminal, confirm, echo, echo_data, echo_made, join_by_tabs, print_line
+from longthread.cli.whole_store import existing
+from longthread.cli.whole_store import run as run_work
+from longthread.errors import InvalidInput, LongthreadError
 from longthread.model.catalog import Definition, Kind, Version
 from longthread.model.markdown import in_line
+from longthread.model.run import Decision
 from longthread.settings import Settings
 from longthread.store.open import why_none
 
@@ -31,6 +33,7 @@ if TYPE_CHECKING:
     from longthread.tools.catalog.documents import DefinitionDocument
     from longthread.tools.catalog.names import Names
     from longthread.tools.catalog.plan import Change
+    from longthread.tools.tool import Observation, Tool
 
 T = TypeVar("T")
 Files = Annotated[
@@ -326,3 +329,66 @@ def export(
             print_line({"name": name, "folder": str(folder)})
         else:
             echo("Written: {}", folder)
+
+
+tools = commands("tool")
+
+
+@tools.command()
+def run(
+    name: Annotated[str, typer.Argument(metavar="NAME", help="Its name, or the one by which a model calls it.")],
+    args: Annotated[str, typer.Option("--args", help="Its arguments, as a JSON object.")] = "{}",
+    source: Annotated[
+        str | None, typer.Option("--source", "-s", help="What a built-in data tool asks, as for `ask`.")
+    ] = None,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Approve the call where the tool needs that.")] = False,
+    as_json: options.AsJson = False,
+    database: options.Database = None,
+) -> None:
+    """Call a tool as an agent would, without a model, and print what the agent would be told; 1 where it failed."""
+    settings, terminal = Settings.load(database=database), Terminal(as_json=as_json)
+    given = arguments_of(args)
+
+    async def work() -> Observation:
+        from longthread.tools.trial import open_trial
+
+        async with existing(settings) as store, open_trial(store, settings, name, source=source) as tool:
+            return await _call_tool(tool, given, terminal, yes=yes)
+
+    observation = run_work(work())
+    if as_json:
+        print_line(observation)
+    else:
+        text = json.dumps(observation, ensure_ascii=False, indent=2, default=str)
+        Console(soft_wrap=True).print(text, markup=False, highlight=False)
+    if not observation.get("ok"):
+        raise typer.Exit(1)
+
+
+async def _call_tool(tool: Tool, given: dict[str, Any], terminal: Terminal, *, yes: bool) -> Observation:
+    """What a call comes to: checked first, then approved where it must be, then made."""
+    from longthread.tools.arguments import Arguments
+    from longthread.tools.tool import make_failure
+
+    try:
+        checked = Arguments(tool.parameters, tool=tool.name).validate(given)
+    except LongthreadError as error:
+        return make_failure(error)
+    if not tool.approve or yes:
+        return await tool.run(given if not tool.approve else checked, "trial")
+    decision = _ask_decision(tool, checked, terminal)
+    if decision.type == "reject":
+        return {"ok": False, "error": {"type": "rejected", "message": "The call was rejected: it was not made."}}
+    return await tool.run(decision.args if decision.type == "edit" else checked, "trial")
+
+
+def _ask_decision(tool: Tool, args: dict[str, Any], terminal: Terminal) -> Decision:
+    """Return the decision of the user at the terminal. Raises InvalidInput: no user is there to ask, or the user does
+    not decide."""
+    if not terminal.asks:
+        raise InvalidInput(reason=f"The tool {tool.name} needs approval. Say --yes, or try it in a terminal.")
+    terminal.show_call({"tool": tool.name, "id": "", "description": tool.description, "args": args})
+    decision = ask_decision(tool.name, tool.parameters, terminal)
+    if decision is None:
+        raise InvalidInput(reason=f"Nothing was decided: {tool.name} was not called.")
+    return replace(decision, tool=tool.name)

@@ -27,9 +27,8 @@ from rich.markup import escape
 from longthread import __version__
 from longthread.cli import options
 from longthread.cli.language import say, translate, translate_note
-from longthread.cli.progress import count_noun
-from longthread.cli.screen import Console
-from longthread.cli.whole_store import existing
+from longthread.cli.terminal import Console
+from longthread.cli.whole_store import count_noun, existing
 from longthread.documentation import documentation
 from longthread.errors import LongthreadError, StoreError
 from longthread.llm.providers import window_setting

@@ -14,9 +14,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from longthread.cli.options import ProtocolOption, read_protocol
-from longthread.cli.progress import show_progress
-from longthread.cli.screen import echo, echo_data, echo_made
-from longthread.cli.whole_store import existing, run
+from longthread.cli.terminal import echo, echo_data, echo_made
+from longthread.cli.whole_store import existing, run, show_progress
 from longthread.errors import InvalidInput
 from longthread.settings import Settings
 from longthread.store.driver import Driver

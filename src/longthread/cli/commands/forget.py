@@ -8,13 +8,11 @@ from typing import Annotated, TypeVar
 import typer
 
 from longthread.cli import options
-from longthread.cli.commands.prune import row_of
-from longthread.cli.find_thread import find_thread
+from longthread.cli.commands.db import row_of
 from longthread.cli.language import say
-from longthread.cli.progress import bytes_text, count_noun, show_progress
-from longthread.cli.screen import confirm, echo, echo_made
-from longthread.cli.terminal import print_line
-from longthread.cli.whole_store import existing, run
+from longthread.cli.options import find_thread
+from longthread.cli.terminal import confirm, echo, echo_made, print_line
+from longthread.cli.whole_store import bytes_text, count_noun, existing, run, show_progress
 from longthread.errors import InvalidInput
 from longthread.memory.forget import (
     Forgotten,

@@ -10,7 +10,7 @@ import typer
 from longthread.cli import options
 from longthread.cli.language import say
 from longthread.cli.lazy import lazy_group
-from longthread.cli.screen import echo
+from longthread.cli.terminal import echo
 from longthread.errors import InvalidInput
 from longthread.settings import Settings
 from longthread.store.open import described
@@ -48,7 +48,7 @@ _KEPT = {
     "nothing": "Nothing is kept, and nothing is restored.",
 }
 
-gateway = typer.Typer(cls=lazy_group({"cleanup": "longthread.cli.commands.prune:cleanup"}), invoke_without_command=True)
+gateway = typer.Typer(cls=lazy_group({"cleanup": "longthread.cli.commands.db:cleanup"}), invoke_without_command=True)
 
 
 @gateway.callback()

@@ -14,8 +14,7 @@ from rich.table import Table
 from longthread.cli import options
 from longthread.cli.language import say, translate
 from longthread.cli.options import moment
-from longthread.cli.screen import Console, confirm, echo, echo_data, echo_made, join_by_tabs
-from longthread.cli.terminal import print_line
+from longthread.cli.terminal import Console, confirm, echo, echo_data, echo_made, join_by_tabs, print_line
 from longthread.errors import InvalidInput, MemoryNotFound
 from longthread.memory.forget import forget_memory
 from longthread.memory.user_memories import Memories

@@ -11,8 +11,7 @@ from rich.text import Text
 from longthread import __version__
 from longthread.cli import options
 from longthread.cli.language import say, translate
-from longthread.cli.screen import Console
-from longthread.cli.terminal import print_line
+from longthread.cli.terminal import Console, print_line
 from longthread.plugins import CORE, OfferedPlaces, OfferKind, Plugin
 from longthread.plugins import plugins as find_plugins
 

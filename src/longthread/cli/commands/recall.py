@@ -13,11 +13,9 @@ from rich.markup import escape
 from rich.text import Text
 
 from longthread.cli import options
-from longthread.cli.find_thread import find_thread
 from longthread.cli.language import say
-from longthread.cli.options import moment
-from longthread.cli.screen import Console, echo, echo_data, echo_made, join_by_tabs
-from longthread.cli.terminal import print_line
+from longthread.cli.options import find_thread, moment
+from longthread.cli.terminal import Console, echo, echo_data, echo_made, join_by_tabs, print_line
 from longthread.cli.whole_store import existing, run
 from longthread.errors import InvalidInput
 from longthread.memory.index.entry_text import content_of, excerpt

@@ -8,7 +8,7 @@ import typer
 
 from longthread.cli import options
 from longthread.cli.language import say
-from longthread.cli.screen import echo
+from longthread.cli.terminal import echo
 from longthread.errors import ExtraMissing, InvalidInput
 from longthread.extras import DEMO_PACKAGE
 from longthread.settings import EMBEDDED, Settings

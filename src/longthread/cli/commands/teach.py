@@ -9,9 +9,8 @@ import typer
 from longthread.cli import options
 from longthread.cli.commands.catalog import commands, with_catalog
 from longthread.cli.language import translate
-from longthread.cli.progress import count_noun
-from longthread.cli.screen import echo, echo_data, join_by_tabs
-from longthread.cli.terminal import print_line
+from longthread.cli.terminal import echo, echo_data, join_by_tabs, print_line
+from longthread.cli.whole_store import count_noun
 from longthread.errors import CatalogInvalid, InvalidInput
 from longthread.model.markdown import in_line
 

@@ -17,13 +17,11 @@ from rich.table import Table
 
 from longthread.builtin.query_results import result_labels
 from longthread.cli import options
-from longthread.cli.find_thread import find_thread
 from longthread.cli.language import say
 from longthread.cli.lazy import lazy_group
-from longthread.cli.progress import count_noun, leave_damaged
-from longthread.cli.screen import Console, confirm, echo, echo_data, echo_made, join_by_tabs
-from longthread.cli.terminal import print_line
-from longthread.cli.whole_store import existing
+from longthread.cli.options import find_thread
+from longthread.cli.terminal import Console, confirm, echo, echo_data, echo_made, join_by_tabs, print_line
+from longthread.cli.whole_store import count_noun, existing, leave_damaged
 from longthread.model.entry import Entry
 from longthread.model.fold import state_of
 from longthread.model.run import Approval
@@ -42,22 +40,22 @@ _Name = Annotated[str, typer.Argument(help="The conversation: its id, the beginn
 threads = typer.Typer(
     cls=lazy_group(
         {
-            "export": "longthread.cli.commands.export:export_threads",
-            "import": "longthread.cli.commands.imports:import_",
-            "result": "longthread.cli.commands.results:result",
-            "chart": "longthread.cli.commands.results:chart",
+            "export": "longthread.cli.commands.transfer:export_threads",
+            "import": "longthread.cli.commands.transfer:import_",
+            "result": "longthread.cli.commands.runs:result",
+            "chart": "longthread.cli.commands.runs:chart",
             "runs": "longthread.cli.commands.runs:runs",
-            "tag": "longthread.cli.commands.attributes:tag",
-            "metadata": "longthread.cli.commands.attributes:metadata",
-            "expire": "longthread.cli.commands.attributes:expire",
+            "tag": "longthread.cli.commands.annotations:tag",
+            "metadata": "longthread.cli.commands.annotations:metadata",
+            "expire": "longthread.cli.commands.annotations:expire",
             "list": "longthread.cli.commands.threads:list_",
             "search": "longthread.cli.commands.threads:search",
             "show": "longthread.cli.commands.threads:show",
             "rename": "longthread.cli.commands.threads:rename",
-            "archive": "longthread.cli.commands.attributes:archive",
-            "unarchive": "longthread.cli.commands.attributes:unarchive",
-            "pin": "longthread.cli.commands.attributes:pin",
-            "unpin": "longthread.cli.commands.attributes:unpin",
+            "archive": "longthread.cli.commands.annotations:archive",
+            "unarchive": "longthread.cli.commands.annotations:unarchive",
+            "pin": "longthread.cli.commands.annotations:pin",
+            "unpin": "longthread.cli.commands.annotations:unpin",
             "delete": "longthread.cli.commands.threads:delete",
         }
     ),
