@@ -33,13 +33,20 @@ def is_of_app(error: ModuleNotFoundError) -> bool:
 
 
 def install_command(extra: str) -> str:
-    """Return the command that installs what an extra needs, whether Longthread comes from a clone or from a wheel; or
-    that installs one of `PACKAGES`."""
+    """Return the command that installs what an extra needs, or one of `PACKAGES`, whether Longthread comes from a clone
+    or from a wheel. No index has the packages of a clone: pip installs them from their folders."""
     if extra in PACKAGES:
-        is_clone = (Path(__file__).parents[2] / "packages" / extra).is_dir()
-        return f"pip install {'-e packages/' if is_clone else ''}{extra}"
+        return f"pip install {_argument_of(extra)}"
     from importlib.metadata import requires  # for this error alone
 
     needs = (each.split(";") for each in requires("longthread") or ())
     packages = [name.strip() for name, *marker in needs if any(f"extra == '{extra}'" in each for each in marker)]
-    return "pip install " + " ".join(f"'{each}'" for each in packages)
+    return "pip install " + " ".join(map(_argument_of, packages))
+
+
+def _argument_of(requirement: str) -> str:
+    """Return pip's argument for a requirement."""
+    package = next((each for each in PACKAGES if requirement.startswith(each)), "")
+    if package and (Path(__file__).parents[2] / "packages" / package).is_dir():
+        return f"-e packages/{package}"
+    return package if requirement == package else f"'{requirement}'"
