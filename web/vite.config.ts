@@ -32,7 +32,10 @@ function worker(): Plugin {
     name: "worker",
     apply: "build",
     closeBundle() {
-      const build = createHash("sha256").update(readFileSync(`${OUT}/index.html`)).digest("hex").slice(0, 12);
+      const build = createHash("sha256")
+        .update(readFileSync(`${OUT}/index.html`))
+        .digest("hex")
+        .slice(0, 12);
       writeFileSync(`${OUT}/sw.js`, readFileSync(`${OUT}/sw.js`, "utf8").replace("BUILD-OF-THE-PAGE", build));
     },
   };
@@ -58,7 +61,8 @@ function fonts(): Plugin {
   return {
     name: "fonts",
     enforce: "pre",
-    transform: (code, id) => (id.endsWith("/katex.min.css") ? code.replaceAll(/,url\([^)]*\) ?format\("(?:woff|truetype)"\)/g, "") : null),
+    transform: (code, id) =>
+      id.endsWith("/katex.min.css") ? code.replaceAll(/,url\([^)]*\) ?format\("(?:woff|truetype)"\)/g, "") : null,
   };
 }
 
@@ -69,10 +73,17 @@ function licences(): Plugin {
     apply: "build",
     generateBundle(_, bundle) {
       const modules = Object.values(bundle).flatMap((each) => (each.type === "chunk" ? each.moduleIds : []));
-      const folders = new Set(modules.map((id) => /^.*\/node_modules\/(?:@[^/]+\/)?[^/]+(?=\/)/.exec(id)?.[0]).filter((each) => each !== undefined));
+      const folders = new Set(
+        modules
+          .map((id) => /^.*\/node_modules\/(?:@[^/]+\/)?[^/]+(?=\/)/.exec(id)?.[0])
+          .filter((each) => each !== undefined),
+      );
       const texts = new Map<string, string[]>();
       for (const folder of [...folders].toSorted()) {
-        const { name, version, license } = JSON.parse(readFileSync(join(folder, "package.json"), "utf8")) as Record<string, string>;
+        const { name, version, license } = JSON.parse(readFileSync(join(folder, "package.json"), "utf8")) as Record<
+          string,
+          string
+        >;
         const file = readdirSync(folder).find((each) => /^licen[cs]e/i.test(each));
         const text = file ? readFileSync(join(folder, file), "utf8").trim() : `Licence: ${license}`;
         texts.set(text, [...(texts.get(text) ?? []), `${name} ${version}`]);
@@ -107,7 +118,11 @@ const MESSAGES: Record<string, { name: string; messages: Record<string, string> 
 
 /** Tells `early.js` which files each language and a conversation need besides those that the page names. */
 function early(): Plugin {
-  const WANTED = { en: ["/i18n/en/index.ts"], zh: ["/i18n/zh/index.ts"], thread: ["/chat/Thread.tsx", "/results/ResultCardView.tsx"] };
+  const WANTED = {
+    en: ["/i18n/en/index.ts"],
+    zh: ["/i18n/zh/index.ts"],
+    thread: ["/chat/Thread.tsx", "/results/ResultCardView.tsx"],
+  };
   return {
     name: "early",
     apply: "build",
@@ -124,7 +139,8 @@ function early(): Plugin {
             chunk.imports.forEach(take);
           };
           for (const each of Object.values(bundle)) {
-            if (each.type === "chunk" && names.some((name) => each.moduleIds.some((id) => id.endsWith(`/src${name}`)))) take(each.fileName);
+            if (each.type === "chunk" && names.some((name) => each.moduleIds.some((id) => id.endsWith(`/src${name}`))))
+              take(each.fileName);
           }
           return [...found].map((file) => `/${file}`).join(" ");
         };

@@ -26,7 +26,9 @@ if (thread !== undefined) {
     // The address is no text: `route.ts` decides what it means.
   }
 }
-for (const file of `${built[root.lang] ?? ""} ${thread === undefined ? "" : (built.thread ?? "")}`.split(" ").filter(Boolean)) {
+for (const file of `${built[root.lang] ?? ""} ${thread === undefined ? "" : (built.thread ?? "")}`
+  .split(" ")
+  .filter(Boolean)) {
   if (file.endsWith(".css")) preload({ rel: "preload", as: "style", crossOrigin: "", href: file });
   else preload({ rel: "modulepreload", href: file });
 }

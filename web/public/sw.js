@@ -17,7 +17,10 @@ async function keep() {
   if (!answer.ok || !text.includes('id="root"')) throw new Error(`the page is not there: ${answer.status}`);
   const files = [...TOP, ...new Set(text.match(/\/assets\/[\w.-]+/g))];
   await cache.addAll(files.map((file) => new Request(file, { redirect: "error" })));
-  const headers = { "Content-Type": "text/html; charset=utf-8", "Content-Security-Policy": answer.headers.get("Content-Security-Policy") };
+  const headers = {
+    "Content-Type": "text/html; charset=utf-8",
+    "Content-Security-Policy": answer.headers.get("Content-Security-Policy"),
+  };
   await cache.put(SHELL, new Response(text.replace("<html", "<html data-kept"), { headers }));
 }
 
@@ -41,7 +44,9 @@ async function store(address, answer) {
 
 async function dropOthers() {
   const names = await caches.keys();
-  await Promise.all(names.filter((name) => name.startsWith("longthread-") && name !== CACHE).map((name) => caches.delete(name)));
+  await Promise.all(
+    names.filter((name) => name.startsWith("longthread-") && name !== CACHE).map((name) => caches.delete(name)),
+  );
 }
 
 async function fromCache(event) {

@@ -24,7 +24,9 @@ export function App() {
   if (route.page !== "shared" && route.page !== "sharedBoard") return <Own route={route} />;
   return (
     <Boundary>
-      <Suspense>{route.page === "shared" ? <SharedPage token={route.token} at={route.at} /> : <Boards route={route} />}</Suspense>
+      <Suspense>
+        {route.page === "shared" ? <SharedPage token={route.token} at={route.at} /> : <Boards route={route} />}
+      </Suspense>
     </Boundary>
   );
 }
@@ -52,7 +54,13 @@ function Page({ route }: { route: Route }) {
     return (
       <Layout thread={null}>
         <Boundary>
-          <Suspense>{route.page === "settings" ? <Settings section={route.section} name={route.name} part={route.part} /> : <Boards route={route} />}</Suspense>
+          <Suspense>
+            {route.page === "settings" ? (
+              <Settings section={route.section} name={route.name} part={route.part} />
+            ) : (
+              <Boards route={route} />
+            )}
+          </Suspense>
         </Boundary>
       </Layout>
     );

@@ -17,10 +17,14 @@ import { currentRoute } from "./route";
 import { Toasts, Tooltips } from "./ui";
 
 // An address of earlier versions, such as `/#/c/ID`.
-if (location.pathname === "/" && location.hash.startsWith("#/c/")) history.replaceState(null, "", location.hash.slice(1));
+if (location.pathname === "/" && location.hash.startsWith("#/c/"))
+  history.replaceState(null, "", location.hash.slice(1));
 
 // `early.js` has asked for both.
-const needed = currentRoute().page === "conversation" ? Promise.all([Thread.load(), ResultCardView.load()]).catch(() => undefined) : null;
+const needed =
+  currentRoute().page === "conversation"
+    ? Promise.all([Thread.load(), ResultCardView.load()]).catch(() => undefined)
+    : null;
 
 const AGAIN = "longthread.again";
 const root = document.getElementById("root");
@@ -67,6 +71,10 @@ Promise.all([begin(), needed])
       </StrictMode>,
     );
     drawn();
-    if (import.meta.env.PROD && !currentRoute().page.startsWith("shared")) void import("./worker").then(({ registerWorker }) => registerWorker(), () => undefined);
+    if (import.meta.env.PROD && !currentRoute().page.startsWith("shared"))
+      void import("./worker").then(
+        ({ registerWorker }) => registerWorker(),
+        () => undefined,
+      );
   })
   .catch(() => again(root));

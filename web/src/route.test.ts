@@ -6,10 +6,13 @@ test.each(["t1", "a/b", "100%", "ä 中 ?#&", "%2F"])("the id %j goes through it
   expect(parse(address.pathname, address.search)).toEqual({ page: "conversation", id, at: "e/1" });
 });
 
-test.each(["clerk", "a/b", "100%", "研究员 ?#&", "%2F", "new"])("the definition %j goes through its address", (name) => {
-  const address = new URL(toDefinition("agents", name), "http://localhost");
-  expect(parse(address.pathname, address.search)).toEqual({ page: "settings", section: "agents", name });
-});
+test.each(["clerk", "a/b", "100%", "研究员 ?#&", "%2F", "new"])(
+  "the definition %j goes through its address",
+  (name) => {
+    const address = new URL(toDefinition("agents", name), "http://localhost");
+    expect(parse(address.pathname, address.search)).toEqual({ page: "settings", section: "agents", name });
+  },
+);
 
 test("a new definition has an address of its own", () => {
   const address = new URL(toDefinition("tools"), "http://localhost");
@@ -32,7 +35,10 @@ test("what had a page of its own is found on the one that has it now", () => {
   expect(parse(toSettings("usage"))).toEqual({ page: "settings", section: "you", part: "usage" });
 });
 
-test.each(["demo", "postgresql://reader@host/shop", "a/b", "销售 ?#&"])("the terms of %j go through their address", (source) => {
-  const address = new URL(toTerms(source), "http://localhost");
-  expect(parse(address.pathname, address.search)).toEqual({ page: "settings", section: "terms", name: source });
-});
+test.each(["demo", "postgresql://reader@host/shop", "a/b", "销售 ?#&"])(
+  "the terms of %j go through their address",
+  (source) => {
+    const address = new URL(toTerms(source), "http://localhost");
+    expect(parse(address.pathname, address.search)).toEqual({ page: "settings", section: "terms", name: source });
+  },
+);

@@ -7,7 +7,11 @@ export const SETTINGS = ["models", "data", "agents", "skills", "tools", "memorie
 export type SettingsPage = (typeof SETTINGS)[number];
 
 /** Parts of pages, and where those are that had pages of their own. */
-const PARTS: ReadonlyMap<string, SettingsPage> = new Map([["usage", "you"], ["appearance", "you"], ["sources", "data"]]);
+const PARTS: ReadonlyMap<string, SettingsPage> = new Map([
+  ["usage", "you"],
+  ["appearance", "you"],
+  ["sources", "data"],
+]);
 
 export const CATALOG = ["agents", "skills", "tools"] as const;
 export type CatalogPage = (typeof CATALOG)[number];
@@ -30,7 +34,8 @@ export function parse(path: string, query = ""): Route {
   const [, first = "", ...rest] = path.split("/");
   const tail = rest.join("/");
   if (first === "" && tail === "") return { page: "new" };
-  if (first === "c" && tail) return { page: "conversation", id: decoded(tail), at: new URLSearchParams(query).get("at") };
+  if (first === "c" && tail)
+    return { page: "conversation", id: decoded(tail), at: new URLSearchParams(query).get("at") };
   if (first === "boards" && !tail) return { page: "boards" };
   if (first === "b" && tail) return { page: "board", id: decoded(tail) };
   if (first === "s" && rest[0] === "b" && rest[1]) return { page: "sharedBoard", token: decoded(rest[1]) };
@@ -43,7 +48,8 @@ export function parse(path: string, query = ""): Route {
     if (whole && name === undefined) return { page: "settings", section: whole, part: named };
     if (section && name === undefined) return { page: "settings", section };
     if (section === "terms" && name) return { page: "settings", section, name };
-    if (section && name !== undefined && isCatalog(section) && (name || !below.length)) return { page: "settings", section, name };
+    if (section && name !== undefined && isCatalog(section) && (name || !below.length))
+      return { page: "settings", section, name };
   }
   return { page: "unknown" };
 }

@@ -47,7 +47,11 @@ export function keepAt(key: string, text: string | null): void {
 }
 
 /** One that the browser keeps under `key`; what it keeps and `isValid` refuses is the initial value. */
-export function createKept<Value extends string | number | boolean>(key: string, initial: Value, isValid: (value: unknown) => value is Value) {
+export function createKept<Value extends string | number | boolean>(
+  key: string,
+  initial: Value,
+  isValid: (value: unknown) => value is Value,
+) {
   const kept = parsed(keptAt(key));
   const store = createStore(isValid(kept) ? kept : initial);
   return {
@@ -60,7 +64,11 @@ export function createKept<Value extends string | number | boolean>(key: string,
 }
 
 /** Values that the browser keeps, one for each conversation; `read` takes what is kept, and `isNone` are not kept. */
-export function keptByThread<Value>(prefix: string, read: (value: unknown) => Value, isNone: (value: Value) => boolean) {
+export function keptByThread<Value>(
+  prefix: string,
+  read: (value: unknown) => Value,
+  isNone: (value: Value) => boolean,
+) {
   const stores = new Map<string, Store<Value>>();
   const of = (threadId: string): Store<Value> => {
     const store = stores.get(threadId) ?? createStore(read(parsed(keptAt(prefix + threadId))));

@@ -17,7 +17,8 @@ interface Event {
 /** A worker whose server gives `answer`, and whose cache refuses what `refuses` names. */
 function start(answer: Answer, refuses: readonly ("open" | "put")[] = []) {
   const kept = new Map<string, string>();
-  const pathOf = (request: string | { url: string }) => new URL(typeof request === "string" ? request : request.url, HOST).pathname;
+  const pathOf = (request: string | { url: string }) =>
+    new URL(typeof request === "string" ? request : request.url, HOST).pathname;
   const refuse = (what: "open" | "put") => {
     if (refuses.includes(what)) throw new DOMException("no room", "QuotaExceededError");
   };
@@ -33,7 +34,8 @@ function start(answer: Answer, refuses: readonly ("open" | "put")[] = []) {
   const cache = {
     put,
     match: async (request: string) => (kept.has(pathOf(request)) ? new Response(kept.get(pathOf(request))) : undefined),
-    addAll: (requests: { url: string; redirect: string }[]) => Promise.all(requests.map(async (each) => put(each, await ask(each, each)))),
+    addAll: (requests: { url: string; redirect: string }[]) =>
+      Promise.all(requests.map(async (each) => put(each, await ask(each, each)))),
   };
   const listeners: Record<string, (event: Event) => void> = {};
   const given = {
@@ -56,28 +58,44 @@ function start(answer: Answer, refuses: readonly ("open" | "put")[] = []) {
   const send = async (name: string, path = "/", mode = "no-cors") => {
     const works: Promise<unknown>[] = [];
     let answered: Promise<Response> | undefined;
-    const event = { request: { url: HOST + path, method: "GET", mode }, waitUntil: (work: Promise<unknown>) => works.push(work), respondWith: (given: Promise<Response>) => (answered = given) };
+    const event = {
+      request: { url: HOST + path, method: "GET", mode },
+      waitUntil: (work: Promise<unknown>) => works.push(work),
+      respondWith: (given: Promise<Response>) => (answered = given),
+    };
     listeners[name]?.(event);
     const text = await (await answered)?.text();
     await Promise.all(works);
     return text;
   };
-  return { kept, install: () => send("install"), load: (path: string) => send("fetch", path), open: (path: string) => send("fetch", path, "navigate") };
+  return {
+    kept,
+    install: () => send("install"),
+    load: (path: string) => send("fetch", path),
+    open: (path: string) => send("fetch", path, "navigate"),
+  };
 }
 
 const page: Answer = (path) => new Response(path === "/" || path.startsWith("/c/") ? PAGE : `file ${path}`);
 const redirected = (text: string) => Object.defineProperty(new Response(text), "redirected", { value: true });
 
-test.each<["open" | "put"]>([["open"], ["put"]])("a file that cannot be kept is there all the same (%s)", async (what) => {
-  const { kept, load } = start(page, [what]);
-  expect(await load("/assets/b.js")).toBe("file /assets/b.js");
-  expect(kept.size).toBe(0);
-});
+test.each<["open" | "put"]>([["open"], ["put"]])(
+  "a file that cannot be kept is there all the same (%s)",
+  async (what) => {
+    const { kept, load } = start(page, [what]);
+    expect(await load("/assets/b.js")).toBe("file /assets/b.js");
+    expect(kept.size).toBe(0);
+  },
+);
 
 test("a file is kept, and read once", async () => {
   let asked = 0;
   const { load } = start((path) => (asked++, page(path)));
-  expect([await load("/assets/b.js"), await load("/assets/b.js"), asked]).toEqual(["file /assets/b.js", "file /assets/b.js", 1]);
+  expect([await load("/assets/b.js"), await load("/assets/b.js"), asked]).toEqual([
+    "file /assets/b.js",
+    "file /assets/b.js",
+    1,
+  ]);
 });
 
 test("a login in the place of a file is not kept", async () => {

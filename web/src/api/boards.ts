@@ -1,7 +1,16 @@
 // Boards: saved results, their parameters, schedules and links.
 
 import { get, post, query, request } from "./client";
-import type { BoardList, BoardPatch, BoardSummary, BoardView, CardBody, CardPatch, CardView, SharedBoard } from "./types";
+import type {
+  BoardList,
+  BoardPatch,
+  BoardSummary,
+  BoardView,
+  CardBody,
+  CardPatch,
+  CardView,
+  SharedBoard,
+} from "./types";
 
 export const pathOf = (board: string) => `/api/boards/${encodeURIComponent(board)}`;
 const cardPath = (board: string, card: string) => `${pathOf(board)}/cards/${encodeURIComponent(card)}`;
@@ -13,8 +22,11 @@ export const change = (id: string, body: BoardPatch) => request<BoardView>("PATC
 export const remove = (id: string) => request<void>("DELETE", pathOf(id));
 export const save = (id: string, body: CardBody) => post<CardView>(`${pathOf(id)}/cards`, body);
 export const refresh = (id: string, card: string) => post<CardView>(`${cardPath(id, card)}/refresh`);
-export const changeCard = (id: string, card: string, body: CardPatch) => request<CardView>("PATCH", cardPath(id, card), { body });
+export const changeCard = (id: string, card: string, body: CardPatch) =>
+  request<CardView>("PATCH", cardPath(id, card), { body });
 export const removeCard = (id: string, card: string) => request<void>("DELETE", cardPath(id, card));
 /** The address of all rows of a card as a file. */
-export const filePath = (id: string, card: string, format: "csv" | "xlsx") => `${cardPath(id, card)}/file${query({ format })}`;
-export const shared = (token: string, signal?: AbortSignal) => get<SharedBoard>(`/api/shared/boards/${encodeURIComponent(token)}`, signal);
+export const filePath = (id: string, card: string, format: "csv" | "xlsx") =>
+  `${cardPath(id, card)}/file${query({ format })}`;
+export const shared = (token: string, signal?: AbortSignal) =>
+  get<SharedBoard>(`/api/shared/boards/${encodeURIComponent(token)}`, signal);

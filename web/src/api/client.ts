@@ -22,7 +22,10 @@ export async function request<T>(method: string, path: string, { body, signal, h
     throw error instanceof TypeError ? new Offline(error.message) : error;
   });
   if (response.status === 204) return undefined as T;
-  const answer: unknown = await response.text().then(parseExact).catch(() => ({}));
+  const answer: unknown = await response
+    .text()
+    .then(parseExact)
+    .catch(() => ({}));
   if (!response.ok) throw new Problem(response.status, answer as JsonObject);
   return answer as T;
 }

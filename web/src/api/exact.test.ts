@@ -2,13 +2,18 @@ import { expect, test } from "vitest";
 import { NumberTooLarge, asArguments, parseExact, parseToSend } from "./exact";
 
 test("a whole number that a person writes is sent as it is written", () => {
-  for (const text of ['{"a":9007199254740993}', '{"a":[-12345678901234567890,1.5,7,"9007199254740993"],"b":{"c":1e3}}']) {
+  for (const text of [
+    '{"a":9007199254740993}',
+    '{"a":[-12345678901234567890,1.5,7,"9007199254740993"],"b":{"c":1e3}}',
+  ]) {
     const sent = JSON.stringify(parseToSend(text));
     expect(sent).toBe(text.replace("1e3", "1000"));
   }
   expect(() => parseToSend("{")).toThrow(SyntaxError);
-  for (const text of ["12345678901234567890.0", "0.12345678901234567890", "1.5", "-9007199254740993e2"]) expect(JSON.stringify(parseToSend(`[${text}]`))).toBe(`[${text}]`);
-  for (const text of ["1000000000000000.99", "0.99999999999999999999", "100.00000000000000001"]) expect(JSON.stringify(parseToSend(`[${text}]`))).toBe(`[${text}]`);
+  for (const text of ["12345678901234567890.0", "0.12345678901234567890", "1.5", "-9007199254740993e2"])
+    expect(JSON.stringify(parseToSend(`[${text}]`))).toBe(`[${text}]`);
+  for (const text of ["1000000000000000.99", "0.99999999999999999999", "100.00000000000000001"])
+    expect(JSON.stringify(parseToSend(`[${text}]`))).toBe(`[${text}]`);
   for (const text of ["1e400", "1e-400"]) expect(() => parseToSend(`{"a":${text}}`)).toThrow(NumberTooLarge);
   expect(parseToSend("[0, 0.0, -0, 1e3, 9007199254740991]")).toEqual([0, 0, -0, 1000, 9007199254740991]);
 });
@@ -36,5 +41,7 @@ test("arguments are shown as the server has them", () => {
   const args = parseExact('{"account":9007199254740993,"code":"9007199254740993","n":3}') as Record<string, string>;
   const parameters = { properties: { account: { type: "integer" }, code: { type: "string" }, n: { type: "integer" } } };
   expect(asArguments({ account: "0000000000000001" }, parameters)).toEqual({ account: "0000000000000001" });
-  expect(JSON.stringify(asArguments(args, parameters))).toBe('{"account":9007199254740993,"code":"9007199254740993","n":3}');
+  expect(JSON.stringify(asArguments(args, parameters))).toBe(
+    '{"account":9007199254740993,"code":"9007199254740993","n":3}',
+  );
 });

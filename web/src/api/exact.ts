@@ -7,7 +7,9 @@ interface Source {
 }
 
 const exact = (_key: string, value: unknown, context?: Source): unknown =>
-  typeof value === "number" && !Number.isSafeInteger(value) && /^-?\d+$/.test(context?.source ?? "") ? context?.source : value;
+  typeof value === "number" && !Number.isSafeInteger(value) && /^-?\d+$/.test(context?.source ?? "")
+    ? context?.source
+    : value;
 
 /** Reads JSON as `JSON.parse`; a whole number that JavaScript would round becomes its text. */
 export function parseExact(text: string): unknown {
@@ -27,7 +29,11 @@ function toSend(_key: string, value: unknown, context?: Source): unknown {
   if (typeof value !== "number") return value;
   const source = context?.source;
   if (Number.isSafeInteger(value) && /^-?\d+$/.test(source ?? "0")) return value;
-  const digits = source?.replace(/[eE].*$/, "").replace(/\D/g, "").replace(/^0+/, "").length ?? Infinity;
+  const digits =
+    source
+      ?.replace(/[eE].*$/, "")
+      .replace(/\D/g, "")
+      .replace(/^0+/, "").length ?? Infinity;
   const isGone = value === 0 && digits > 0;
   if (Number.isFinite(value) && digits <= KEPT && !isGone) return value;
   if (!Number.isFinite(value) || isGone || !raw || source === undefined) throw new NumberTooLarge();
@@ -38,15 +44,18 @@ function toSend(_key: string, value: unknown, context?: Source): unknown {
  * Reads JSON that a person wrote. A number that JavaScript would round is sent as it is written. Raises SyntaxError for
  * what is no JSON, and NumberTooLarge for a number that the browser cannot keep.
  */
-export const parseToSend = (text: string): Json => JSON.parse(text, toSend as (key: string, value: unknown) => unknown) as Json;
+export const parseToSend = (text: string): Json =>
+  JSON.parse(text, toSend as (key: string, value: unknown) => unknown) as Json;
 
 /**
  * Arguments as the server has them: a whole number that came as its text (`parseExact`) is a number again, at every depth.
  * Where a schema takes texts too, a text stays one.
  */
-export const asArguments = (args: JsonObject, parameters: JsonObject): JsonObject => asTaken(args, [parameters], parameters) as JsonObject;
+export const asArguments = (args: JsonObject, parameters: JsonObject): JsonObject =>
+  asTaken(args, [parameters], parameters) as JsonObject;
 
-const isObject = (value: unknown): value is JsonObject => typeof value === "object" && value !== null && !Array.isArray(value);
+const isObject = (value: unknown): value is JsonObject =>
+  typeof value === "object" && value !== null && !Array.isArray(value);
 
 /** A value as one of the schemas takes it. */
 function asTaken(value: Json, schemas: readonly Json[], root: JsonObject): Json {
@@ -56,9 +65,25 @@ function asTaken(value: Json, schemas: readonly Json[], root: JsonObject): Json 
     const isNumber = types.some((type) => type === "integer" || type === "number") && !types.includes("string");
     return isNumber && raw && /^-?[1-9]\d{15,}$/.test(value) ? (raw(value) as Json) : value;
   }
-  if (Array.isArray(value)) return value.map((each, place) => asTaken(each, taken.map((schema) => itemOf(schema, place)), root));
+  if (Array.isArray(value))
+    return value.map((each, place) =>
+      asTaken(
+        each,
+        taken.map((schema) => itemOf(schema, place)),
+        root,
+      ),
+    );
   if (!isObject(value)) return value;
-  return Object.fromEntries(Object.entries(value).map(([name, each]) => [name, asTaken(each, taken.map((schema) => propertyOf(schema, name)), root)]));
+  return Object.fromEntries(
+    Object.entries(value).map(([name, each]) => [
+      name,
+      asTaken(
+        each,
+        taken.map((schema) => propertyOf(schema, name)),
+        root,
+      ),
+    ]),
+  );
 }
 
 /** Levels of alternatives and references: one may refer to itself. */
@@ -79,5 +104,7 @@ function itemOf({ prefixItems, items = null }: JsonObject, place: number): Json 
 }
 
 function propertyOf({ properties, additionalProperties = null }: JsonObject, name: string): Json {
-  return (isObject(properties) && Object.hasOwn(properties, name) ? properties[name] : undefined) ?? additionalProperties;
+  return (
+    (isObject(properties) && Object.hasOwn(properties, name) ? properties[name] : undefined) ?? additionalProperties
+  );
 }

@@ -11,9 +11,11 @@ const keyPath = (provider: string) => `/api/models/keys/${encodeURIComponent(pro
 
 export const models = (signal?: AbortSignal) => get<ModelList>("/api/models", signal);
 /** Asks a provider or server for its models; nothing is stored. */
-export const checkConnection = (provider: string, given: ConnectionGiven) => post<KeyChecked>(`${keyPath(provider)}/check`, given);
+export const checkConnection = (provider: string, given: ConnectionGiven) =>
+  post<KeyChecked>(`${keyPath(provider)}/check`, given);
 /** Stores what was checked before. */
-export const storeConnection = (provider: string, given: ConnectionGiven) => request<void>("PUT", keyPath(provider), { body: { ...given, check: false } });
+export const storeConnection = (provider: string, given: ConnectionGiven) =>
+  request<void>("PUT", keyPath(provider), { body: { ...given, check: false } });
 export const deleteConnection = (provider: string) => request<void>("DELETE", keyPath(provider));
 /** Asks a model a tiny question, and its server for the window. */
 export const checkModel = (model: string) => post<ModelChecked>("/api/models/check", { model });

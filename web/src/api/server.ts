@@ -6,7 +6,9 @@ import { sources } from "./sources";
 export const useInfo = () => useQuery({ queryKey: ["info"], queryFn: ({ signal }) => info(signal), staleTime: 60_000 });
 
 /** The active agents, the one that is asked by default first. */
-export const useAgents = () => useQuery({ queryKey: ["agents"], queryFn: ({ signal }) => agents(signal), select: (found) => found.agents });
+export const useAgents = () =>
+  useQuery({ queryKey: ["agents"], queryFn: ({ signal }) => agents(signal), select: (found) => found.agents });
 
 /** The sources that a question may name. */
-export const useSources = (enabled = true) => useQuery({ queryKey: ["sources"], queryFn: ({ signal }) => sources(signal), enabled });
+export const useSources = (enabled = true) =>
+  useQuery({ queryKey: ["sources"], queryFn: ({ signal }) => sources(signal), enabled });

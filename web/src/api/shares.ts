@@ -10,4 +10,7 @@ export const shares = (path: string, signal?: AbortSignal) => get<ShareList>(`${
 export const share = (path: string, body: ShareBody) => post<ShareMade>(`${path}/shares`, body);
 export const revoke = (path: string, id: string) => request<void>("DELETE", `${path}/shares/${encodeURIComponent(id)}`);
 export const shared = (token: string, before: string | null, signal?: AbortSignal) =>
-  get<SharedConversation>(`/api/shared/${encodeURIComponent(token)}${query({ before, limit: 200, lang: current() })}`, signal);
+  get<SharedConversation>(
+    `/api/shared/${encodeURIComponent(token)}${query({ before, limit: 200, lang: current() })}`,
+    signal,
+  );

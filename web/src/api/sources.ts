@@ -6,8 +6,10 @@ import type { JsonObject, NewSource, SourceList, SourcePreview, SourceView, Uplo
 
 export const sources = (signal?: AbortSignal) => get<SourceList>("/api/sources", signal);
 export const addSource = (source: NewSource) => post<SourceView>("/api/sources", source);
-export const addFiles = (name: string, uploads: string[]) => post<SourceView>(`/api/sources/${encodeURIComponent(name)}/files`, { uploads });
-export const preview = (name: string, signal?: AbortSignal) => get<SourcePreview>(`/api/sources/${encodeURIComponent(name)}/preview`, signal);
+export const addFiles = (name: string, uploads: string[]) =>
+  post<SourceView>(`/api/sources/${encodeURIComponent(name)}/files`, { uploads });
+export const preview = (name: string, signal?: AbortSignal) =>
+  get<SourcePreview>(`/api/sources/${encodeURIComponent(name)}/preview`, signal);
 export const removeSource = (name: string) => request<void>("DELETE", `/api/sources/${encodeURIComponent(name)}`);
 export const discard = (upload: string) => request<void>("DELETE", `/api/uploads/${encodeURIComponent(upload)}`);
 

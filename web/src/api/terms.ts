@@ -6,4 +6,5 @@ import type { SourceTerms, TermsBody } from "./types";
 const at = (source: string) => `/api/sources/${encodeURIComponent(source)}/terms`;
 
 export const terms = (source: string, signal?: AbortSignal) => get<SourceTerms>(at(source), signal);
-export const changeTerms = (source: string, change: TermsBody) => request<SourceTerms>("PATCH", at(source), { body: change });
+export const changeTerms = (source: string, change: TermsBody) =>
+  request<SourceTerms>("PATCH", at(source), { body: change });

@@ -23,7 +23,16 @@ export function AppsDialog({ thread }: { thread: string }) {
 
 function placeOf(data: ConversationData, { model, user, database }: Info, question: string): Place {
   const isOwn = data.turns.length === 0 || data.turns.some(({ run }) => run !== null);
-  return { server: location.origin, thread: data.threadId, agent: data.agent ?? "analyst", model, user, database, isOwn, question };
+  return {
+    server: location.origin,
+    thread: data.threadId,
+    agent: data.agent ?? "analyst",
+    model,
+    user,
+    database,
+    isOwn,
+    question,
+  };
 }
 
 function Ways({ place }: { place: Place }) {
@@ -52,7 +61,8 @@ function Ways({ place }: { place: Place }) {
 
 /** An application has its own state, and a client of the gateway its own conversation: they cannot go on from an agent's answers. */
 function aboutOf(way: Way, isOwn: boolean) {
-  if (way === "langgraph" || way === "gateway") return isOwn ? (`apps.${way}.beside` as const) : (`apps.${way}.about` as const);
+  if (way === "langgraph" || way === "gateway")
+    return isOwn ? (`apps.${way}.beside` as const) : (`apps.${way}.about` as const);
   return `apps.${way}.about` as const;
 }
 

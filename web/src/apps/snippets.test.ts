@@ -1,7 +1,16 @@
 import { expect, test } from "vitest";
 import { type Place, WAYS, snippetsOf } from "./snippets";
 
-const PLACE: Place = { server: "http://127.0.0.1:8765", thread: "t1", agent: "analyst", model: "demo", user: "ada", database: "/data/conversations.db", isOwn: true, question: "How many?" };
+const PLACE: Place = {
+  server: "http://127.0.0.1:8765",
+  thread: "t1",
+  agent: "analyst",
+  model: "demo",
+  user: "ada",
+  database: "/data/conversations.db",
+  isOwn: true,
+  question: "How many?",
+};
 
 test("the address of a server's database, which may hold a password, is read from the environment", () => {
   for (const database of [null, "postgresql://ada@db/longthread", "/data/postgres"]) {

@@ -29,7 +29,8 @@ export const snippetsOf: Record<Way, (place: Place) => Snippet[]> = { curl, agui
 const quoted = (value: unknown): string => JSON.stringify(value);
 const ofShell = (text: string): string => `'${text.replaceAll("'", `'\\''`)}'`;
 /** A file of SQLite. Another store has an address that may hold a password: programs read it from the environment. */
-const fileOf = ({ database }: Place): string | null => (database !== null && /^(\/|[A-Za-z]:\\).*\.\w+$/.test(database) ? database : null);
+const fileOf = ({ database }: Place): string | null =>
+  database !== null && /^(\/|[A-Za-z]:\\).*\.\w+$/.test(database) ? database : null;
 
 function curl({ server, thread, question }: Place): Snippet[] {
   const body = quoted({ thread_id: thread, question, when_busy: "enqueue" });
@@ -58,7 +59,11 @@ function mcp(place: Place): Snippet[] {
   const { thread, model, user, question } = place;
   const file = fileOf(place);
   const args = ["mcp", "--user", user, "--model", model, ...(file === null ? [] : ["--database", file])];
-  const program = { command: "longthread", args, ...(file === null ? { env: { LONGTHREAD_DATABASE_URL: "${LONGTHREAD_DATABASE_URL}" } } : {}) };
+  const program = {
+    command: "longthread",
+    args,
+    ...(file === null ? { env: { LONGTHREAD_DATABASE_URL: "${LONGTHREAD_DATABASE_URL}" } } : {}),
+  };
   return [
     { language: "json", code: JSON.stringify({ mcpServers: { longthread: program } }, null, 2) },
     { language: "json", code: JSON.stringify({ name: "ask", arguments: { thread, question } }, null, 2) },

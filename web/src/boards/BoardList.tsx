@@ -41,7 +41,12 @@ export function BoardList() {
                         {each.title}
                       </span>
                       <span className={styles["meta"]}>
-                        {[t("boards.cards", { n: each.cards }), each.refresh_every && t(`boards.every.${each.refresh_every}`)].filter(Boolean).join(" · ")}
+                        {[
+                          t("boards.cards", { n: each.cards }),
+                          each.refresh_every && t(`boards.every.${each.refresh_every}`),
+                        ]
+                          .filter(Boolean)
+                          .join(" · ")}
                       </span>
                     </Link>
                   </li>
@@ -73,7 +78,14 @@ function NewBoard() {
   };
   return (
     <form className={styles["line"]} onSubmit={submit}>
-      <input className={styles["input"]} aria-label={t("boards.name")} placeholder={t("boards.new")} value={title} maxLength={200} onChange={(event) => setTitle(event.target.value)} />
+      <input
+        className={styles["input"]}
+        aria-label={t("boards.name")}
+        placeholder={t("boards.new")}
+        value={title}
+        maxLength={200}
+        onChange={(event) => setTitle(event.target.value)}
+      />
       <Button type="submit" disabled={!title.trim() || made.isPending}>
         {t("boards.create")}
       </Button>

@@ -100,7 +100,11 @@ function Head({ board, actions }: { board: BoardView; actions: BoardActions }) {
         <MenuSeparator />
         <MenuChoices
           value={board.refresh_every ?? HAND}
-          options={([HAND, "hour", "day", "week"] as const).map((value) => ({ value, label: t(`boards.every.${value}`), ...(value === HAND ? { note: t("boards.every") } : {}) }))}
+          options={([HAND, "hour", "day", "week"] as const).map((value) => ({
+            value,
+            label: t(`boards.every.${value}`),
+            ...(value === HAND ? { note: t("boards.every") } : {}),
+          }))}
           onChoose={(every) => void actions.change({ refresh_every: every === HAND ? null : every })}
         />
         <MenuSeparator />
@@ -109,10 +113,21 @@ function Head({ board, actions }: { board: BoardView; actions: BoardActions }) {
         </MenuItem>
       </Menu>
       <Dialog open={open === "share"} onClose={close} title={t("boards.share")}>
-        <Sharing path={api.pathOf(board.id)} about={t("boards.share.about")} note={t("boards.share.without")} heading={t("boards.share.links")} onDone={close} />
+        <Sharing
+          path={api.pathOf(board.id)}
+          about={t("boards.share.about")}
+          note={t("boards.share.without")}
+          heading={t("boards.share.links")}
+          onDone={close}
+        />
       </Dialog>
       <Dialog open={open === "delete"} onClose={close} title={t("boards.delete")}>
-        <Confirm text={t("boards.deleteAsk", { title: board.title, n: board.cards.length })} act={t("boards.delete")} onAct={() => void remove()} onDone={close} />
+        <Confirm
+          text={t("boards.deleteAsk", { title: board.title, n: board.cards.length })}
+          act={t("boards.delete")}
+          onAct={() => void remove()}
+          onDone={close}
+        />
       </Dialog>
     </header>
   );

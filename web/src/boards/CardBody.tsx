@@ -42,6 +42,11 @@ export function CardNote({ card: { result, read_at } }: { card: SharedCard }) {
   const t = useT();
   const { rows, total } = result;
   const [n, all] = [number(rows.length), total === null ? "" : number(total)];
-  const more = total === rows.length ? null : total === null ? t("boards.card.rowsAtLeast", { n }) : t("boards.card.rows", { n, total: all });
+  const more =
+    total === rows.length
+      ? null
+      : total === null
+        ? t("boards.card.rowsAtLeast", { n })
+        : t("boards.card.rows", { n, total: all });
   return <>{[t("boards.card.read", { when: dayAndTime(read_at) }), more].filter(Boolean).join(" · ")}</>;
 }

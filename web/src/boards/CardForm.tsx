@@ -14,7 +14,17 @@ const KINDS: readonly ParameterKind[] = ["text", "number", "date"];
 const MOST_OFFERED = 6;
 
 /** A card's title, its query, and the values in it that change. The query runs before it is kept. */
-export function CardForm({ board, card, actions, onDone }: { board: BoardView; card: CardView; actions: BoardActions; onDone: () => void }) {
+export function CardForm({
+  board,
+  card,
+  actions,
+  onDone,
+}: {
+  board: BoardView;
+  card: CardView;
+  actions: BoardActions;
+  onDone: () => void;
+}) {
   const t = useT();
   const id = useId();
   const [title, setTitle] = useState(card.title);
@@ -22,7 +32,11 @@ export function CardForm({ board, card, actions, onDone }: { board: BoardView; c
   const [known, setKnown] = useState<readonly ParameterView[]>(card.parameters);
   const parameters = useMemo(() => parametersOf(sql, known), [sql, known]);
   const saved = useMutation({
-    mutationFn: () => api.changeCard(board.id, card.id, { title: title.trim() || card.title, ...(isSame(card, sql, parameters) ? {} : { sql, parameters }) }),
+    mutationFn: () =>
+      api.changeCard(board.id, card.id, {
+        title: title.trim() || card.title,
+        ...(isSame(card, sql, parameters) ? {} : { sql, parameters }),
+      }),
     onSuccess: (made) => {
       actions.show(made);
       onDone();
@@ -36,11 +50,24 @@ export function CardForm({ board, card, actions, onDone }: { board: BoardView; c
     <form className={styles["form"]} onSubmit={submit}>
       <div className={styles["field"]}>
         <label htmlFor={`${id}-title`}>{t("boards.edit.name")}</label>
-        <input id={`${id}-title`} className={styles["input"]} value={title} maxLength={200} onChange={(event) => setTitle(event.target.value)} />
+        <input
+          id={`${id}-title`}
+          className={styles["input"]}
+          value={title}
+          maxLength={200}
+          onChange={(event) => setTitle(event.target.value)}
+        />
       </div>
       <div className={styles["field"]}>
         <label htmlFor={`${id}-sql`}>{t("boards.edit.sql")}</label>
-        <textarea id={`${id}-sql`} className={styles["sql"]} spellCheck={false} rows={8} value={sql} onChange={(event) => setSql(event.target.value)} />
+        <textarea
+          id={`${id}-sql`}
+          className={styles["sql"]}
+          spellCheck={false}
+          rows={8}
+          value={sql}
+          onChange={(event) => setSql(event.target.value)}
+        />
       </div>
       <p className={styles["note"]}>{t("boards.edit.about")}</p>
       <Offers
@@ -75,7 +102,8 @@ export function CardForm({ board, card, actions, onDone }: { board: BoardView; c
   );
 }
 
-const isSame = (card: CardView, sql: string, parameters: readonly ParameterView[]) => sql === card.sql && JSON.stringify(parameters) === JSON.stringify(card.parameters);
+const isSame = (card: CardView, sql: string, parameters: readonly ParameterView[]) =>
+  sql === card.sql && JSON.stringify(parameters) === JSON.stringify(card.parameters);
 
 /** The other cards that share a parameter whose value is another one now. */
 function concerned(board: BoardView, card: CardView, parameters: readonly ParameterView[]): string[] {
@@ -129,7 +157,12 @@ function Place({ parameter, onChange }: { parameter: ParameterView; onChange: (n
           </option>
         ))}
       </select>
-      <ValueInput label={t("boards.edit.value", { name })} kind={kind} value={value} onChange={(next) => onChange({ ...parameter, value: next })} />
+      <ValueInput
+        label={t("boards.edit.value", { name })}
+        kind={kind}
+        value={value}
+        onChange={(next) => onChange({ ...parameter, value: next })}
+      />
     </div>
   );
 }

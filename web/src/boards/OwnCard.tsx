@@ -44,7 +44,13 @@ export function OwnCard(props: OwnCardProps) {
         <h2 id={id} className={styles["cardTitle"]} dir="auto" title={card.question}>
           {card.title}
         </h2>
-        <CardActions {...props} look={look} shown={shown} onEdit={() => setOpen("edit")} onRemove={() => setOpen("remove")} />
+        <CardActions
+          {...props}
+          look={look}
+          shown={shown}
+          onEdit={() => setOpen("edit")}
+          onRemove={() => setOpen("remove")}
+        />
       </header>
       <div className={styles["body"]}>
         <CardBody card={card} look={look} shown={shown} />
@@ -55,14 +61,21 @@ export function OwnCard(props: OwnCardProps) {
         </p>
       )}
       <div className={styles["cardFoot"]}>
-        {others.length > 0 && <p className={styles["valuesRead"]}>{t("boards.card.otherValues", { values: valuesText(others) })}</p>}
+        {others.length > 0 && (
+          <p className={styles["valuesRead"]}>{t("boards.card.otherValues", { values: valuesText(others) })}</p>
+        )}
         <CardNote card={card} />
       </div>
       <Dialog open={open === "edit"} onClose={close} title={t("boards.edit.title")} place="broad">
         <CardForm board={board} card={card} actions={actions} onDone={close} />
       </Dialog>
       <Dialog open={open === "remove"} onClose={close} title={t("boards.card.remove")}>
-        <Confirm text={t("boards.card.removeAsk", { title: card.title })} act={t("boards.card.remove")} onAct={() => void actions.removeCard(card.id)} onDone={close} />
+        <Confirm
+          text={t("boards.card.removeAsk", { title: card.title })}
+          act={t("boards.card.remove")}
+          onAct={() => void actions.removeCard(card.id)}
+          onDone={close}
+        />
       </Dialog>
     </article>
   );

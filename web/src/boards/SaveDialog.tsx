@@ -54,8 +54,15 @@ export function SaveDialog({ threadId, result, chart, onDone }: SaveDialogProps)
     },
   });
   const lookOfResult = async () => {
-    const spec = chart && !chart.form ? withoutRows(await client.ensureQueryData(specQuery(threadId, result, chart))) : null;
-    const look: Look = { view: chart ? "chart" : "table", wide: false, form: chart?.form ?? null, spec, formats: chosenIn(threadId) };
+    const spec =
+      chart && !chart.form ? withoutRows(await client.ensureQueryData(specQuery(threadId, result, chart))) : null;
+    const look: Look = {
+      view: chart ? "chart" : "table",
+      wide: false,
+      form: chart?.form ?? null,
+      spec,
+      formats: chosenIn(threadId),
+    };
     return jsonOf(look);
   };
   const submit = (event: FormEvent) => (event.preventDefault(), saved.mutate());
@@ -65,12 +72,23 @@ export function SaveDialog({ threadId, result, chart, onDone }: SaveDialogProps)
       <p className={styles["note"]}>{t("boards.saveAbout")}</p>
       <div className={styles["field"]}>
         <label htmlFor={`${id}-title`}>{t("boards.edit.name")}</label>
-        <input id={`${id}-title`} className={styles["input"]} value={title} maxLength={LONGEST} onChange={(event) => setTitle(event.target.value)} />
+        <input
+          id={`${id}-title`}
+          className={styles["input"]}
+          value={title}
+          maxLength={LONGEST}
+          onChange={(event) => setTitle(event.target.value)}
+        />
       </div>
       {boards.length > 0 && (
         <div className={styles["field"]}>
           <label htmlFor={`${id}-board`}>{t("boards.saveTo")}</label>
-          <select id={`${id}-board`} className={styles["input"]} value={board} onChange={(event) => setChosen(event.target.value)}>
+          <select
+            id={`${id}-board`}
+            className={styles["input"]}
+            value={board}
+            onChange={(event) => setChosen(event.target.value)}
+          >
             {boards.map((each) => (
               <option key={each.id} value={each.id}>
                 {each.title}
@@ -83,7 +101,13 @@ export function SaveDialog({ threadId, result, chart, onDone }: SaveDialogProps)
       {board === NEW && (
         <div className={styles["field"]}>
           <label htmlFor={`${id}-name`}>{t("boards.name")}</label>
-          <input id={`${id}-name`} className={styles["input"]} value={name} maxLength={LONGEST} onChange={(event) => setName(event.target.value)} />
+          <input
+            id={`${id}-name`}
+            className={styles["input"]}
+            value={name}
+            maxLength={LONGEST}
+            onChange={(event) => setName(event.target.value)}
+          />
         </div>
       )}
       {saved.error && (
@@ -95,7 +119,11 @@ export function SaveDialog({ threadId, result, chart, onDone }: SaveDialogProps)
         <Button kind="quiet" onClick={onDone}>
           {t("boards.cancel")}
         </Button>
-        <Button type="submit" kind="primary" disabled={data === undefined || saved.isPending || !title.trim() || (board === NEW && !name.trim())}>
+        <Button
+          type="submit"
+          kind="primary"
+          disabled={data === undefined || saved.isPending || !title.trim() || (board === NEW && !name.trim())}
+        >
           {t("boards.save")}
         </Button>
       </div>

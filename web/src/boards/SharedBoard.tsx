@@ -16,7 +16,12 @@ import { lookOf } from "./look";
 /** A board as it was when it was shared. Nothing can be done in it. */
 export function SharedBoard({ token }: { token: string }) {
   const t = useT();
-  const { data, error, refetch } = useQuery({ queryKey: ["sharedBoard", token], queryFn: ({ signal }) => api.shared(token, signal), staleTime: Infinity, retry: false });
+  const { data, error, refetch } = useQuery({
+    queryKey: ["sharedBoard", token],
+    queryFn: ({ signal }) => api.shared(token, signal),
+    staleTime: Infinity,
+    retry: false,
+  });
   const title = data?.title ?? t("boards.shared");
   useDocumentTitle(title);
   return (
@@ -36,7 +41,8 @@ export function SharedBoard({ token }: { token: string }) {
 function Cards({ board }: { board: SharedBoard }) {
   const t = useT();
   // Rows that a refresh left have other values than those of other cards: each of these says its own.
-  const differs = ({ name, value }: ParameterView) => board.cards.some((card) => card.parameters.some((each) => each.name === name && each.value !== value));
+  const differs = ({ name, value }: ParameterView) =>
+    board.cards.some((card) => card.parameters.some((each) => each.name === name && each.value !== value));
   const parameters = parametersOfBoard(board).filter((each) => !differs(each));
   return (
     <div className={styles["scroll"]}>

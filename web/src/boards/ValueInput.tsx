@@ -20,7 +20,9 @@ export function ValueInput({ id, label, kind, value, onChange }: ValueInputProps
       value={value}
       maxLength={kind === "text" ? 1000 : undefined}
       step={kind === "number" ? "any" : undefined}
-      onChange={(event) => onChange(kind === "number" && event.target.value !== "" ? event.target.valueAsNumber : event.target.value)}
+      onChange={(event) =>
+        onChange(kind === "number" && event.target.value !== "" ? event.target.valueAsNumber : event.target.value)
+      }
     />
   );
 }

@@ -8,13 +8,16 @@ import { ValueInput } from "./ValueInput";
 import type { BoardActions } from "./useBoard";
 
 /** The parameters of a board's cards, each name once, by the first card that has it. */
-export function parametersOfBoard(board: { readonly cards: readonly { readonly parameters: readonly ParameterView[] }[] }): ParameterView[] {
+export function parametersOfBoard(board: {
+  readonly cards: readonly { readonly parameters: readonly ParameterView[] }[];
+}): ParameterView[] {
   const all = board.cards.flatMap((card) => card.parameters);
   return all.filter(({ name }, at) => all.findIndex((each) => each.name === name) === at);
 }
 
 /** Parameters with their values, as they are read. */
-export const valuesText = (parameters: readonly ParameterView[]) => parameters.map(({ name, label, value }) => `${label || name} ${value}`).join(" · ");
+export const valuesText = (parameters: readonly ParameterView[]) =>
+  parameters.map(({ name, label, value }) => `${label || name} ${value}`).join(" · ");
 
 /** The values of a board, which its cards share. With others, the cards that have them are refreshed. */
 export function Values({ board, actions }: { board: BoardView; actions: BoardActions }) {
@@ -24,7 +27,15 @@ export function Values({ board, actions }: { board: BoardView; actions: BoardAct
   return <Form key={JSON.stringify(parameters)} board={board} parameters={parameters} actions={actions} />;
 }
 
-function Form({ board, parameters, actions }: { board: BoardView; parameters: readonly ParameterView[]; actions: BoardActions }) {
+function Form({
+  board,
+  parameters,
+  actions,
+}: {
+  board: BoardView;
+  parameters: readonly ParameterView[];
+  actions: BoardActions;
+}) {
   const t = useT();
   const id = useId();
   const [values, setValues] = useState(() => Object.fromEntries(parameters.map(({ name, value }) => [name, value])));
@@ -44,7 +55,12 @@ function Form({ board, parameters, actions }: { board: BoardView; parameters: re
       {parameters.map(({ name, label, kind }) => (
         <div key={name} className={styles["value"]}>
           <label htmlFor={`${id}-${name}`}>{label || name}</label>
-          <ValueInput id={`${id}-${name}`} kind={kind} value={values[name] ?? ""} onChange={(value) => setValues({ ...values, [name]: value })} />
+          <ValueInput
+            id={`${id}-${name}`}
+            kind={kind}
+            value={values[name] ?? ""}
+            onChange={(value) => setValues({ ...values, [name]: value })}
+          />
         </div>
       ))}
       <Button type="submit" kind="primary" disabled={!changed.length || !isWhole || busy !== null}>

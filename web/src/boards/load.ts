@@ -1,7 +1,8 @@
 import { type Language, bring } from "../i18n";
 import { bringMessages } from "../share/messages";
 
-const messages = async (language: Language) => (await (language === "zh" ? import("../i18n/zh/boards") : import("../i18n/en/boards"))).boards;
+const messages = async (language: Language) =>
+  (await (language === "zh" ? import("../i18n/zh/boards") : import("../i18n/en/boards"))).boards;
 
 /** The pages of boards, with their messages. */
 export async function load() {

@@ -16,7 +16,8 @@ export interface Look {
   readonly formats: Formats;
 }
 
-const isObject = (value: unknown): value is Record<string, unknown> => typeof value === "object" && value !== null && !Array.isArray(value);
+const isObject = (value: unknown): value is Record<string, unknown> =>
+  typeof value === "object" && value !== null && !Array.isArray(value);
 
 /** Reads a look; what it does not say is as usual. */
 export function lookOf(json: JsonObject): Look {
@@ -36,12 +37,21 @@ export const jsonOf = (look: Look) => JSON.parse(JSON.stringify(look)) as JsonOb
 /** A card's rows as the parts of results see them. No step has them: they are here. */
 export function resultOfCard({ sql, result }: SharedCard, look: Look): QueryResult {
   const formats = { ...formatsOfJson(result.formats), ...look.formats };
-  return { step: null, label: null, sql, columns: result.columns, rows: result.rows as Row[], total: result.total, formats };
+  return {
+    step: null,
+    label: null,
+    sql,
+    columns: result.columns,
+    rows: result.rows as Row[],
+    total: result.total,
+    formats,
+  };
 }
 
 /** The chart of a card with the rows that it has now; null where they are no chart. */
 export function specOfCard(look: Look, { columns, rows, formats }: QueryResult): Spec | null {
-  if (look.spec) return fieldsOf(look.spec).every((field) => columns.includes(field)) ? withRows(look.spec, columns, rows) : null;
+  if (look.spec)
+    return fieldsOf(look.spec).every((field) => columns.includes(field)) ? withRows(look.spec, columns, rows) : null;
   const [fitting] = formsOf(columns, rows, formats ?? {});
   const form = look.form ?? fitting;
   if (!form || rows.length === 0) return null;
@@ -60,6 +70,8 @@ function fieldsOf(spec: Spec): string[] {
   const folds = (spec["transform"] ?? []) as { fold?: string[]; as?: string[] }[];
   const made = new Set(folds.flatMap((each) => (each.fold ? (each.as ?? ["key", "value"]) : [])));
   const channels = Object.values((spec["encoding"] ?? {}) as Record<string, { field?: unknown }>);
-  const named = [...channels.map(({ field }) => field), ...folds.flatMap(({ fold = [] }) => fold)].filter((field) => typeof field === "string");
+  const named = [...channels.map(({ field }) => field), ...folds.flatMap(({ fold = [] }) => fold)].filter(
+    (field) => typeof field === "string",
+  );
   return named.map((field) => field.replace(/\\(.)/gu, "$1")).filter((field) => !made.has(field));
 }

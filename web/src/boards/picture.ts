@@ -15,7 +15,8 @@ const [MOST_ROWS, WIDEST] = [50, 320];
 export async function saveTable(title: string, result: QueryResult, words: HeadingWords & { locale: string }) {
   const rows = result.rows.slice(0, MOST_ROWS);
   const formats = formatsOf(result.columns, rows, result.formats ?? {});
-  const textOf = (cell: Cell, at: number) => (cell === null ? "NULL" : written(cell, formats[at] ?? TEXT, words.locale).replace(/\s+/g, " "));
+  const textOf = (cell: Cell, at: number) =>
+    cell === null ? "NULL" : written(cell, formats[at] ?? TEXT, words.locale).replace(/\s+/g, " ");
   const lines = [result.columns.map((name) => headingOf(name, words)), ...rows.map((row) => row.map(textOf))];
   const canvas = document.createElement("canvas");
   const pen = canvas.getContext("2d");
@@ -24,10 +25,20 @@ export async function saveTable(title: string, result: QueryResult, words: Headi
   const sans = style.getPropertyValue("--sans").trim();
   const [plain, bold] = [`13px ${sans}`, `600 13px ${sans}`];
   pen.font = bold;
-  const fitting = (text: string): string => (pen.measureText(text).width <= WIDEST ? text : fitting(`${text.slice(0, Math.min(text.length - 2, 80))}…`.replace(/……$/, "…")));
+  const fitting = (text: string): string =>
+    pen.measureText(text).width <= WIDEST
+      ? text
+      : fitting(`${text.slice(0, Math.min(text.length - 2, 80))}…`.replace(/……$/, "…"));
   const cut = lines.map((line) => line.map(fitting));
-  const widths = result.columns.map((_, at) => Math.ceil(Math.max(...cut.map((line) => pen.measureText(line[at] ?? "").width))));
-  const width = Math.max(pen.measureText(title).width, widths.reduce((sum, each) => sum + each + GAP, -GAP)) + 2 * PAD;
+  const widths = result.columns.map((_, at) =>
+    Math.ceil(Math.max(...cut.map((line) => pen.measureText(line[at] ?? "").width))),
+  );
+  const width =
+    Math.max(
+      pen.measureText(title).width,
+      widths.reduce((sum, each) => sum + each + GAP, -GAP),
+    ) +
+    2 * PAD;
   const height = PAD + LINE * (cut.length + 1) + PAD;
   canvas.width = Math.ceil(width * SCALE);
   canvas.height = Math.ceil(height * SCALE);

@@ -22,6 +22,15 @@ test("values that columns are compared with can be changed", () => {
 
 test("parameters are kept while their place stands, and new places are texts", () => {
   const since = { name: "since", label: "Since", kind: "date", value: "2026-01-01" } as const;
-  expect(parametersOf("SELECT {{since}} {{city}}", [since, { ...since, name: "gone" }])).toEqual([since, { name: "city", label: "", kind: "text", value: "" }]);
-  expect([valueAs("number", "12"), valueAs("number", "x"), valueAs("date", "2026-01-01"), valueAs("date", 3), valueAs("text", 3)]).toEqual([12, 0, "2026-01-01", "", "3"]);
+  expect(parametersOf("SELECT {{since}} {{city}}", [since, { ...since, name: "gone" }])).toEqual([
+    since,
+    { name: "city", label: "", kind: "text", value: "" },
+  ]);
+  expect([
+    valueAs("number", "12"),
+    valueAs("number", "x"),
+    valueAs("date", "2026-01-01"),
+    valueAs("date", 3),
+    valueAs("text", 3),
+  ]).toEqual([12, 0, "2026-01-01", "", "3"]);
 });

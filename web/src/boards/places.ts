@@ -7,7 +7,10 @@ const DAY = /^\d{4}-\d\d-\d\d$/;
 const TEXT = "'(?:[^']|'')*'";
 const COLUMN = '((?:[\\p{L}\\p{N}_]+|"[^"]+"|`[^`]+`)(?:\\.(?:[\\p{L}\\p{N}_]+|"[^"]+"|`[^`]+`))?)';
 const COMPARED = new RegExp(`${COLUMN}\\s*(=|<>|!=|>=|<=|>|<)\\s*(${TEXT}|\\d+(?:\\.\\d+)?)`, "giu");
-const BETWEEN = new RegExp(`${COLUMN}\\s+BETWEEN\\s+(${TEXT}|\\d+(?:\\.\\d+)?)\\s+AND\\s+(${TEXT}|\\d+(?:\\.\\d+)?)`, "giu");
+const BETWEEN = new RegExp(
+  `${COLUMN}\\s+BETWEEN\\s+(${TEXT}|\\d+(?:\\.\\d+)?)\\s+AND\\s+(${TEXT}|\\d+(?:\\.\\d+)?)`,
+  "giu",
+);
 
 /** The names of the places in a query, each once. */
 export const placesIn = (sql: string): string[] => [...new Set([...sql.matchAll(PLACE)].map(([, name = ""]) => name))];
@@ -57,7 +60,9 @@ function parameterOf(literal: string, column: string, ending: string, taken: rea
 
 /** The parameters of a query: those that are known, and text for new places. */
 export function parametersOf(sql: string, known: readonly ParameterView[]): ParameterView[] {
-  return placesIn(sql).map((name) => known.find((each) => each.name === name) ?? { name, label: "", kind: "text", value: "" });
+  return placesIn(sql).map(
+    (name) => known.find((each) => each.name === name) ?? { name, label: "", kind: "text", value: "" },
+  );
 }
 
 /** A value of another kind; what cannot be one begins anew. */

@@ -34,9 +34,14 @@ export class BoardActions {
     this.key = ["board", id];
   }
 
-  change = (body: BoardPatch) => this.tried(async () => this.client.setQueryData(this.key, await api.change(this.id, body)));
-  changeCard = (card: string, body: CardPatch) => this.tried(async () => this.show(await api.changeCard(this.id, card, body)));
-  removeCard = (card: string) => this.tried(async () => (await api.removeCard(this.id, card), this.client.invalidateQueries({ queryKey: this.key })));
+  change = (body: BoardPatch) =>
+    this.tried(async () => this.client.setQueryData(this.key, await api.change(this.id, body)));
+  changeCard = (card: string, body: CardPatch) =>
+    this.tried(async () => this.show(await api.changeCard(this.id, card, body)));
+  removeCard = (card: string) =>
+    this.tried(
+      async () => (await api.removeCard(this.id, card), this.client.invalidateQueries({ queryKey: this.key })),
+    );
   /** Returns whether it is gone. */
   remove = async () => {
     const gone = await this.tried(async () => (await api.remove(this.id), true));
@@ -65,7 +70,10 @@ export class BoardActions {
 
   /** Shows a card that was changed. */
   show = (card: CardView) =>
-    this.client.setQueryData<BoardView>(this.key, (board) => board && { ...board, cards: board.cards.map((each) => (each.id === card.id ? card : each)) });
+    this.client.setQueryData<BoardView>(
+      this.key,
+      (board) => board && { ...board, cards: board.cards.map((each) => (each.id === card.id ? card : each)) },
+    );
 
   private async isFresh(id: string): Promise<boolean> {
     const card = await this.tried(() => api.refresh(this.id, id));

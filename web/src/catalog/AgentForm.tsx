@@ -27,29 +27,51 @@ const noteOf = ({ definition }: CatalogItem) => textAt(definition ?? {}, "descri
 function Abilities({ self }: { self: string }) {
   const t = useT();
   const { definition } = useForm();
-  const skills = useQuery({ queryKey: ["catalog", "skills"], queryFn: ({ signal }) => catalog.definitions("skills", signal) });
-  const agents = useQuery({ queryKey: ["catalog", "agents"], queryFn: ({ signal }) => catalog.definitions("agents", signal) });
+  const skills = useQuery({
+    queryKey: ["catalog", "skills"],
+    queryFn: ({ signal }) => catalog.definitions("skills", signal),
+  });
+  const agents = useQuery({
+    queryKey: ["catalog", "agents"],
+    queryFn: ({ signal }) => catalog.definitions("agents", signal),
+  });
   const chosen = new Set(textsAt(definition, "skills"));
   const tools = (skills.data?.items ?? []).filter((each) => chosen.has(each.name)).flatMap((each) => toolsOf(each));
   return (
     <fieldset className={styles["group"]}>
       <legend className={styles["legend"]}>{t("catalog.can")}</legend>
-      <Picks path="skills" label={t("catalog.skills")} none={t("catalog.noOthers")} options={(skills.data?.items ?? []).map((each) => ({ name: each.name, note: noteOf(each) }))} />
-      {tools.length > 0 && <p className={styles["hint"]}>{t("catalog.toolsOf", { names: [...new Set(tools)].join(", ") })}</p>}
+      <Picks
+        path="skills"
+        label={t("catalog.skills")}
+        none={t("catalog.noOthers")}
+        options={(skills.data?.items ?? []).map((each) => ({ name: each.name, note: noteOf(each) }))}
+      />
+      {tools.length > 0 && (
+        <p className={styles["hint"]}>{t("catalog.toolsOf", { names: [...new Set(tools)].join(", ") })}</p>
+      )}
       <Picks
         path="sub_agents"
         label={t("catalog.subAgents")}
         none={t("catalog.noOthers")}
-        options={(agents.data?.items ?? []).filter((each) => each.name !== self).map((each) => ({ name: each.name, note: noteOf(each) }))}
+        options={(agents.data?.items ?? [])
+          .filter((each) => each.name !== self)
+          .map((each) => ({ name: each.name, note: noteOf(each) }))}
       />
-      <SourceField path="config.source" label={t("catalog.source")} hint={t("catalog.sourceHint")} none={t("catalog.sourceAny")} />
+      <SourceField
+        path="config.source"
+        label={t("catalog.source")}
+        hint={t("catalog.sourceHint")}
+        none={t("catalog.sourceAny")}
+      />
     </fieldset>
   );
 }
 
 function toolsOf({ definition }: CatalogItem): string[] {
   const tools = definition?.["tools"];
-  return (Array.isArray(tools) ? tools : []).map((each) => (typeof each === "string" ? each : textAt({ each }, "each.tool"))).filter(Boolean);
+  return (Array.isArray(tools) ? tools : [])
+    .map((each) => (typeof each === "string" ? each : textAt({ each }, "each.tool")))
+    .filter(Boolean);
 }
 
 function ModelPart() {

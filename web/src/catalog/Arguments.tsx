@@ -29,8 +29,7 @@ export function Arguments({ parameters, onChange, open }: ArgumentsProps) {
   useEffect(() => {
     told.current(json === null ? values : parsed(json));
   }, [json, values]);
-  const set = (name: string, value: Json | undefined) =>
-    setValues((now) => putKey(now, name, value));
+  const set = (name: string, value: Json | undefined) => setValues((now) => putKey(now, name, value));
   const toForm = () => {
     setValues(parsed(json ?? "{}") ?? values);
     setJson(null);
@@ -39,20 +38,49 @@ export function Arguments({ parameters, onChange, open }: ArgumentsProps) {
     <fieldset className={styles["args"]}>
       <legend className={styles["label"]}>{t("catalog.args")}</legend>
       <div className={styles["tabs"]}>
-        <button type="button" className={styles["tab"]} aria-pressed={json === null} data-active={json === null || undefined} onClick={toForm}>
+        <button
+          type="button"
+          className={styles["tab"]}
+          aria-pressed={json === null}
+          data-active={json === null || undefined}
+          onClick={toForm}
+        >
           {t("catalog.form")}
         </button>
-        <button type="button" className={styles["tab"]} aria-pressed={json !== null} data-active={json !== null || undefined} onClick={() => setJson(JSON.stringify(values, null, 2))}>
+        <button
+          type="button"
+          className={styles["tab"]}
+          aria-pressed={json !== null}
+          data-active={json !== null || undefined}
+          onClick={() => setJson(JSON.stringify(values, null, 2))}
+        >
           {t("catalog.json")}
         </button>
       </div>
       {json !== null ? (
         <>
-          <textarea className={classes(styles["input"], styles["code"])} rows={5} dir="ltr" spellCheck={false} aria-label={t("catalog.args")} aria-invalid={parsed(json) === null} value={json} onChange={(event) => setJson(event.target.value)} />
+          <textarea
+            className={classes(styles["input"], styles["code"])}
+            rows={5}
+            dir="ltr"
+            spellCheck={false}
+            aria-label={t("catalog.args")}
+            aria-invalid={parsed(json) === null}
+            value={json}
+            onChange={(event) => setJson(event.target.value)}
+          />
           {parsed(json) === null && <p className={styles["wrong"]}>{t("catalog.noJson")}</p>}
         </>
       ) : (
-        names.map((name) => <Argument key={name} name={name} schema={schemaOf(properties[name])} value={values[name]} onChange={(value) => set(name, value)} />)
+        names.map((name) => (
+          <Argument
+            key={name}
+            name={name}
+            schema={schemaOf(properties[name])}
+            value={values[name]}
+            onChange={(value) => set(name, value)}
+          />
+        ))
       )}
       {json === null && names.length === 0 && <p className={styles["hint"]}>{t("catalog.noArgs")}</p>}
     </fieldset>
@@ -90,7 +118,11 @@ function Argument({ name, schema, value, onChange }: ArgumentProps) {
         <code>{name}</code>
       </label>
       {choices ? (
-        <select {...given} value={choices.findIndex((each) => each === value)} onChange={(event) => onChange(choices[Number(event.target.value)])}>
+        <select
+          {...given}
+          value={choices.findIndex((each) => each === value)}
+          onChange={(event) => onChange(choices[Number(event.target.value)])}
+        >
           <option value={-1}>{standard === undefined ? t("catalog.unset") : String(standard)}</option>
           {choices.map((each, place) => (
             <option key={place} value={place}>
@@ -99,7 +131,16 @@ function Argument({ name, schema, value, onChange }: ArgumentProps) {
           ))}
         </select>
       ) : (
-        <input {...given} dir="auto" autoComplete="off" spellCheck={false} inputMode={type === "integer" || type === "number" ? "decimal" : undefined} placeholder={standard === undefined ? undefined : JSON.stringify(standard)} value={shown(value)} onChange={(event) => onChange(read(event.target.value, type))} />
+        <input
+          {...given}
+          dir="auto"
+          autoComplete="off"
+          spellCheck={false}
+          inputMode={type === "integer" || type === "number" ? "decimal" : undefined}
+          placeholder={standard === undefined ? undefined : JSON.stringify(standard)}
+          value={shown(value)}
+          onChange={(event) => onChange(read(event.target.value, type))}
+        />
       )}
       {hint && (
         <p id={`${id}-hint`} className={styles["hint"]} dir="auto">
@@ -112,13 +153,15 @@ function Argument({ name, schema, value, onChange }: ArgumentProps) {
 
 const schemaOf = (value: Json | undefined): JsonObject => objectAt({ value: value ?? {} }, "value");
 
-const shown = (value: Json | undefined) => (value === undefined ? "" : typeof value === "string" ? value : JSON.stringify(value));
+const shown = (value: Json | undefined) =>
+  value === undefined ? "" : typeof value === "string" ? value : JSON.stringify(value);
 
 function read(text: string, type: string): Json | undefined {
   if (text === "") return undefined;
   if (type === "string" || type === "") return text;
   const isWhole = /^-?[1-9]\d*$/.test(text.trim());
-  if ((type === "integer" || type === "number") && !isWhole) return text.trim() !== "" && String(Number(text)) === text.trim() ? Number(text) : text;
+  if ((type === "integer" || type === "number") && !isWhole)
+    return text.trim() !== "" && String(Number(text)) === text.trim() ? Number(text) : text;
   try {
     return parseToSend(text);
   } catch {

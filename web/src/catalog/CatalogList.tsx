@@ -17,7 +17,10 @@ export function CatalogList({ kind, list: { items, changeable } }: { kind: Catal
   // What somebody has defined stands before what is built in.
   const sorted = items.toSorted((one, other) => Number(one.is_builtin) - Number(other.is_builtin));
   return (
-    <Part title={t(`settings.${kind}`)} about={t(`${kind === "agents" ? "settings" : "catalog"}.${kind}About` as "catalog.toolsAbout")}>
+    <Part
+      title={t(`settings.${kind}`)}
+      about={t(`${kind === "agents" ? "settings" : "catalog"}.${kind}About` as "catalog.toolsAbout")}
+    >
       {changeable ? (
         <a className={styles["new"]} href={to} onClick={(event) => follow(event, to)}>
           <Icon name="plus" size={16} />

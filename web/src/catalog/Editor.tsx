@@ -57,7 +57,9 @@ export function Editor({ kind, item, changeable }: EditorProps) {
         </fieldset>
         {!fixed && <Bar kind={kind} item={item} draft={draft} />}
       </form>
-      {kind === "tools" && <TryTool item={item} name={draft.name.trim()} definition={draft.definition} dirty={draft.dirty} />}
+      {kind === "tools" && (
+        <TryTool item={item} name={draft.name.trim()} definition={draft.definition} dirty={draft.dirty} />
+      )}
       <Guard dirty={draft.dirty} name={draft.name || t(`catalog.new.${kind}`)} onDiscard={draft.discard} />
     </FormContext>
   );
@@ -66,7 +68,13 @@ export function Editor({ kind, item, changeable }: EditorProps) {
 function Head({ kind, item, fixed }: { kind: CatalogPage; item: CatalogItem | null; fixed: boolean }) {
   const t = useT();
   const to = toSettings(kind);
-  const facts = item === null ? [] : [item.is_builtin ? t("catalog.builtIn") : t("catalog.version", { n: item.version }), item.used_by.length > 0 && t("catalog.usedBy", { names: usersOf(item) })].filter(Boolean);
+  const facts =
+    item === null
+      ? []
+      : [
+          item.is_builtin ? t("catalog.builtIn") : t("catalog.version", { n: item.version }),
+          item.used_by.length > 0 && t("catalog.usedBy", { names: usersOf(item) }),
+        ].filter(Boolean);
   return (
     <div className={styles["head"]}>
       <a className={styles["back"]} href={to} onClick={(event) => follow(event, to)}>

@@ -10,12 +10,20 @@ import { Flag, Picks, Text } from "./fields";
 export function SkillForm() {
   const t = useT();
   const { definition } = useForm();
-  const tools = useQuery({ queryKey: ["catalog", "tools"], queryFn: ({ signal }) => catalog.definitions("tools", signal) });
+  const tools = useQuery({
+    queryKey: ["catalog", "tools"],
+    queryFn: ({ signal }) => catalog.definitions("tools", signal),
+  });
   const files = Object.keys(objectAt(definition, "config.files")).length;
   return (
     <>
       <Text path="description" label={t("catalog.description")} />
-      <Text path="config.instructions" label={t("catalog.instructions")} hint={t("catalog.instructionsHint")} rows={10} />
+      <Text
+        path="config.instructions"
+        label={t("catalog.instructions")}
+        hint={t("catalog.instructionsHint")}
+        rows={10}
+      />
       {files > 0 && <p className={styles["hint"]}>{t("catalog.files", { n: files })}</p>}
       <Flag path="config.always" label={t("catalog.always")} />
       <Words path="trigger_keywords" label={t("catalog.keywords")} hint={t("catalog.keywordsHint")} />
@@ -23,7 +31,10 @@ export function SkillForm() {
         path="tools"
         label={t("catalog.tools")}
         none={t("catalog.none.tools")}
-        options={(tools.data?.items ?? []).map((each) => ({ name: each.name, note: textAt(each.definition ?? {}, "description") || undefined }))}
+        options={(tools.data?.items ?? []).map((each) => ({
+          name: each.name,
+          note: textAt(each.definition ?? {}, "description") || undefined,
+        }))}
       />
     </>
   );

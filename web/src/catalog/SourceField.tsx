@@ -30,7 +30,9 @@ export function SourceField({ path, label, hint, none }: SourceFieldProps) {
   const { data } = useSources();
   const all = data?.sources ?? [];
   const named = all.filter((each) => each.origin === "catalog");
-  const others = data?.changeable ? all.filter((each) => each.origin !== "catalog" && named.every(({ address }) => address !== each.name)) : [];
+  const others = data?.changeable
+    ? all.filter((each) => each.origin !== "catalog" && named.every(({ address }) => address !== each.name))
+    : [];
   const add = async ({ name }: SourceView) => {
     try {
       const made = await addSource({ address: name, ...(name === "demo" ? { name: SAMPLE } : {}) });

@@ -23,13 +23,23 @@ export function Terms({ source }: { source?: string | undefined }) {
       <Part title={t("settings.terms")} about={t("terms.about")}>
         <Told answer={useSources()}>
           {(found) => {
-            const named = source ?? found.sources.find((each) => each.name === found.default)?.name ?? found.sources[0]?.name ?? "demo";
-            const names = found.sources.some((each) => each.name === named) ? found.sources.map((each) => each.name) : [named, ...found.sources.map((each) => each.name)];
+            const named =
+              source ??
+              found.sources.find((each) => each.name === found.default)?.name ??
+              found.sources[0]?.name ??
+              "demo";
+            const names = found.sources.some((each) => each.name === named)
+              ? found.sources.map((each) => each.name)
+              : [named, ...found.sources.map((each) => each.name)];
             return (
               <>
                 <label className={styles["field"]}>
                   <span className={styles["label"]}>{t("shell.source")}</span>
-                  <select className={styles["input"]} value={named} onChange={(event) => navigate(toTerms(event.target.value))}>
+                  <select
+                    className={styles["input"]}
+                    value={named}
+                    onChange={(event) => navigate(toTerms(event.target.value))}
+                  >
                     {names.map((each) => (
                       <option key={each} value={each}>
                         {sourceName(each)}
@@ -50,7 +60,8 @@ export function Terms({ source }: { source?: string | undefined }) {
 function OfSource({ source }: { source: string }) {
   const t = useT();
   const answer = useQuery({ queryKey: ["terms", source], queryFn: ({ signal }) => terms(source, signal) });
-  if (answer.error instanceof Problem && answer.error.code === "settings_not_allowed") return <Note>{t("catalog.elsewhere")}</Note>;
+  if (answer.error instanceof Problem && answer.error.code === "settings_not_allowed")
+    return <Note>{t("catalog.elsewhere")}</Note>;
   return <Told answer={answer}>{(found) => <Taught found={found} source={source} />}</Told>;
 }
 
@@ -61,12 +72,22 @@ function Taught({ found, source }: { found: SourceTerms; source: string }) {
   return (
     <>
       {!changeable && <Note>{t("catalog.readOnly")}</Note>}
-      <Lessons title={t("terms.terms")} none={t("terms.none")} count={names.length} add={changeable && { label: t("terms.new"), source, change: termOf(null), fields: <TermFields /> }}>
+      <Lessons
+        title={t("terms.terms")}
+        none={t("terms.none")}
+        count={names.length}
+        add={changeable && { label: t("terms.new"), source, change: termOf(null), fields: <TermFields /> }}
+      >
         {names.map((term) => (
           <TermCard key={term.name} term={term} source={source} changeable={changeable} />
         ))}
       </Lessons>
-      <Lessons title={t("terms.examples")} none={t("terms.noExamples")} count={found.examples.length} add={changeable && { label: t("terms.newExample"), source, change: exampleOf(null), fields: <ExampleFields /> }}>
+      <Lessons
+        title={t("terms.examples")}
+        none={t("terms.noExamples")}
+        count={found.examples.length}
+        add={changeable && { label: t("terms.newExample"), source, change: exampleOf(null), fields: <ExampleFields /> }}
+      >
         {found.examples.map((example) => (
           <ExampleCard key={example.question} example={example} source={source} changeable={changeable} />
         ))}
@@ -94,7 +115,13 @@ function Lessons({ title, none, count, add, children }: LessonsProps) {
       {add &&
         (adding ? (
           <div className={styles["trial"]}>
-            <LessonForm source={add.source} name={add.label} before={{}} change={add.change} onDone={() => setAdding(false)}>
+            <LessonForm
+              source={add.source}
+              name={add.label}
+              before={{}}
+              change={add.change}
+              onDone={() => setAdding(false)}
+            >
               {add.fields}
             </LessonForm>
           </div>
@@ -109,17 +136,25 @@ function Lessons({ title, none, count, add, children }: LessonsProps) {
 }
 
 /** What is sent of a term that was written; under another name than `before` it takes that one's place. */
-const termOf = (before: string | null) => (written: JsonObject): TermsBody => {
-  const [name, meaning, sql] = ["name", "meaning", "sql"].map((field) => textAt(written, field).trim()) as [string, string, string];
-  const term = { name, ...(meaning && { meaning }), ...(sql && { sql }), synonyms: textsAt(written, "synonyms") };
-  return { terms: [term], ...(before !== null && before !== name && { remove_terms: [before] }) };
-};
+const termOf =
+  (before: string | null) =>
+  (written: JsonObject): TermsBody => {
+    const [name, meaning, sql] = ["name", "meaning", "sql"].map((field) => textAt(written, field).trim()) as [
+      string,
+      string,
+      string,
+    ];
+    const term = { name, ...(meaning && { meaning }), ...(sql && { sql }), synonyms: textsAt(written, "synonyms") };
+    return { terms: [term], ...(before !== null && before !== name && { remove_terms: [before] }) };
+  };
 
-const exampleOf = (before: string | null) => (written: JsonObject): TermsBody => {
-  const question = textAt(written, "question").trim();
-  const example = { question, sql: textAt(written, "sql").trim() };
-  return { examples: [example], ...(before !== null && before !== question && { remove_examples: [before] }) };
-};
+const exampleOf =
+  (before: string | null) =>
+  (written: JsonObject): TermsBody => {
+    const question = textAt(written, "question").trim();
+    const example = { question, sql: textAt(written, "sql").trim() };
+    return { examples: [example], ...(before !== null && before !== question && { remove_examples: [before] }) };
+  };
 
 function TermFields() {
   const t = useT();
@@ -147,7 +182,16 @@ function TermCard({ term, source, changeable }: { term: SourceTerm; source: stri
   const { name, meaning, sql, synonyms } = term;
   const before: JsonObject = { name, synonyms, ...(meaning !== null && { meaning }), ...(sql !== null && { sql }) };
   return (
-    <Lesson source={source} name={name} before={before} change={termOf(name)} remove={{ remove_terms: [name] }} restore={termOf(null)(before)} changeable={changeable} fields={<TermFields />}>
+    <Lesson
+      source={source}
+      name={name}
+      before={before}
+      change={termOf(name)}
+      remove={{ remove_terms: [name] }}
+      restore={termOf(null)(before)}
+      changeable={changeable}
+      fields={<TermFields />}
+    >
       <h4 className={styles["name"]} dir="auto">
         {name}
         {synonyms.length > 0 && <small> {synonyms.join(", ")}</small>}
@@ -162,7 +206,16 @@ function ExampleCard({ example, source, changeable }: { example: SourceExample; 
   const { question, sql } = example;
   const before: JsonObject = { question, sql };
   return (
-    <Lesson source={source} name={question} before={before} change={exampleOf(question)} remove={{ remove_examples: [question] }} restore={{ examples: [example] }} changeable={changeable} fields={<ExampleFields />}>
+    <Lesson
+      source={source}
+      name={question}
+      before={before}
+      change={exampleOf(question)}
+      remove={{ remove_examples: [question] }}
+      restore={{ examples: [example] }}
+      changeable={changeable}
+      fields={<ExampleFields />}
+    >
       <h4 className={styles["name"]} dir="auto">
         {question}
       </h4>

@@ -27,12 +27,22 @@ export function ToolForm({ power, isNew, name }: ToolFormProps) {
     <>
       {isNew && (
         <>
-          <OneOf path="type" label={t("catalog.type")} onChange={() => set("implementation", undefined)} options={MADE.map((value) => ({ value, label: t(`catalog.type.${value}`) }))} />
+          <OneOf
+            path="type"
+            label={t("catalog.type")}
+            onChange={() => set("implementation", undefined)}
+            options={MADE.map((value) => ({ value, label: t(`catalog.type.${value}`) }))}
+          />
           <Note>{t("catalog.commandLine")}</Note>
         </>
       )}
       <Text path="description" label={t("catalog.description")} hint={t("catalog.descriptionTool")} rows={2} />
-      <Text path="schema.name" label={t("catalog.function")} hint={t("catalog.functionHint")} list={/^[\w-]{1,64}$/.test(name) ? [name] : []} />
+      <Text
+        path="schema.name"
+        label={t("catalog.function")}
+        hint={t("catalog.functionHint")}
+        list={/^[\w-]{1,64}$/.test(name) ? [name] : []}
+      />
       {type === "builtin" ? (
         <div className={styles["field"]}>
           <span className={styles["label"]}>{t("catalog.parameters")}</span>
@@ -97,14 +107,20 @@ function Parts({ type }: { type: Made }) {
   const { definition, set } = useForm();
   const implementation = objectAt(definition, "implementation");
   const own = new Set([...OWN[type], "approve", "type"]);
-  const split = (isOwn: boolean): JsonObject => Object.fromEntries(Object.entries(implementation).filter(([key]) => own.has(key) === isOwn));
+  const split = (isOwn: boolean): JsonObject =>
+    Object.fromEntries(Object.entries(implementation).filter(([key]) => own.has(key) === isOwn));
   return (
     <>
       {type === "query" && <Query />}
       {type === "api" && (
         <>
           <Text path="implementation.endpoint" label={t("catalog.endpoint")} hint={t("catalog.endpointHint")} code />
-          <OneOf path="implementation.method" label={t("catalog.method")} none={t("catalog.methodDefault")} options={METHODS.map((value) => ({ value, label: value }))} />
+          <OneOf
+            path="implementation.method"
+            label={t("catalog.method")}
+            none={t("catalog.methodDefault")}
+            options={METHODS.map((value) => ({ value, label: value }))}
+          />
         </>
       )}
       {type === "mcp" && (
@@ -113,7 +129,14 @@ function Parts({ type }: { type: Made }) {
           <Text path="implementation.tool_name" label={t("catalog.toolName")} hint={t("catalog.toolNameHint")} />
         </>
       )}
-      <ObjectText path="implementation.more" label={t("catalog.more")} hint={t(MORE[type])} rows={4} value={split(false)} onChange={(value) => set("implementation", { ...split(true), ...value })} />
+      <ObjectText
+        path="implementation.more"
+        label={t("catalog.more")}
+        hint={t(MORE[type])}
+        rows={4}
+        value={split(false)}
+        onChange={(value) => set("implementation", { ...split(true), ...value })}
+      />
       <Flag path="implementation.approve" label={t("catalog.approve")} />
     </>
   );
@@ -123,7 +146,12 @@ function Query() {
   const t = useT();
   return (
     <>
-      <SourceField path="implementation.database" label={t("catalog.database")} hint={t("catalog.noSources")} none={t("catalog.chooseSource")} />
+      <SourceField
+        path="implementation.database"
+        label={t("catalog.database")}
+        hint={t("catalog.noSources")}
+        none={t("catalog.chooseSource")}
+      />
       <Text path="implementation.sql_template" label={t("catalog.sql")} hint={t("catalog.sqlHint")} rows={6} code />
     </>
   );

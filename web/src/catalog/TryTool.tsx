@@ -37,7 +37,12 @@ export function TryTool({ item, name, definition, dirty }: TryToolProps) {
   }
   return (
     <Part title={t("catalog.try")} about={t(dirty ? "catalog.tryDraft" : "catalog.tryAbout")}>
-      <Trial isBuiltIn={isBuiltIn} name={item !== null && !dirty ? item.name : name} definition={definition} draft={dirty} />
+      <Trial
+        isBuiltIn={isBuiltIn}
+        name={item !== null && !dirty ? item.name : name}
+        definition={definition}
+        draft={dirty}
+      />
     </Part>
   );
 }
@@ -63,12 +68,18 @@ function useTrial({ isBuiltIn, name, definition, draft }: TrialProps) {
     setBusy(true);
     const began = performance.now();
     try {
-      const more = { ...(isBuiltIn ? { source } : {}), ...(approved ? { approve: true } : {}), ...(draft && !named ? { definition } : {}) };
+      const more = {
+        ...(isBuiltIn ? { source } : {}),
+        ...(approved ? { approve: true } : {}),
+        ...(draft && !named ? { definition } : {}),
+      };
       const { observation } = await api.tryTool(named || name, { args, ...more });
       setOutcome({ observation, took: performance.now() - began });
     } catch (error) {
       const fields = Object.entries(fieldsOf(error));
-      setOutcome({ failure: fields.length ? fields.map(([field, text]) => `${field}: ${text}`).join("\n") : sentence(error) });
+      setOutcome({
+        failure: fields.length ? fields.map(([field, text]) => `${field}: ${text}`).join("\n") : sentence(error),
+      });
     } finally {
       setBusy(false);
     }
@@ -94,11 +105,18 @@ function Trial(props: TrialProps) {
       <div className={styles["call"]}>
         {needsApproval && (
           <label className={styles["flag"]}>
-            <input type="checkbox" checked={trial.approved} onChange={(event) => trial.setApproved(event.target.checked)} />
+            <input
+              type="checkbox"
+              checked={trial.approved}
+              onChange={(event) => trial.setApproved(event.target.checked)}
+            />
             {t("catalog.approveCall")}
           </label>
         )}
-        <Button type="submit" disabled={trial.busy || trial.args === null || name === "" || (needsApproval && !trial.approved)}>
+        <Button
+          type="submit"
+          disabled={trial.busy || trial.args === null || name === "" || (needsApproval && !trial.approved)}
+        >
           {t(trial.busy ? "catalog.calling" : "catalog.call")}
         </Button>
       </div>
@@ -133,7 +151,14 @@ function Named({ value, onChange }: { value: string; onChange: (name: string) =>
       <label htmlFor={id} className={styles["label"]}>
         {t("catalog.tryNamed")}
       </label>
-      <input id={id} className={styles["input"]} spellCheck={false} autoComplete="off" value={value} onChange={(event) => onChange(event.target.value)} />
+      <input
+        id={id}
+        className={styles["input"]}
+        spellCheck={false}
+        autoComplete="off"
+        value={value}
+        onChange={(event) => onChange(event.target.value)}
+      />
     </div>
   );
 }
@@ -153,7 +178,8 @@ function Told({ outcome }: { outcome: Outcome }) {
   return (
     <section role="status" className={styles["result"]} aria-label={t("catalog.result")}>
       <p className={styles["label"]}>
-        {t(observation.ok ? "catalog.result" : "catalog.failed")} <span className={styles["facts"]}>{duration(took)}</span>
+        {t(observation.ok ? "catalog.result" : "catalog.failed")}{" "}
+        <span className={styles["facts"]}>{duration(took)}</span>
       </p>
       {observation.error && <p className={styles["failure"]}>{told(observation.error)}</p>}
       {isTable && <RowsTable columns={columns.map(String)} rows={rows as unknown[][]} />}

@@ -11,12 +11,28 @@ export function Words(field: FieldProps) {
   const [text, setText] = useState(() => textsAt(definition, field.path).join(", "));
   const change = (next: string) => {
     setText(next);
-    const words = [...new Set(next.split(SEPARATOR).map((each) => each.trim()).filter(Boolean))];
+    const words = [
+      ...new Set(
+        next
+          .split(SEPARATOR)
+          .map((each) => each.trim())
+          .filter(Boolean),
+      ),
+    ];
     set(field.path, words.length ? words : undefined);
   };
   return (
     <Field {...field}>
-      {(given) => <input {...given} className={styles["input"]} dir="auto" autoComplete="off" value={text} onChange={(event) => change(event.target.value)} />}
+      {(given) => (
+        <input
+          {...given}
+          className={styles["input"]}
+          dir="auto"
+          autoComplete="off"
+          value={text}
+          onChange={(event) => change(event.target.value)}
+        />
+      )}
     </Field>
   );
 }

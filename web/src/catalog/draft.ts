@@ -3,7 +3,8 @@
 import { type Context, createContext, useContext } from "react";
 import type { Json, JsonObject } from "../api/types";
 
-const isObject = (value: Json | undefined): value is JsonObject => typeof value === "object" && value !== null && !Array.isArray(value);
+const isObject = (value: Json | undefined): value is JsonObject =>
+  typeof value === "object" && value !== null && !Array.isArray(value);
 
 /** The object at a field; an empty one where there is none. */
 export function objectAt(definition: JsonObject, path: string): JsonObject {
@@ -12,7 +13,9 @@ export function objectAt(definition: JsonObject, path: string): JsonObject {
 }
 
 export function at(definition: JsonObject, path: string): Json | undefined {
-  return path.split(".").reduce<Json | undefined>((value, key) => (isObject(value) ? value[key] : undefined), definition);
+  return path
+    .split(".")
+    .reduce<Json | undefined>((value, key) => (isObject(value) ? value[key] : undefined), definition);
 }
 
 /** The definition with another value at a field; undefined takes the field away. */
@@ -39,7 +42,9 @@ export const textsAt = (definition: JsonObject, path: string) => {
 
 /** What is wrong with a field, or with a part of it. */
 export function wrongAt(wrong: Record<string, string>, path: string, { alone = false } = {}): string | undefined {
-  const found = Object.entries(wrong).filter(([field]) => field === path || (!alone && (field.startsWith(`${path}[`) || field.startsWith(`${path}.`))));
+  const found = Object.entries(wrong).filter(
+    ([field]) => field === path || (!alone && (field.startsWith(`${path}[`) || field.startsWith(`${path}.`))),
+  );
   return found.length ? found.map(([, message]) => message).join(" ") : undefined;
 }
 

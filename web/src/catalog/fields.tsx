@@ -61,10 +61,27 @@ export function Text({ rows, code, list, ...field }: TextProps) {
     <Field {...field}>
       {(given) =>
         rows ? (
-          <textarea {...given} className={look} rows={rows} dir={code ? "ltr" : "auto"} spellCheck={!code} value={value} onChange={(event) => change(event.target.value)} />
+          <textarea
+            {...given}
+            className={look}
+            rows={rows}
+            dir={code ? "ltr" : "auto"}
+            spellCheck={!code}
+            value={value}
+            onChange={(event) => change(event.target.value)}
+          />
         ) : (
           <>
-            <input {...given} className={look} dir="auto" spellCheck={false} autoComplete="off" value={value} list={list && options} onChange={(event) => change(event.target.value)} />
+            <input
+              {...given}
+              className={look}
+              dir="auto"
+              spellCheck={false}
+              autoComplete="off"
+              value={value}
+              list={list && options}
+              onChange={(event) => change(event.target.value)}
+            />
             {list && (
               <datalist id={options}>
                 {list.map((each) => (
@@ -84,7 +101,15 @@ export function Amount({ step = 1, ...field }: FieldProps & { step?: number }) {
   return (
     <Field {...field} className={styles["short"]}>
       {(given) => (
-        <input {...given} type="number" className={styles["input"]} min={0} step={step} value={textAt(definition, field.path)} onChange={(event) => set(field.path, event.target.value === "" ? undefined : Number(event.target.value))} />
+        <input
+          {...given}
+          type="number"
+          className={styles["input"]}
+          min={0}
+          step={step}
+          value={textAt(definition, field.path)}
+          onChange={(event) => set(field.path, event.target.value === "" ? undefined : Number(event.target.value))}
+        />
       )}
     </Field>
   );
@@ -104,7 +129,12 @@ export function OneOf({ options, none, onChange, ...field }: OneOfProps) {
   return (
     <Field {...field}>
       {(given) => (
-        <select {...given} className={styles["input"]} value={value} onChange={(event) => (set(field.path, event.target.value || undefined), onChange?.(event.target.value))}>
+        <select
+          {...given}
+          className={styles["input"]}
+          value={value}
+          onChange={(event) => (set(field.path, event.target.value || undefined), onChange?.(event.target.value))}
+        >
           {none !== undefined && <option value="">{none}</option>}
           {!known && <option value={value}>{value}</option>}
           {options.map((each) => (
@@ -123,7 +153,11 @@ export function Flag({ path, label, standard = false }: FieldProps & { standard?
   const value = at(definition, path);
   return (
     <label className={styles["flag"]}>
-      <input type="checkbox" checked={typeof value === "boolean" ? value : standard} onChange={(event) => set(path, event.target.checked === standard ? undefined : event.target.checked)} />
+      <input
+        type="checkbox"
+        checked={typeof value === "boolean" ? value : standard}
+        onChange={(event) => set(path, event.target.checked === standard ? undefined : event.target.checked)}
+      />
       {label}
     </label>
   );
@@ -147,7 +181,12 @@ export function Picks({ options, none, ...field }: PicksProps) {
   const value = at(definition, field.path);
   const chosen: Json[] = Array.isArray(value) ? value : [];
   const names = new Set(chosen.map(nameOf));
-  const all = [...options, ...[...names].filter((name) => !options.some((each) => each.name === name)).map((name) => ({ name, note: undefined }))];
+  const all = [
+    ...options,
+    ...[...names]
+      .filter((name) => !options.some((each) => each.name === name))
+      .map((name) => ({ name, note: undefined })),
+  ];
   const toggle = (name: string) => {
     const next = names.has(name) ? chosen.filter((each) => nameOf(each) !== name) : [...chosen, name];
     set(field.path, next.length ? next : undefined);
@@ -200,7 +239,17 @@ export function ObjectText({ rows, value, onChange, ...field }: ObjectProps) {
   };
   return (
     <Field {...field}>
-      {(given) => <textarea {...given} className={classes(styles["input"], styles["code"])} dir="ltr" rows={rows} spellCheck={false} value={text} onChange={(event) => change(event.target.value)} />}
+      {(given) => (
+        <textarea
+          {...given}
+          className={classes(styles["input"], styles["code"])}
+          dir="ltr"
+          rows={rows}
+          spellCheck={false}
+          value={text}
+          onChange={(event) => change(event.target.value)}
+        />
+      )}
     </Field>
   );
 }

@@ -23,7 +23,11 @@ function written(item: CatalogItem | null, kind: CatalogPage): JsonObject {
 /** A definition that is edited: what is not saved, what is wrong with it, and how it is saved. */
 export function useDraft(kind: CatalogPage, item: CatalogItem | null) {
   const t = useT();
-  const [saved, setSaved] = useState(() => ({ name: item?.name ?? "", definition: written(item, kind), version: item?.version ?? 0 }));
+  const [saved, setSaved] = useState(() => ({
+    name: item?.name ?? "",
+    definition: written(item, kind),
+    version: item?.version ?? 0,
+  }));
   const [name, setName] = useState(saved.name);
   const [definition, setDefinition] = useState(saved.definition);
   const [wrong, setWrong] = useState<Record<string, string>>({});
@@ -39,14 +43,26 @@ export function useDraft(kind: CatalogPage, item: CatalogItem | null) {
 
   const set = useCallback((path: string, value: Json | undefined) => {
     setDefinition((now) => put(now, path, value));
-    setWrong((now) => Object.fromEntries(Object.entries(now).filter(([field]) => !field.startsWith(path) && !path.startsWith(`${field}.`))));
+    setWrong((now) =>
+      Object.fromEntries(
+        Object.entries(now).filter(([field]) => !field.startsWith(path) && !path.startsWith(`${field}.`)),
+      ),
+    );
   }, []);
   const unreadable = useCallback(
     (path: string, message: string | undefined) =>
-      setBad((now) => Object.fromEntries([...Object.entries(now).filter(([field]) => field !== path), ...(message === undefined ? [] : [[path, message]])])),
+      setBad((now) =>
+        Object.fromEntries([
+          ...Object.entries(now).filter(([field]) => field !== path),
+          ...(message === undefined ? [] : [[path, message]]),
+        ]),
+      ),
     [],
   );
-  const form: Form = useMemo(() => ({ definition, set, wrong: { ...wrong, ...bad }, unreadable }), [definition, set, wrong, bad, unreadable]);
+  const form: Form = useMemo(
+    () => ({ definition, set, wrong: { ...wrong, ...bad }, unreadable }),
+    [definition, set, wrong, bad, unreadable],
+  );
 
   const discard = () => {
     setName(saved.name);
@@ -79,12 +95,31 @@ export function useDraft(kind: CatalogPage, item: CatalogItem | null) {
       setBusy(false);
     }
   };
-  return { name, setName, definition, form, saved, dirty, isBad, busy, failure, refused, wrong, edition, save, discard };
+  return {
+    name,
+    setName,
+    definition,
+    form,
+    saved,
+    dirty,
+    isBad,
+    busy,
+    failure,
+    refused,
+    wrong,
+    edition,
+    save,
+    discard,
+  };
 }
 
 /** What is known of the catalog has what was saved. */
 const keep = (kind: CatalogPage, made: CatalogItem) =>
-  queryClient.setQueryData<CatalogList>(["catalog", kind], (list) => list && { ...list, items: [...list.items.filter(({ id }) => id !== made.id), made] });
+  queryClient.setQueryData<CatalogList>(
+    ["catalog", kind],
+    (list) => list && { ...list, items: [...list.items.filter(({ id }) => id !== made.id), made] },
+  );
 
 /** What others see of the catalog is asked for again. */
-export const refreshCatalog = () => Promise.all(["catalog", "agents"].map((key) => queryClient.invalidateQueries({ queryKey: [key] })));
+export const refreshCatalog = () =>
+  Promise.all(["catalog", "agents"].map((key) => queryClient.invalidateQueries({ queryKey: [key] })));

@@ -12,7 +12,12 @@ export async function teach(source: string, change: TermsBody) {
 }
 
 /** A term or an example while it is written. `change` says what is sent of it. */
-export function useTeach(source: string, before: JsonObject, change: (written: JsonObject) => TermsBody, onDone: () => void) {
+export function useTeach(
+  source: string,
+  before: JsonObject,
+  change: (written: JsonObject) => TermsBody,
+  onDone: () => void,
+) {
   const [definition, setDefinition] = useState(before);
   const [wrong, setWrong] = useState<Record<string, string>>({});
   const [failure, setFailure] = useState<string | null>(null);
@@ -28,7 +33,9 @@ export function useTeach(source: string, before: JsonObject, change: (written: J
       onDone();
     } catch (error) {
       // The server names a field by its place among all: `terms[3].sql`.
-      const fields = Object.entries(fieldsOf(error)).map(([field, message]) => [field.replace(/^.*\./, ""), message] as const);
+      const fields = Object.entries(fieldsOf(error)).map(
+        ([field, message]) => [field.replace(/^.*\./, ""), message] as const,
+      );
       setWrong(Object.fromEntries(fields));
       setFailure(fields.length ? null : sentence(error));
     } finally {

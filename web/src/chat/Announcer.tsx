@@ -13,7 +13,8 @@ const LONGEST = 600;
 const SETTLED_MS = 2000;
 
 /** At most `LONGEST` characters, and no part of a word. */
-const beginning = (text: string) => (text.length > LONGEST ? `${text.slice(0, LONGEST).replace(/\s+\S*$/, "")} …` : text);
+const beginning = (text: string) =>
+  text.length > LONGEST ? `${text.slice(0, LONGEST).replace(/\s+\S*$/, "")} …` : text;
 
 /** Says once what a run does, and what it came to, if it was begun here or went on while its conversation was open. */
 export function Announcer({ conversation, run }: { conversation: Conversation; run: Run | null }) {
@@ -27,7 +28,12 @@ export function Announcer({ conversation, run }: { conversation: Conversation; r
     const wasSeen = last?.id === run.id && last.status === "running";
     if (!conversation.tookBegun(run.id) && !wasSeen) return;
     const answer = beginning(plainText(withoutLabel(run.answer, run.model)));
-    const said = run.status === "waiting" ? t("chat.waitsForYou") : answer ? t("chat.answerReady", { text: answer }) : t("chat.runEnded");
+    const said =
+      run.status === "waiting"
+        ? t("chat.waitsForYou")
+        : answer
+          ? t("chat.answerReady", { text: answer })
+          : t("chat.runEnded");
     place.current.textContent = said;
     if (document.hidden) void import("../notify/notify").then(({ notify }) => notify(said)).catch(() => undefined);
   }, [conversation, run, t]);

@@ -43,14 +43,31 @@ export function Approval({ conversation, call }: ApprovalProps) {
         <strong id={id}>{t("chat.waiting", { tool: call.tool })}</strong>
         {call.description && <p dir="auto">{visible(call.description)}</p>}
         {mode === "edit" ? (
-          <textarea className={styles["field"]} rows={5} spellCheck={false} autoFocus aria-label={t("chat.arguments")} value={text} onChange={(event) => setText(event.target.value)} />
+          <textarea
+            className={styles["field"]}
+            rows={5}
+            spellCheck={false}
+            autoFocus
+            aria-label={t("chat.arguments")}
+            value={text}
+            onChange={(event) => setText(event.target.value)}
+          />
         ) : (
           <pre tabIndex={0} aria-label={t("chat.arguments")}>
             {said}
           </pre>
         )}
         {mode === "reject" && (
-          <input className={styles["field"]} maxLength={2000} autoFocus aria-label={t("chat.reason")} placeholder={t("chat.reason")} value={reason} onChange={(event) => setReason(event.target.value)} onKeyDown={(event) => event.key === "Enter" && composes(event) && event.preventDefault()} />
+          <input
+            className={styles["field"]}
+            maxLength={2000}
+            autoFocus
+            aria-label={t("chat.reason")}
+            placeholder={t("chat.reason")}
+            value={reason}
+            onChange={(event) => setReason(event.target.value)}
+            onKeyDown={(event) => event.key === "Enter" && composes(event) && event.preventDefault()}
+          />
         )}
         {wrong && (
           <p role="alert" className={styles["wrong"]}>

@@ -22,7 +22,12 @@ export function BranchPager({ siblings, label, onChoose }: BranchPagerProps) {
   const step = (by: number, name: "left" | "right", says: string) => {
     const id = siblings.ids[at + by];
     return (
-      <button type="button" aria-label={says} disabled={id === undefined} onClick={() => id !== undefined && onChoose(id)}>
+      <button
+        type="button"
+        aria-label={says}
+        disabled={id === undefined}
+        onClick={() => id !== undefined && onChoose(id)}
+      >
         <Icon name={name} size={14} />
       </button>
     );

@@ -51,7 +51,14 @@ function Copy({ code }: { code: string }) {
     setCopied(true);
     setTimeout(() => setCopied(false), 2000);
   };
-  return <IconButton icon={copied ? "check" : "copy"} label={t(copied ? "chat.copied" : "chat.copyCode")} className={styles["copy"]} onClick={() => void copy()} />;
+  return (
+    <IconButton
+      icon={copied ? "check" : "copy"}
+      label={t(copied ? "chat.copied" : "chat.copyCode")}
+      className={styles["copy"]}
+      onClick={() => void copy()}
+    />
+  );
 }
 
 function useGrammar(name: string): Language | null {

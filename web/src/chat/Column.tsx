@@ -1,5 +1,15 @@
 import { useVirtualizer } from "@tanstack/react-virtual";
-import { type ReactNode, type Ref, useCallback, useEffect, useImperativeHandle, useLayoutEffect, useRef, useState, useSyncExternalStore } from "react";
+import {
+  type ReactNode,
+  type Ref,
+  useCallback,
+  useEffect,
+  useImperativeHandle,
+  useLayoutEffect,
+  useRef,
+  useState,
+  useSyncExternalStore,
+} from "react";
 import { flushSync } from "react-dom";
 import { useT } from "../i18n";
 import { useStore } from "../store";
@@ -66,7 +76,15 @@ export function Column({ turns, render, below, older, begun = null, fromStart = 
     step: (by) => {
       const top = (virtual.scrollOffset ?? 0) + 4;
       const first = virtual.getVirtualItemForOffset(top)?.index ?? 0;
-      goTo(Math.max(0, Math.min(turns.length - 1, by === -1 && (virtual.measurementsCache[first]?.start ?? 0) < top - 8 ? first : first + by)));
+      goTo(
+        Math.max(
+          0,
+          Math.min(
+            turns.length - 1,
+            by === -1 && (virtual.measurementsCache[first]?.start ?? 0) < top - 8 ? first : first + by,
+          ),
+        ),
+      );
     },
   }));
   const scrolled = () => {
@@ -84,16 +102,25 @@ export function Column({ turns, render, below, older, begun = null, fromStart = 
   const pinnedAt = pinned === null ? -1 : turns.findIndex(({ id }) => id === pinned);
   useLayoutEffect(() => {
     const index = virtual.options.count - 1;
-    if (pinned !== null && virtual.options.getItemKey(index) === pinned) virtual.scrollToIndex(index, { align: "start" });
+    if (pinned !== null && virtual.options.getItemKey(index) === pinned)
+      virtual.scrollToIndex(index, { align: "start" });
   }, [virtual, pinned]);
   useEffect(() => {
     if (older && (scroller.current?.scrollHeight ?? 0) < AHEAD) older();
   }, [older, turns.length]);
   const items = virtual.getVirtualItems();
-  const spare = (virtual.scrollRect?.height ?? 0) + (virtual.measurementsCache[pinnedAt]?.start ?? 0) - virtual.getTotalSize();
+  const spare =
+    (virtual.scrollRect?.height ?? 0) + (virtual.measurementsCache[pinnedAt]?.start ?? 0) - virtual.getTotalSize();
   return (
     <div className={styles["frame"]}>
-      <div ref={scroller} className={styles["scroller"]} onScroll={scrolled} tabIndex={0} role="region" aria-label={t("chat.column")}>
+      <div
+        ref={scroller}
+        className={styles["scroller"]}
+        onScroll={scrolled}
+        tabIndex={0}
+        role="region"
+        aria-label={t("chat.column")}
+      >
         <div className={styles["column"]} onClickCapture={(event) => opensFold(event.target) && follower.hold()}>
           <div className={styles["room"]} style={{ height: virtual.getTotalSize() }}>
             <div className={styles["rows"]} style={{ transform: `translateY(${items[0]?.start ?? 0}px)` }}>
@@ -102,14 +129,23 @@ export function Column({ turns, render, below, older, begun = null, fromStart = 
                 return (
                   turn && (
                     <div key={item.key} data-index={item.index} data-turn={turn.id} ref={virtual.measureElement}>
-                      <Row turn={turn} isLast={item.index === turns.length - 1} height={item.size} prints={prints} render={render} />
+                      <Row
+                        turn={turn}
+                        isLast={item.index === turns.length - 1}
+                        height={item.size}
+                        prints={prints}
+                        render={render}
+                      />
                     </div>
                   )
                 );
               })}
             </div>
           </div>
-          <div className={styles["tail"]} style={pinnedAt === -1 ? undefined : { minHeight: `calc(${spare}px - 2 * var(--edge))` }}>
+          <div
+            className={styles["tail"]}
+            style={pinnedAt === -1 ? undefined : { minHeight: `calc(${spare}px - 2 * var(--edge))` }}
+          >
             <div className={styles["below"]}>{below}</div>
           </div>
         </div>
@@ -153,4 +189,5 @@ function usePrints(): boolean {
   return useStore(printing);
 }
 
-const opensFold = (target: EventTarget): boolean => target instanceof Element && target.closest("[aria-expanded]") !== null;
+const opensFold = (target: EventTarget): boolean =>
+  target instanceof Element && target.closest("[aria-expanded]") !== null;

@@ -127,6 +127,9 @@ function useQuestion(threadId: string | null, onAsk: ComposerProps["onAsk"], goe
     if (error instanceof Problem) setError(null);
   }
   // That the server did not answer is over when it is heard again.
-  useEffect(() => live().onState(() => live().online() && setError((now: unknown) => (now instanceof Problem ? now : null))), []);
+  useEffect(
+    () => live().onState(() => live().online() && setError((now: unknown) => (now instanceof Problem ? now : null))),
+    [],
+  );
   return { text, change, send, sending, error };
 }

@@ -24,4 +24,6 @@ export function Elapsed({ since }: { since: number | null }) {
 }
 
 /** A dot that changes each second: something is under way. An animation without an end would keep what is typed waiting for its frames. */
-export const Pulse = () => <span className={styles["pulse"]} data-dim={Math.floor(useNow() / 1000) % 2 === 1} aria-hidden="true" />;
+export const Pulse = () => (
+  <span className={styles["pulse"]} data-dim={Math.floor(useNow() / 1000) % 2 === 1} aria-hidden="true" />
+);

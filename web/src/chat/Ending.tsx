@@ -33,7 +33,8 @@ export function Ending({ conversation, run, isLast }: EndingProps) {
       return <Card tone="warn" said={t("chat.interrupted")} {...goesOn} />;
     case "paused":
       if (run.reason === "superseded") return <Card tone="calm" said={t("chat.superseded")} />;
-      if (run.reason === "max_steps") return <Card tone="warn" said={t("chat.paused", { n: run.maxSteps })} {...goesOn} />;
+      if (run.reason === "max_steps")
+        return <Card tone="warn" said={t("chat.paused", { n: run.maxSteps })} {...goesOn} />;
       if (run.reason === "repeated") return <Card tone="warn" said={t("chat.repeated")} {...goesOn} />;
       return <Card tone="calm" said={t("chat.stopped")} {...goesOn} />;
     default:

@@ -31,7 +31,13 @@ export function Footer({ conversation, turn, text, onEdit }: FooterProps) {
   return (
     <div className={styles["footer"]}>
       <TracedCount answer={text} />
-      {branches && <BranchPager siblings={turn.answers} label={t("chat.answers")} onChoose={(entry) => void actions.choose(conversation, entry)} />}
+      {branches && (
+        <BranchPager
+          siblings={turn.answers}
+          label={t("chat.answers")}
+          onChoose={(entry) => void actions.choose(conversation, entry)}
+        />
+      )}
       {text !== "" && <Copy text={text} />}
       {branches && run.status !== "waiting" && <Again conversation={conversation} id={id} />}
       {branches && (
@@ -85,10 +91,13 @@ function About({ run, threadId }: { run: Run; threadId: string | null }) {
   const t = useT();
   const isNamed = useIsDemo(threadId) && threadId !== null;
   if (run.editedBy !== null) {
-    return <span>{run.editedBy === "default" ? t("chat.editedByYou") : t("chat.editedBy", { user: run.editedBy })}</span>;
+    return (
+      <span>{run.editedBy === "default" ? t("chat.editedByYou") : t("chat.editedBy", { user: run.editedBy })}</span>
+    );
   }
   const hint = run.usage ? t("chat.tokens", { input: run.usage.input, output: run.usage.output }) : undefined;
-  const elapsed = run.startedAt !== null && run.endedAt !== null ? duration(Math.max(0, run.endedAt - run.startedAt)) : "";
+  const elapsed =
+    run.startedAt !== null && run.endedAt !== null ? duration(Math.max(0, run.endedAt - run.startedAt)) : "";
   return (
     <span className={styles["about"]} title={run.model === "demo" ? t("shell.demoHint") : hint}>
       {[run.model !== "demo" ? run.model : isNamed ? "" : t("shell.demo"), elapsed].filter(Boolean).join(" · ")}

@@ -25,7 +25,9 @@ const drawn = (text: string) =>
   );
 
 it("puts columns of numbers on the right, and leaves those that say where they stand", () => {
-  const numbers = drawn("| year | n |\n|---|---|\n| x | 1,018 |\n| y | **12** % [q1] |\n| z | – |").match(/data-number/g);
+  const numbers = drawn("| year | n |\n|---|---|\n| x | 1,018 |\n| y | **12** % [q1] |\n| z | – |").match(
+    /data-number/g,
+  );
   expect(numbers?.length).toBe(4);
   expect(drawn("| n |\n|:--|\n| 1 |")).not.toContain("data-number");
 });

@@ -20,7 +20,11 @@ const NO_COMPONENTS: Components = {};
 const SCHEMES = /^(?:https?|mailto):/i;
 
 /** Text of a model. No HTML of it becomes markup, nothing is loaded, and links go to the web or to mail alone. */
-export const Markdown = memo(function Markdown({ text, plugins = NO_PLUGINS, components = NO_COMPONENTS }: MarkdownProps) {
+export const Markdown = memo(function Markdown({
+  text,
+  plugins = NO_PLUGINS,
+  components = NO_COMPONENTS,
+}: MarkdownProps) {
   const formulas = useFormulas(text);
   const all = useMemo(() => ({ ...OWN, ...formulas?.formulaComponents, ...components }), [components, formulas]);
   const rehype = useMemo(() => [alignNumbers, ...plugins], [plugins]);
@@ -58,7 +62,8 @@ const Block = memo(function Block({ text, plugins, components }: Required<Markdo
 });
 
 /** The address, if it is of a scheme that a link may have; a link to anything else is text. */
-export const safe = (address: string): string | undefined => (SCHEMES.test(address.trim()) ? address.trim() : undefined);
+export const safe = (address: string): string | undefined =>
+  SCHEMES.test(address.trim()) ? address.trim() : undefined;
 
 /** Code, in colours when what colours it has come. */
 export const CodeBlock = later(async () => (await import("./CodeBlock")).CodeBlock);

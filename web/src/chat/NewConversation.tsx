@@ -33,7 +33,13 @@ export function NewConversation() {
     <>
       <Header threadId={null} />
       <Welcome choice={choice} onAsk={(question) => composer.current?.send(question)} />
-      <Composer ref={composer} threadId={null} onAsk={ask} goesWith={`${choice.agent.id} ${choice.source ?? ""}`} attaches={choice.sources !== null}>
+      <Composer
+        ref={composer}
+        threadId={null}
+        onAsk={ask}
+        goesWith={`${choice.agent.id} ${choice.source ?? ""}`}
+        attaches={choice.sources !== null}
+      >
         <Chips choice={choice} />
         <ModelChip threadId={null} agent={choice.agent.name} />
       </Composer>

@@ -65,14 +65,19 @@ function Result({ step, decided }: ObservedProps) {
   const { observation } = step;
   if (observation === null) return null;
   const data = observation.data ?? {};
-  if (isRejected(step, decided)) return <p className={styles["wrong"]}>{reasonOf(step, decided) || t("chat.rejectedPlain")}</p>;
+  if (isRejected(step, decided))
+    return <p className={styles["wrong"]}>{reasonOf(step, decided) || t("chat.rejectedPlain")}</p>;
   if (isOfWaiting(step)) return <p className={styles["note"]}>{t("chat.agentWaited")}</p>;
   if (observation.error) return <p className={styles["wrong"]}>{told(observation.error)}</p>;
   if (step.chart) return null;
-  if (step.action === "list_tables" && Array.isArray(data.tables)) return <Tables names={data.tables} about={data["about"]} />;
-  if (step.action === "describe_table" && Array.isArray(data.columns)) return <Columns columns={data.columns as Column[]} />;
-  if (step.columns && step.rows) return <RowsTable columns={step.columns} rows={step.rows} formats={formatsOfJson(data["formats"])} />;
-  if (Array.isArray(data.rows) && Array.isArray(data.columns)) return <RowsTable columns={data.columns.map(String)} rows={data.rows as unknown[][]} />;
+  if (step.action === "list_tables" && Array.isArray(data.tables))
+    return <Tables names={data.tables} about={data["about"]} />;
+  if (step.action === "describe_table" && Array.isArray(data.columns))
+    return <Columns columns={data.columns as Column[]} />;
+  if (step.columns && step.rows)
+    return <RowsTable columns={step.columns} rows={step.rows} formats={formatsOfJson(data["formats"])} />;
+  if (Array.isArray(data.rows) && Array.isArray(data.columns))
+    return <RowsTable columns={data.columns.map(String)} rows={data.rows as unknown[][]} />;
   if (step.asked && typeof data.answer === "string") return <Markdown text={data.answer} />;
   const { edited: _, ...rest } = observation;
   return (
@@ -91,11 +96,14 @@ function Tables({ names, about }: { names: unknown[]; about: unknown }) {
   const known = (about ?? {}) as Record<string, { rows?: unknown; comment?: string } | undefined>;
   return (
     <ul className={styles["chips"]}>
-      {names.slice(0, 300).map(String).map((name) => (
-        <li key={name} title={known[name]?.comment}>
-          {name} {known[name]?.comment && <span>{known[name].comment}</span>} <span>{rowsOf(known[name]?.rows)}</span>
-        </li>
-      ))}
+      {names
+        .slice(0, 300)
+        .map(String)
+        .map((name) => (
+          <li key={name} title={known[name]?.comment}>
+            {name} {known[name]?.comment && <span>{known[name].comment}</span>} <span>{rowsOf(known[name]?.rows)}</span>
+          </li>
+        ))}
     </ul>
   );
 }
@@ -112,11 +120,19 @@ interface Column {
 
 function Columns({ columns }: { columns: readonly Column[] }) {
   const t = useT();
-  const rows = columns.map((column) => [column.primary_key ? `${column.name} · ${t("chat.key")}` : column.name, column.type, aboutOf(column)]);
+  const rows = columns.map((column) => [
+    column.primary_key ? `${column.name} · ${t("chat.key")}` : column.name,
+    column.type,
+    aboutOf(column),
+  ]);
   return <RowsTable columns={[t("chat.column.name"), t("chat.column.type"), t("chat.column.about")]} rows={rows} />;
 }
 
 function aboutOf({ comment, values, min, max }: Column): string {
-  const range = values ? values.slice(0, 8).map(String).join(", ") + (values.length > 8 ? " …" : "") : min === undefined ? "" : `${String(min)} – ${String(max)}`;
+  const range = values
+    ? values.slice(0, 8).map(String).join(", ") + (values.length > 8 ? " …" : "")
+    : min === undefined
+      ? ""
+      : `${String(min)} – ${String(max)}`;
   return [comment, range].filter(Boolean).join(" · ");
 }

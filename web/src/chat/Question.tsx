@@ -24,7 +24,8 @@ export function Question({ conversation, question, editing, onEdit }: QuestionPr
   const t = useT();
   const isLong = question.text.length > LONG || question.text.split("\n").length > 12;
   const [whole, setWhole] = useState(false);
-  if (editing && conversation) return <Editor conversation={conversation} question={question} onDone={() => onEdit(false)} />;
+  if (editing && conversation)
+    return <Editor conversation={conversation} question={question} onDone={() => onEdit(false)} />;
   return (
     <div className={styles["row"]}>
       <div className={styles["bubble"]}>
@@ -38,7 +39,13 @@ export function Question({ conversation, question, editing, onEdit }: QuestionPr
           </button>
         )}
       </div>
-      {conversation && <BranchPager siblings={question.siblings} label={t("chat.versions")} onChoose={(id) => void actions.choose(conversation, id)} />}
+      {conversation && (
+        <BranchPager
+          siblings={question.siblings}
+          label={t("chat.versions")}
+          onChoose={(id) => void actions.choose(conversation, id)}
+        />
+      )}
     </div>
   );
 }

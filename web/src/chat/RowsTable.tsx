@@ -47,5 +47,9 @@ export function RowsTable({ columns, rows, formats = NONE }: RowsTableProps) {
 function Value({ cell, format }: { cell: Cell | undefined; format: ColumnFormat }) {
   const t = useT();
   if (cell === null || cell === undefined) return <td className={styles["null"]}>{t("chat.null")}</td>;
-  return <td className={isNumeric(format) && format.kind !== "plain" ? styles["number"] : undefined}>{written(cell, format, locale())}</td>;
+  return (
+    <td className={isNumeric(format) && format.kind !== "plain" ? styles["number"] : undefined}>
+      {written(cell, format, locale())}
+    </td>
+  );
 }

@@ -41,7 +41,14 @@ export function Thread({ threadId, at }: ThreadProps) {
   const askNow = useCallback((question: string) => composer.current?.send(question), []);
   const render = useCallback(
     (turn: Turn, isLast: boolean) => (
-      <TurnView conversation={conversation} turn={turn} isLast={isLast} editing={editing === turn.id} onEdit={setEditing} onAsk={askNow} />
+      <TurnView
+        conversation={conversation}
+        turn={turn}
+        isLast={isLast}
+        editing={editing === turn.id}
+        onEdit={setEditing}
+        onAsk={askNow}
+      />
     ),
     [conversation, editing, askNow],
   );
@@ -51,7 +58,9 @@ export function Thread({ threadId, at }: ThreadProps) {
   const asksAny = useAsksAny(data?.agent);
   const ask = async (question: string, key: string) => {
     const fields = { question, ...(source === null ? {} : { source }) };
-    const answer = await conversation.did(withModel(threadId, (model) => requests.ask({ ...fields, ...model }, threadId, key)));
+    const answer = await conversation.did(
+      withModel(threadId, (model) => requests.ask({ ...fields, ...model }, threadId, key)),
+    );
     if (source !== null) {
       keepSource(source);
       chooseSourceIn(threadId, null);
@@ -77,7 +86,9 @@ export function Thread({ threadId, at }: ThreadProps) {
           />
           {data.archivedAt !== null && (
             <Notice text={t("chat.archived")}>
-              <Button onClick={() => void archive({ id: threadId, label: data.label }, false)}>{t("chat.unarchive")}</Button>
+              <Button onClick={() => void archive({ id: threadId, label: data.label }, false)}>
+                {t("chat.unarchive")}
+              </Button>
             </Notice>
           )}
           {data.aside && at !== null ? (
@@ -90,16 +101,20 @@ export function Thread({ threadId, at }: ThreadProps) {
           ) : (
             <Composer
               ref={composer}
-            threadId={threadId}
-            onAsk={ask}
-            onStop={running ? () => void actions.stop(conversation, running.id) : undefined}
-            onUp={() => lastQuestion && setEditing(lastQuestion.id)}
-            goesWith={`${source ?? ""} ${data.queue.length}`}
-            attaches={asksAny}
-          >
-            {source === null ? <FilesChip source={data.source} /> : <NextSource source={source} onLeave={() => chooseSourceIn(threadId, null)} />}
-            <ModelChip threadId={threadId} agent={data.agent} />
-          </Composer>
+              threadId={threadId}
+              onAsk={ask}
+              onStop={running ? () => void actions.stop(conversation, running.id) : undefined}
+              onUp={() => lastQuestion && setEditing(lastQuestion.id)}
+              goesWith={`${source ?? ""} ${data.queue.length}`}
+              attaches={asksAny}
+            >
+              {source === null ? (
+                <FilesChip source={data.source} />
+              ) : (
+                <NextSource source={source} onLeave={() => chooseSourceIn(threadId, null)} />
+              )}
+              <ModelChip threadId={threadId} agent={data.agent} />
+            </Composer>
           )}
         </>
       )}
@@ -110,11 +125,17 @@ export function Thread({ threadId, at }: ThreadProps) {
 
 /** The conversation follows the branch of an entry from now on, and the address names the entry no more. */
 async function goOnHere(conversation: Conversation, at: string) {
-  if ((await actions.choose(conversation, at)) !== null) navigate(toConversation(conversation.threadId), { replace: true });
+  if ((await actions.choose(conversation, at)) !== null)
+    navigate(toConversation(conversation.threadId), { replace: true });
 }
 
 /** Goes to the entry that the address names, once, on whichever branch it is. */
-function useEntry(conversation: Conversation, column: RefObject<ColumnHandle | null>, at: string | null, ready: boolean) {
+function useEntry(
+  conversation: Conversation,
+  column: RefObject<ColumnHandle | null>,
+  at: string | null,
+  ready: boolean,
+) {
   useEffect(() => {
     if (!ready) return;
     if (at === null) return conversation.follow();
@@ -143,7 +164,12 @@ function Notice({ text, children }: { text: string; children: ReactNode }) {
 function NextSource({ source, onLeave }: { source: string; onLeave: () => void }) {
   const t = useT();
   return (
-    <button type="button" className={styles["next"]} title={t("upload.leaveSource", { name: source })} onClick={onLeave}>
+    <button
+      type="button"
+      className={styles["next"]}
+      title={t("upload.leaveSource", { name: source })}
+      onClick={onLeave}
+    >
       <span>{t("upload.asks", { name: source })}</span>
       <span className="unseen">{t("upload.leaveSource", { name: source })}</span>
       <Icon name="close" size={14} />
@@ -183,7 +209,8 @@ function Absent({ load, error, conversation }: AbsentProps) {
 
 function Below({ data, conversation }: { data: ConversationData; conversation: Conversation }) {
   const t = useT();
-  if (data.turns.length + data.queue.length + data.waitingBelow.length === 0) return <p className={styles["note"]}>{t("chat.empty")}</p>;
+  if (data.turns.length + data.queue.length + data.waitingBelow.length === 0)
+    return <p className={styles["note"]}>{t("chat.empty")}</p>;
   if (data.queue.length + data.waitingBelow.length === 0) return null;
   return (
     <>

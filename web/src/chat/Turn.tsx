@@ -46,14 +46,22 @@ export const TurnView = memo(function TurnView({ conversation, turn, isLast, edi
   const model = run?.model ?? "";
   // What streams is not traced yet.
   const { results, cards } = useMemo(
-    () => (running ? UNTRACED : { results: resultsOf(conversation.get().turns, turn, text), cards: cardsOf(steps, text, model) }),
+    () =>
+      running
+        ? UNTRACED
+        : { results: resultsOf(conversation.get().turns, turn, text), cards: cardsOf(steps, text, model) },
     [conversation, turn, steps, text, running, model],
   );
   const suggested = suggestedIn(withoutLabel(text, model), isLast && !running ? model : "");
   return (
     <article className={styles["turn"]}>
       {question && (
-        <Question conversation={acting} question={question} editing={editing} onEdit={(edits) => onEdit(edits ? turn.id : null)} />
+        <Question
+          conversation={acting}
+          question={question}
+          editing={editing}
+          onEdit={(edits) => onEdit(edits ? turn.id : null)}
+        />
       )}
       <Steps threadId={conversation.threadId} steps={steps} decided={run?.decided ?? NONE} running={running} />
       {run && <Notes run={run} />}
@@ -96,7 +104,12 @@ export function answerOf({ run, said }: Turn): string {
 function Notes({ run }: { run: Run }) {
   const t = useT();
   const by = (name: string | null) => (name && name !== "default" ? t("chat.byUser", { user: visible(name) }) : "");
-  const lines = { approve: "chat.decidedApprove", edit: "chat.decidedEdit", reject: "chat.decidedReject", superseded: "chat.decidedSuperseded" } as const;
+  const lines = {
+    approve: "chat.decidedApprove",
+    edit: "chat.decidedEdit",
+    reject: "chat.decidedReject",
+    superseded: "chat.decidedSuperseded",
+  } as const;
   // What failed is said below.
   const warnings = run.status === "failed" ? [] : run.warnings;
   if (run.decided.length + warnings.length === 0) return null;

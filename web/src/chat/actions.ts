@@ -19,16 +19,29 @@ async function done<T>(conversation: Conversation, request: Promise<T>): Promise
 }
 
 export const again = (conversation: Conversation, entryId: string) =>
-  done(conversation, withModel(conversation.threadId, (model) => requests.again(conversation.threadId, entryId, model, requests.newKey())));
+  done(
+    conversation,
+    withModel(conversation.threadId, (model) =>
+      requests.again(conversation.threadId, entryId, model, requests.newKey()),
+    ),
+  );
 
 export const edit = (conversation: Conversation, entryId: string, question: string) =>
-  done(conversation, withModel(conversation.threadId, (model) => requests.edit(conversation.threadId, entryId, question, model, requests.newKey())));
+  done(
+    conversation,
+    withModel(conversation.threadId, (model) =>
+      requests.edit(conversation.threadId, entryId, question, model, requests.newKey()),
+    ),
+  );
 
 export const choose = (conversation: Conversation, entryId: string) =>
   done(conversation, requests.choose(conversation.threadId, entryId));
 
 export const resume = (conversation: Conversation) =>
-  done(conversation, withModel(conversation.threadId, (model) => requests.resume(conversation.threadId, model)));
+  done(
+    conversation,
+    withModel(conversation.threadId, (model) => requests.resume(conversation.threadId, model)),
+  );
 
 /** Where a question waits, it begins then: that is said. */
 export async function stop(conversation: Conversation, runId: string) {

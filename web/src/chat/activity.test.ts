@@ -6,7 +6,9 @@ import { begun } from "../stream/steps";
 import type { Run, Step } from "../stream/types";
 import { activeSince, activityOf, doing } from "./activity";
 
-const t = ((id: string, values: object = {}) => [id, ...Object.values(values)].join(" ")) as Parameters<typeof activityOf>[1];
+const t = ((id: string, values: object = {}) => [id, ...Object.values(values)].join(" ")) as Parameters<
+  typeof activityOf
+>[1];
 
 test("a run tells what it does now from its events, and since when", () => {
   let run: Run = emptyRun("r");
@@ -56,9 +58,18 @@ test.each<[Partial<Step>, string]>([
   [{ action: "send_mail", status: "failed" }, "now.decides"],
   [{ action: "send_mail", status: "ok" }, "now.readsResult send_mail"],
   [{ action: "chart", status: "ok", chart: { data: { name: "q1" } } }, "now.decides"],
-  [{ action: "ask_clerk", status: "ok", asked: { threadId: "t", agent: "clerk", status: "finished" } }, "now.readsAnswer clerk"],
+  [
+    { action: "ask_clerk", status: "ok", asked: { threadId: "t", agent: "clerk", status: "finished" } },
+    "now.readsAnswer clerk",
+  ],
 ])("after a step: %j", (ended, said) => {
-  const run: Run = { ...emptyRun("r"), startedAt: 1, steps: [step("list_tables"), step("", { finishedAt: 5, ...ended })].map((each, at) => (at ? each : { ...each, status: "ok" })) };
+  const run: Run = {
+    ...emptyRun("r"),
+    startedAt: 1,
+    steps: [step("list_tables"), step("", { finishedAt: 5, ...ended })].map((each, at) =>
+      at ? each : { ...each, status: "ok" },
+    ),
+  };
   expect(activityOf(run, t)).toBe(said);
   expect(activeSince(run)).toBe(5);
 });

@@ -10,7 +10,8 @@ type T = typeof translate;
 /** Tools that look at what there is to ask. */
 const LOOKS = new Set(["list_tables", "describe_table", "sample_rows"]);
 
-const presentStep = ({ steps }: Run): Step | undefined => steps.findLast(({ status }) => status === "running") ?? steps.at(-1);
+const presentStep = ({ steps }: Run): Step | undefined =>
+  steps.findLast(({ status }) => status === "running") ?? steps.at(-1);
 
 export function activityOf(run: Run, t: T): string {
   const step = presentStep(run);

@@ -14,17 +14,22 @@ export function alignNumbers() {
 }
 
 function alignTable(table: Element) {
-  const rows = table.children.flatMap((part) => (part.type === "element" ? part.children.filter((row) => isElement(row, "tr")) : []));
+  const rows = table.children.flatMap((part) =>
+    part.type === "element" ? part.children.filter((row) => isElement(row, "tr")) : [],
+  );
   const cells = rows.map((row) => row.children.filter((cell) => isElement(cell, "td") || isElement(cell, "th")));
   const [head, ...body] = cells;
   head?.forEach((cell, column) => {
-    const texts = body.map((row) => textOf(row[column]).replace(LABELS, "").trim()).filter((text) => !NOTHING.test(text));
+    const texts = body
+      .map((row) => textOf(row[column]).replace(LABELS, "").trim())
+      .filter((text) => !NOTHING.test(text));
     if (cell.properties["align"] || texts.length === 0 || !texts.every((text) => NUMBER.test(text))) return;
     for (const row of cells) if (row[column]) row[column].properties["dataNumber"] = "";
   });
 }
 
-const isElement = (node: ElementContent | Root["children"][number], name: string): node is Element => node.type === "element" && node.tagName === name;
+const isElement = (node: ElementContent | Root["children"][number], name: string): node is Element =>
+  node.type === "element" && node.tagName === name;
 
 function textOf(node: ElementContent | undefined): string {
   if (node?.type === "text") return node.value;

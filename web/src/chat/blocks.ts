@@ -27,7 +27,8 @@ export function blocksOf(text: string): Block[] {
   let blank = false;
   for (const line of text.split(/(?<=\n)/)) {
     const isBlank = line.trim() === "";
-    const begins = blank && !isBlank && fence === "" && !(lists && (ITEM.test(line) || MAY_BE_ITEM.test(line) || /^\s/.test(line)));
+    const begins =
+      blank && !isBlank && fence === "" && !(lists && (ITEM.test(line) || MAY_BE_ITEM.test(line) || /^\s/.test(line)));
     if (begins && at > start) {
       blocks.push({ text: text.slice(start, at), start });
       start = at;

@@ -18,7 +18,9 @@ export async function copyAnswer(text: string): Promise<void> {
   const html = import("./richText").then(async ({ htmlOf }) => new Blob([await htmlOf(text)], { type: "text/html" }));
   try {
     // Before anything is awaited: some browsers take it only from within the click.
-    await navigator.clipboard.write([new ClipboardItem({ "text/plain": new Blob([text], { type: "text/plain" }), "text/html": html })]);
+    await navigator.clipboard.write([
+      new ClipboardItem({ "text/plain": new Blob([text], { type: "text/plain" }), "text/html": html }),
+    ]);
   } catch {
     await copyText(text);
   }

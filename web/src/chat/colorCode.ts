@@ -59,7 +59,9 @@ export async function languageOf(name: string): Promise<Language | null> {
   return mode ? StreamLanguage.define(await mode()) : null;
 }
 
-const highlighter = tagHighlighter(Object.entries(KINDS).flatMap(([kind, tagged]) => tagged.map((tag) => ({ tag, class: kind }))));
+const highlighter = tagHighlighter(
+  Object.entries(KINDS).flatMap(([kind, tagged]) => tagged.map((tag) => ({ tag, class: kind }))),
+);
 
 /** The code in pieces of one colour each. */
 export function piecesOf(code: string, language: Language | null): Piece[] {

@@ -6,4 +6,5 @@ const keyOf = (threadId: string | null) => `longthread.draft.${threadId ?? ""}`;
 
 export const draftOf = (threadId: string | null): string => keptAt(keyOf(threadId)) ?? "";
 
-export const keepDraft = (threadId: string | null, text: string): void => keepAt(keyOf(threadId), text.trim() ? text : null);
+export const keepDraft = (threadId: string | null, text: string): void =>
+  keepAt(keyOf(threadId), text.trim() ? text : null);

@@ -67,7 +67,8 @@ export class Follower {
       [this.cap, this.follows, this.held] = [last.id, true, false];
       this.put({ left: null, pinned: last.question ? last.id : this.place.pinned });
       this.settle();
-    } else if (this.follows && this.cap === null && (before ? before.id !== last.id : last.run?.status === "running")) this.cap = last.id;
+    } else if (this.follows && this.cap === null && (before ? before.id !== last.id : last.run?.status === "running"))
+      this.cap = last.id;
   }
 
   /** What is shown, or its box, has another size. */

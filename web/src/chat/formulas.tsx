@@ -27,12 +27,27 @@ export function Formula({ tex, display }: FormulaProps) {
     if (place.current && html !== null) put(place.current, html);
   }, [html]);
   if (html === null) return <code>{tex}</code>;
-  return <span ref={place} data-formula={tex} className={display ? styles["display"] : undefined} {...(display ? { tabIndex: 0 } : {})} />;
+  return (
+    <span
+      ref={place}
+      data-formula={tex}
+      className={display ? styles["display"] : undefined}
+      {...(display ? { tabIndex: 0 } : {})}
+    />
+  );
 }
 
 function htmlOf(tex: string, displayMode: boolean, output: "htmlAndMathml" | "mathml"): string | null {
   try {
-    return renderToString(tex, { displayMode, output, throwOnError: true, strict: "ignore", trust: false, maxSize: LARGEST, maxExpand: MOST_EXPANDED });
+    return renderToString(tex, {
+      displayMode,
+      output,
+      throwOnError: true,
+      strict: "ignore",
+      trust: false,
+      maxSize: LARGEST,
+      maxExpand: MOST_EXPANDED,
+    });
   } catch {
     return null;
   }
@@ -52,7 +67,11 @@ const componentsWith = (Shown: (formula: FormulaProps) => ReactNode): Components
   code: ({ className, children }) => {
     const text = typeof children === "string" ? children : "";
     const isDisplay = text.startsWith(DISPLAY);
-    return isDisplay || text.startsWith(INLINE) ? <Shown tex={text.slice(1)} display={isDisplay} /> : <code className={className}>{children}</code>;
+    return isDisplay || text.startsWith(INLINE) ? (
+      <Shown tex={text.slice(1)} display={isDisplay} />
+    ) : (
+      <code className={className}>{children}</code>
+    );
   },
 });
 

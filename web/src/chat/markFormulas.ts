@@ -22,7 +22,8 @@ export function markFormulas(text: string): string {
     const block = dollars ?? brackets;
     const written = block ?? round ?? dollar ?? "";
     const tex = written.replaceAll(/\s*\n[\s>]*/g, " ").trim();
-    const isNone = tex === "" || tex.includes("`") || /\n\s*\n/.test(written) || (dollar !== undefined && !IS_FORMULA.test(tex));
+    const isNone =
+      tex === "" || tex.includes("`") || /\n\s*\n/.test(written) || (dollar !== undefined && !IS_FORMULA.test(tex));
     return isNone ? whole : `\`${block === undefined ? INLINE : DISPLAY}${tex}\``;
   });
 }

@@ -36,7 +36,10 @@ export function useIsDemo(threadId: string | null): boolean {
 }
 
 /** Sends a request with the chosen model. One that may not be asked any more is forgotten, and that is said. */
-export async function withModel<T>(threadId: string | null, send: (field: { model?: string }) => Promise<T>): Promise<T> {
+export async function withModel<T>(
+  threadId: string | null,
+  send: (field: { model?: string }) => Promise<T>,
+): Promise<T> {
   const model = modelOf(threadId);
   try {
     return await send(model === null ? {} : { model });

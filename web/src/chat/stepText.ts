@@ -48,8 +48,10 @@ export function foundOf(step: Step, decided: readonly Decided[], t: T): string {
   if (step.status === "abandoned") return t("chat.notFinished");
   if (step.status === "failed") return isOfWaiting(step) ? "" : t("chat.failed");
   const data = step.observation?.data ?? {};
-  if (step.action === "list_tables" && Array.isArray(data.tables)) return t("chat.tables", { n: Number(data.total ?? data.tables.length) });
-  if (step.action === "describe_table" && Array.isArray(data.columns)) return t("chat.columns", { n: data.columns.length });
+  if (step.action === "list_tables" && Array.isArray(data.tables))
+    return t("chat.tables", { n: Number(data.total ?? data.tables.length) });
+  if (step.action === "describe_table" && Array.isArray(data.columns))
+    return t("chat.columns", { n: data.columns.length });
   if (step.rows === undefined) return "";
   return step.total === null || step.total === undefined
     ? t("chat.rowsOrMore", { n: step.rows.length })
@@ -59,7 +61,8 @@ export function foundOf(step: Step, decided: readonly Decided[], t: T): string {
 /** `3 steps · looked at 2 tables · ran 1 query · 1.2 s` */
 export function summaryOf(steps: readonly Step[], t: T): string {
   const count = (...actions: string[]) => steps.filter((step) => actions.includes(step.action)).length;
-  const looked = new Set(steps.filter((step) => ["describe_table", "sample_rows"].includes(step.action)).map(tableOf)).size;
+  const looked = new Set(steps.filter((step) => ["describe_table", "sample_rows"].includes(step.action)).map(tableOf))
+    .size;
   const elapsed = steps.reduce((sum, step) => sum + (step.elapsedMs ?? 0), 0);
   const parts = [
     t("chat.steps", { n: steps.length }),

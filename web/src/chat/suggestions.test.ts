@@ -1,14 +1,17 @@
 import { expect, it } from "vitest";
 import { suggestedIn, withoutLabel } from "./suggestions";
 
-const REFUSAL = "I cannot answer this.\n\nTry for example:\n- How many payloads are there?\n- List the launches\n\n*Demo model: rule-based, no AI.*";
+const REFUSAL =
+  "I cannot answer this.\n\nTry for example:\n- How many payloads are there?\n- List the launches\n\n*Demo model: rule-based, no AI.*";
 
 it("finds what the demo model suggests", () => {
   expect(suggestedIn(REFUSAL, "demo")).toEqual({
     text: "I cannot answer this.\n\n\n*Demo model: rule-based, no AI.*",
     questions: ["How many payloads are there?", "List the launches"],
   });
-  expect(suggestedIn("No.\n\nTry for example:\n- ```How many w 27 texts are there?```", "demo").questions).toEqual(["How many w 27 texts are there?"]);
+  expect(suggestedIn("No.\n\nTry for example:\n- ```How many w 27 texts are there?```", "demo").questions).toEqual([
+    "How many w 27 texts are there?",
+  ]);
   expect(suggestedIn("不会。\n\n可以试试：\n- 有哪些表？", "demo").questions).toEqual(["有哪些表？"]);
 });
 

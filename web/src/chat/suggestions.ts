@@ -10,12 +10,21 @@ export interface Suggested {
 }
 
 /** An answer without the line that says that it is of the demo model. */
-export const withoutLabel = (text: string, model: string): string => (model === "demo" ? text.replace(LABEL, "") : text);
+export const withoutLabel = (text: string, model: string): string =>
+  model === "demo" ? text.replace(LABEL, "") : text;
 
 /** The questions that an answer of the demo model suggests; none in those of other models, whose lists may be anything. */
 export function suggestedIn(text: string, model: string): Suggested {
   const found = model === "demo" ? LIST.exec(text) : null;
   if (found === null) return { text, questions: [] };
-  const questions = (found[1] ?? "").trim().split("\n").map((line) => line.slice(2).trim().replace(/^(`+)(.*)\1$/, "$2"));
+  const questions = (found[1] ?? "")
+    .trim()
+    .split("\n")
+    .map((line) =>
+      line
+        .slice(2)
+        .trim()
+        .replace(/^(`+)(.*)\1$/, "$2"),
+    );
   return { text: text.replace(found[0], "").trim(), questions };
 }

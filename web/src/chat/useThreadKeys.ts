@@ -11,7 +11,8 @@ interface Places {
   composer: RefObject<ComposerHandle | null>;
 }
 
-const types = (target: EventTarget | null) => target instanceof Element && target.closest("input, textarea, select, [contenteditable]") !== null;
+const types = (target: EventTarget | null) =>
+  target instanceof Element && target.closest("input, textarea, select, [contenteditable]") !== null;
 
 /** `/` goes to the composer, ⌥↑↓ from question to question, ⌘⇧C copies the last answer. */
 export function useThreadKeys({ turns, column, composer }: Places): void {
@@ -20,7 +21,8 @@ export function useThreadKeys({ turns, column, composer }: Places): void {
       if (event.defaultPrevented || event.isComposing) return;
       const mod = event.metaKey || event.ctrlKey;
       if (event.key === "/" && !mod && !event.altKey && !types(event.target)) composer.current?.focus();
-      else if (event.altKey && !mod && (event.key === "ArrowUp" || event.key === "ArrowDown")) column.current?.step(event.key === "ArrowUp" ? -1 : 1);
+      else if (event.altKey && !mod && (event.key === "ArrowUp" || event.key === "ArrowDown"))
+        column.current?.step(event.key === "ArrowUp" ? -1 : 1);
       else if (mod && event.shiftKey && event.key.toLowerCase() === "c") {
         const last = turns.map(answerOf).findLast(Boolean);
         if (last) void copyAnswer(last);

@@ -26,18 +26,44 @@ export interface Found {
 export type Chosen = ModelProvider | null;
 
 /** Connects a provider or a server, and chooses one of its models for the next questions. */
-export function Connect({ thread, provider, onClose }: { thread: string | null; provider: string | null; onClose: () => void }) {
+export function Connect({
+  thread,
+  provider,
+  onClose,
+}: {
+  thread: string | null;
+  provider: string | null;
+  onClose: () => void;
+}) {
   const t = useT();
   const answer = useQuery({ queryKey: ["models"], queryFn: ({ signal }) => models(signal), staleTime: 30_000 });
   return (
     <Told answer={answer}>
-      {(list) => (list.keys_allowed ? <Steps list={list} thread={thread} provider={provider} onClose={onClose} /> : <p className={styles["about"]}>{t("connect.elsewhere")}</p>)}
+      {(list) =>
+        list.keys_allowed ? (
+          <Steps list={list} thread={thread} provider={provider} onClose={onClose} />
+        ) : (
+          <p className={styles["about"]}>{t("connect.elsewhere")}</p>
+        )
+      }
     </Told>
   );
 }
 
-function Steps({ list, thread, provider, onClose }: { list: ModelList; thread: string | null; provider: string | null; onClose: () => void }) {
-  const [chosen, setChosen] = useState<Chosen | undefined>(() => list.providers.find((each) => each.provider === provider));
+function Steps({
+  list,
+  thread,
+  provider,
+  onClose,
+}: {
+  list: ModelList;
+  thread: string | null;
+  provider: string | null;
+  onClose: () => void;
+}) {
+  const [chosen, setChosen] = useState<Chosen | undefined>(() =>
+    list.providers.find((each) => each.provider === provider),
+  );
   const [found, setFound] = useState<Found | null>(null);
   const [checked, setChecked] = useState<ModelChecked | null>(null);
   const done = (model: ModelChecked) => {

@@ -14,7 +14,15 @@ const AZURE = "https://NAME.openai.azure.com";
 const NAME = /^[a-z0-9][a-z0-9._-]{0,39}$/;
 
 /** The address and the key of a provider or server: they are tested before anything is stored. */
-export function ConnectForm({ of, onBack, onFound }: { of: Chosen; onBack: () => void; onFound: (found: Found) => void }) {
+export function ConnectForm({
+  of,
+  onBack,
+  onFound,
+}: {
+  of: Chosen;
+  onBack: () => void;
+  onFound: (found: Found) => void;
+}) {
   const t = useT();
   const isOwn = of === null || of.kind !== "vendor";
   const stored = of?.kind === "own" ? of.provider.replace("own:", "") : null;
@@ -30,7 +38,12 @@ export function ConnectForm({ of, onBack, onFound }: { of: Chosen; onBack: () =>
       const given: ConnectionGiven = { ...(key.trim() ? { key: key.trim() } : {}), url: address.trim() };
       const checked = await checkConnection(provider, given);
       const prefix = isOwn ? `${provider}/` : `${provider}:`;
-      onFound({ title: isOwn ? name : title, names: checked.models, prefix, store: () => storeConnection(provider, { ...given, url: checked.url }) });
+      onFound({
+        title: isOwn ? name : title,
+        names: checked.models,
+        prefix,
+        store: () => storeConnection(provider, { ...given, url: checked.url }),
+      });
     },
   });
   const submit = (event: FormEvent) => {
@@ -49,10 +62,26 @@ export function ConnectForm({ of, onBack, onFound }: { of: Chosen; onBack: () =>
         <AddressChoice addresses={of.addresses} value={address} onChange={setAddress} />
       ) : (
         (isOwn || of.addresses.length === 0) && (
-          <Field label={t("connect.address")} hint={t(isOwn ? "connect.addressHint" : "connect.azureHint")} placeholder={isOwn ? "http://localhost:8000/v1" : AZURE} value={address} onValue={setAddress} autoFocus inputMode="url" />
+          <Field
+            label={t("connect.address")}
+            hint={t(isOwn ? "connect.addressHint" : "connect.azureHint")}
+            placeholder={isOwn ? "http://localhost:8000/v1" : AZURE}
+            value={address}
+            onValue={setAddress}
+            autoFocus
+            inputMode="url"
+          />
         )
       )}
-      {isOwn && stored === null && <Field label={t("connect.name")} hint={t("connect.nameHint", { name: name || "gpu" })} value={name} onValue={(text) => setNamed(text.toLowerCase())} maxLength={40} />}
+      {isOwn && stored === null && (
+        <Field
+          label={t("connect.name")}
+          hint={t("connect.nameHint", { name: name || "gpu" })}
+          value={name}
+          onValue={(text) => setNamed(text.toLowerCase())}
+          maxLength={40}
+        />
+      )}
       <Field
         label={t(isOwn ? "connect.keyOptional" : "connect.key")}
         hint={of !== null && of.key !== null ? t("connect.keyKept") : t("connect.keyHint")}
@@ -77,13 +106,27 @@ export function ConnectForm({ of, onBack, onFound }: { of: Chosen; onBack: () =>
   );
 }
 
-function AddressChoice({ addresses, value, onChange }: { addresses: string[]; value: string; onChange: (address: string) => void }) {
+function AddressChoice({
+  addresses,
+  value,
+  onChange,
+}: {
+  addresses: string[];
+  value: string;
+  onChange: (address: string) => void;
+}) {
   const t = useT();
   const id = useId();
   return (
     <div className={styles["field"]}>
       <label htmlFor={id}>{t("connect.address")}</label>
-      <select id={id} className={styles["input"]} value={value} onChange={(event) => onChange(event.target.value)} aria-describedby={`${id}-hint`}>
+      <select
+        id={id}
+        className={styles["input"]}
+        value={value}
+        onChange={(event) => onChange(event.target.value)}
+        aria-describedby={`${id}-hint`}
+      >
         {addresses.map((each, at) => (
           <option key={each} value={each}>
             {`${t(at === 0 ? "connect.mainland" : "connect.international")} · ${new URL(each).host}`}
@@ -106,7 +149,15 @@ export function Field({ label, hint, onValue, ...rest }: FieldProps) {
   return (
     <div className={styles["field"]}>
       <label htmlFor={id}>{label}</label>
-      <input id={id} className={styles["input"]} spellCheck={false} autoCapitalize="off" aria-describedby={`${id}-hint`} onChange={(event) => onValue(event.target.value)} {...rest} />
+      <input
+        id={id}
+        className={styles["input"]}
+        spellCheck={false}
+        autoCapitalize="off"
+        aria-describedby={`${id}-hint`}
+        onChange={(event) => onValue(event.target.value)}
+        {...rest}
+      />
       <small id={`${id}-hint`}>{hint}</small>
     </div>
   );

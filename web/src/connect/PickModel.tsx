@@ -49,8 +49,12 @@ export function PickModel({ found: { title, names, prefix, store }, thread, onBa
         {names === null ? t("connect.noList") : t("connect.listed", { n: names.length })}
       </p>
       <Field label={t("connect.find")} hint={t("connect.findHint")} value={text} onValue={setText} autoFocus />
-      {offered.length > 0 && <Offered names={offered} prefix={prefix} unlisted={unlisted} picked={model} onPick={setPicked} />}
-      {matching.length > SHOWN && <p className={styles["about"]}>{t("connect.more", { n: matching.length - SHOWN })}</p>}
+      {offered.length > 0 && (
+        <Offered names={offered} prefix={prefix} unlisted={unlisted} picked={model} onPick={setPicked} />
+      )}
+      {matching.length > SHOWN && (
+        <p className={styles["about"]}>{t("connect.more", { n: matching.length - SHOWN })}</p>
+      )}
       {use.error !== null && (
         <p role="alert" className={styles["wrong"]}>
           {sentence(use.error)}
@@ -84,7 +88,9 @@ function Offered({ names, prefix, unlisted, picked, onPick }: OfferedProps) {
       {names.map((name) => (
         <label key={name} className={styles["model"]}>
           <input type="radio" name={group} value={name} checked={name === picked} onChange={() => onPick(name)} />
-          <span>{name === unlisted ? t("connect.unlisted", { name: name.slice(prefix.length) }) : name.slice(prefix.length)}</span>
+          <span>
+            {name === unlisted ? t("connect.unlisted", { name: name.slice(prefix.length) }) : name.slice(prefix.length)}
+          </span>
         </label>
       ))}
     </div>

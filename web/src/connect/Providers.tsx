@@ -7,7 +7,15 @@ import type { Chosen, Found } from "./Connect";
 import styles from "./Connect.module.css";
 
 /** What can be connected: the servers that were found on this machine first. */
-export function Providers({ list, onChoose, onFound }: { list: ModelList; onChoose: (chosen: Chosen) => void; onFound: (found: Found) => void }) {
+export function Providers({
+  list,
+  onChoose,
+  onFound,
+}: {
+  list: ModelList;
+  onChoose: (chosen: Chosen) => void;
+  onFound: (found: Found) => void;
+}) {
   const t = useT();
   const { providers, servers } = list;
   const steps = useRef<HTMLDivElement>(null);
@@ -17,7 +25,12 @@ export function Providers({ list, onChoose, onFound }: { list: ModelList; onChoo
     providers
       .filter((each) => each.kind === kind && each.provider !== "own" && !isFound(each))
       .map((each) => (
-        <Choice key={each.provider} label={providerName(list, each.provider)} {...(each.connected ? { note: t("connect.connected") } : {})} onClick={() => onChoose(each)} />
+        <Choice
+          key={each.provider}
+          label={providerName(list, each.provider)}
+          {...(each.connected ? { note: t("connect.connected") } : {})}
+          onClick={() => onChoose(each)}
+        />
       ));
   return (
     <div ref={steps} className={styles["steps"]} tabIndex={-1}>
@@ -26,9 +39,16 @@ export function Providers({ list, onChoose, onFound }: { list: ModelList; onChoo
         <Group title={t("connect.found")}>
           {servers.map(({ kind, url }) => {
             const title = providerName(list, kind);
-            const names = list.models.filter(({ origin, provider }) => origin === "local" && provider === kind).map(({ name }) => name);
+            const names = list.models
+              .filter(({ origin, provider }) => origin === "local" && provider === kind)
+              .map(({ name }) => name);
             return (
-              <Choice key={kind} label={title} note={`${new URL(url).host} · ${t("connect.models", { n: names.length })}`} onClick={() => onFound({ title, names, prefix: `${kind}:`, store: null })} />
+              <Choice
+                key={kind}
+                label={title}
+                note={`${new URL(url).host} · ${t("connect.models", { n: names.length })}`}
+                onClick={() => onFound({ title, names, prefix: `${kind}:`, store: null })}
+              />
             );
           })}
         </Group>

@@ -2,9 +2,11 @@ import { expect, test } from "vitest";
 import { serverName, wrongAddress } from "./address";
 
 test("an address is taken as people give it", () => {
-  for (const given of ["gpu:8000", "http://localhost:11434/v1", " https://llm.example.com/ ", "http://[::1]:8000/v1"]) expect(wrongAddress(given), given).toBeNull();
+  for (const given of ["gpu:8000", "http://localhost:11434/v1", " https://llm.example.com/ ", "http://[::1]:8000/v1"])
+    expect(wrongAddress(given), given).toBeNull();
   for (const given of ["", "ftp://gpu", "a b", "http://"]) expect(wrongAddress(given), given).toBe("connect.noAddress");
-  for (const given of ["http://me:pw@gpu/v1", "http://gpu/v1?key=1"]) expect(wrongAddress(given), given).toBe("connect.keyInAddress");
+  for (const given of ["http://me:pw@gpu/v1", "http://gpu/v1?key=1"])
+    expect(wrongAddress(given), given).toBe("connect.keyInAddress");
 });
 
 test("a server is named after its address", () => {

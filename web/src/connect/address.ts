@@ -11,7 +11,11 @@ export function wrongAddress(text: string): "connect.noAddress" | "connect.keyIn
 export function serverName(text: string): string {
   const url = parsed(text);
   const path = url?.pathname.replace(/(\/v\d+)?(\/chat\/completions|\/models)?\/*$/, "") ?? "";
-  return `${url?.host ?? ""}${path}`.toLowerCase().replaceAll(/[^a-z0-9._-]+/g, "-").replace(/^[._-]+/, "").slice(0, 40);
+  return `${url?.host ?? ""}${path}`
+    .toLowerCase()
+    .replaceAll(/[^a-z0-9._-]+/g, "-")
+    .replace(/^[._-]+/, "")
+    .slice(0, 40);
 }
 
 function parsed(text: string): URL | null {

@@ -33,27 +33,54 @@ export function formattedSpec(spec: Spec, given: Formats, words: HeadingWords): 
   const texts: string[] = [];
   for (const [at, channel] of Object.entries((made["encoding"] ?? {}) as Record<string, Channel>)) {
     const field = unescaped(channel.field ?? "");
-    const name = typeof channel.title === "string" && !channel.aggregate && /^(?:c\d+|x|value)$/.test(field) ? channel.title : field;
+    const name =
+      typeof channel.title === "string" && !channel.aggregate && /^(?:c\d+|x|value)$/.test(field)
+        ? channel.title
+        : field;
     if (channel.type === "quantitative" && field && rows.length) {
       const inFold = folded?.as?.[1] === field;
-      const found = channel.stack === "normalize" ? SHARE : inFold ? alike((folded?.fold ?? []).map((each) => format(unescaped(each), unescaped(each)))) : format(field, name);
+      const found =
+        channel.stack === "normalize"
+          ? SHARE
+          : inFold
+            ? alike((folded?.fold ?? []).map((each) => format(unescaped(each), unescaped(each))))
+            : format(field, name);
       const text = JSON.stringify({ ...found, locale: words.locale });
       texts.push(text);
-      if (at === "x" || at === "y") channel.axis = channel.axis === null ? null : { format: text, formatType: WRITES, labelExpr: `${SHORTENS}(datum.value, ${JSON.stringify(text)}, ${reach(at, channel)})`, ...channel.axis };
-      else if (at === "color") channel.legend = channel.legend === null ? null : { format: text, formatType: WRITES, ...channel.legend };
+      if (at === "x" || at === "y")
+        channel.axis =
+          channel.axis === null
+            ? null
+            : {
+                format: text,
+                formatType: WRITES,
+                labelExpr: `${SHORTENS}(datum.value, ${JSON.stringify(text)}, ${reach(at, channel)})`,
+                ...channel.axis,
+              };
+      else if (at === "color")
+        channel.legend = channel.legend === null ? null : { format: text, formatType: WRITES, ...channel.legend };
     }
     if (channel.title === name && name) channel.title = headingOf(name, words);
-    if (field && field === sum && typeof channel.title === "string") channel.title = words.aggregate("sum", channel.title);
+    if (field && field === sum && typeof channel.title === "string")
+      channel.title = words.aggregate("sum", channel.title);
   }
   // What has no axis, such as slices, is written by the first.
-  made["config"] = { normalizedNumberFormatType: WRITES, normalizedNumberFormat: JSON.stringify({ ...SHARE, locale: words.locale }), customFormatTypes: true, numberFormatType: WRITES, numberFormat: texts[0] ?? JSON.stringify({ kind: "number", locale: words.locale }), ...(made["config"] as object | undefined) };
+  made["config"] = {
+    normalizedNumberFormatType: WRITES,
+    normalizedNumberFormat: JSON.stringify({ ...SHARE, locale: words.locale }),
+    customFormatTypes: true,
+    numberFormatType: WRITES,
+    numberFormat: texts[0] ?? JSON.stringify({ kind: "number", locale: words.locale }),
+    ...(made["config"] as object | undefined),
+  };
   return made;
 }
 
 /** The format of parts of a whole. */
 const SHARE: ColumnFormat = { kind: "share", places: 0 };
 /** The expression of what an axis reaches from and to: its ticks are steps up to that. Where they are no steps, each stands by itself. */
-const reach = (axis: string, { scale }: Channel) => ((scale?.type ?? "linear") === "linear" ? `domain("${axis}")` : "[datum.value]");
+const reach = (axis: string, { scale }: Channel) =>
+  (scale?.type ?? "linear") === "linear" ? `domain("${axis}")` : "[datum.value]";
 const unescaped = (field: string) => field.replace(/\\(.)/gu, "$1");
 
 function formatIn(rows: readonly Record<string, Cell>[], field: string, name: string, given: Formats): ColumnFormat {
@@ -81,15 +108,27 @@ function formatOf(text: string) {
 
 /** What Vega is given to write values with. */
 export const functions = {
-  [WRITES]: (value: unknown, text: unknown) => writes(value, text, (cell, format) => written(cell, format, format.locale)),
+  [WRITES]: (value: unknown, text: unknown) =>
+    writes(value, text, (cell, format) => written(cell, format, format.locale)),
   [SHORTENS]: (value: unknown, text: unknown, reached: unknown) =>
-    writes(value, text, (cell, format) => (typeof cell === "number" ? shortenedTick(cell, largestIn(cell, reached), format, format.locale) : cellText(cell))),
+    writes(value, text, (cell, format) =>
+      typeof cell === "number" ? shortenedTick(cell, largestIn(cell, reached), format, format.locale) : cellText(cell),
+    ),
 };
 
 /** The largest size among a tick and the ends of its axis, which has none where a specification names its scale otherwise. */
-const largestIn = (tick: number, reached: unknown) => Math.max(...[tick, ...(Array.isArray(reached) ? reached : [])].map((end) => Math.abs(Number(end))).filter(Number.isFinite));
+const largestIn = (tick: number, reached: unknown) =>
+  Math.max(
+    ...[tick, ...(Array.isArray(reached) ? reached : [])].map((end) => Math.abs(Number(end))).filter(Number.isFinite),
+  );
 
-function writes(value: unknown, text: unknown, write: (cell: Cell, format: ColumnFormat & { locale: string }) => string): string {
+function writes(
+  value: unknown,
+  text: unknown,
+  write: (cell: Cell, format: ColumnFormat & { locale: string }) => string,
+): string {
   if (value === null || value === undefined) return "";
-  return typeof text === "string" && text.startsWith("{") ? write(value as Cell, formatOf(text)) : cellText(value as Cell);
+  return typeof text === "string" && text.startsWith("{")
+    ? write(value as Cell, formatOf(text))
+    : cellText(value as Cell);
 }

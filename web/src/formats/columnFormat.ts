@@ -31,9 +31,16 @@ export function affixes({ kind, unit = "" }: ColumnFormat): readonly [string, st
 
 /** A format that was kept or sent; null: it is none. */
 export function formatOfJson(value: unknown): ColumnFormat | null {
-  const { kind, unit, places } = (typeof value === "object" && value !== null ? value : {}) as Partial<Record<keyof ColumnFormat, unknown>>;
+  const { kind, unit, places } = (typeof value === "object" && value !== null ? value : {}) as Partial<
+    Record<keyof ColumnFormat, unknown>
+  >;
   if (!KINDS.has(kind)) return null;
   if (unit !== undefined && (typeof unit !== "string" || unit.length > LONGEST_UNIT)) return null;
-  if (places !== undefined && !(Number.isInteger(places) && Number(places) >= 0 && Number(places) <= MOST_PLACES)) return null;
-  return { kind: kind as FormatKind, ...(unit ? { unit } : {}), ...(places === undefined ? {} : { places: Number(places) }) };
+  if (places !== undefined && !(Number.isInteger(places) && Number(places) >= 0 && Number(places) <= MOST_PLACES))
+    return null;
+  return {
+    kind: kind as FormatKind,
+    ...(unit ? { unit } : {}),
+    ...(places === undefined ? {} : { places: Number(places) }),
+  };
 }

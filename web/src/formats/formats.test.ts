@@ -34,12 +34,26 @@ describe("formats", () => {
   });
 
   test("a given format needs no places, and fits numbers alone", () => {
-    const rows = [[12, "a", 3.5], [3, "b", null]];
+    const rows = [
+      [12, "a", 3.5],
+      [3, "b", null],
+    ];
     const given = { n: { kind: "currency", unit: "€" }, name: { kind: "currency", unit: "€" } } as const;
-    expect(formatsOf(["n", "name", "x"], rows, given)).toEqual([{ kind: "currency", unit: "€", places: 0 }, { kind: "text" }, { kind: "number", places: 1 }]);
+    expect(formatsOf(["n", "name", "x"], rows, given)).toEqual([
+      { kind: "currency", unit: "€", places: 0 },
+      { kind: "text" },
+      { kind: "number", places: 1 },
+    ]);
   });
 
-  test.each([null, "number", { kind: "money" }, { kind: "unit", unit: 3 }, { kind: "number", places: 11 }, { kind: "number", places: 0.5 }])("%j is none", (value) => {
+  test.each([
+    null,
+    "number",
+    { kind: "money" },
+    { kind: "unit", unit: 3 },
+    { kind: "number", places: 11 },
+    { kind: "number", places: 0.5 },
+  ])("%j is none", (value) => {
     expect(formatOfJson(value)).toBeNull();
   });
 });

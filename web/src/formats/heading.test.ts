@@ -1,7 +1,12 @@
 import { expect, test } from "vitest";
 import { headingOf } from "./heading";
 
-const words = (locale: string) => ({ locale, count: "count", countOf: (field: string) => `number of ${field}`, aggregate: (aggregate: string, field: string) => `${aggregate} of ${field}` });
+const words = (locale: string) => ({
+  locale,
+  count: "count",
+  countOf: (field: string) => `number of ${field}`,
+  aggregate: (aggregate: string, field: string) => `${aggregate} of ${field}`,
+});
 
 test.each([
   ["launch_year", "launch year", "launch year"],

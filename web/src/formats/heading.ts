@@ -5,7 +5,14 @@ const AGGREGATE = /^(sum|avg|min|max)\("?([\p{L}\p{N}_]+)"?\)$/iu;
 /** Columns that say what was reckoned, as the demo model and many others name them. */
 const COUNTED = /^([\p{L}\p{N}_]+?)_count$/iu;
 const RECKONED = /^(average|total|min|max)_([\p{L}\p{N}_]+)$/iu;
-const NAMED: Readonly<Record<string, string>> = { sum: "sum", total: "sum", avg: "mean", average: "mean", min: "min", max: "max" };
+const NAMED: Readonly<Record<string, string>> = {
+  sum: "sum",
+  total: "sum",
+  avg: "mean",
+  average: "mean",
+  min: "min",
+  max: "max",
+};
 
 export interface HeadingWords {
   readonly count: string;
@@ -29,5 +36,10 @@ export function headingOf(column: string, words: HeadingWords): string {
 
 function inWords(name: string): string {
   if (!/^[\p{L}\p{N}_]+$/u.test(name)) return name;
-  return name.replace(/(\p{Ll})(\p{Lu})(?=\p{Ll})/gu, (_, before: string, next: string) => `${before} ${next.toLowerCase()}`).replace(/_+/g, " ").trim() || name;
+  return (
+    name
+      .replace(/(\p{Ll})(\p{Lu})(?=\p{Ll})/gu, (_, before: string, next: string) => `${before} ${next.toLowerCase()}`)
+      .replace(/_+/g, " ")
+      .trim() || name
+  );
 }

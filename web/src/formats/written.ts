@@ -17,7 +17,19 @@ const MOST_COMPUTED = 8;
 /** Digits up to which a number is written without an exponent. */
 const LARGEST = 21;
 const SHORT_FROM = 10_000;
-const SHORT = { en: [[12, "T"], [9, "B"], [6, "M"], [3, "K"]], zh: [[12, "万亿"], [8, "亿"], [4, "万"]] } as const;
+const SHORT = {
+  en: [
+    [12, "T"],
+    [9, "B"],
+    [6, "M"],
+    [3, "K"],
+  ],
+  zh: [
+    [12, "万亿"],
+    [8, "亿"],
+    [4, "万"],
+  ],
+} as const;
 
 /** A double as people wrote it before it was computed with: 52838.55 for 52838.549999999996; 1/3 stays, and so does a whole number. */
 export function withoutTail(value: number): number {
@@ -27,7 +39,12 @@ export function withoutTail(value: number): number {
   return significant(tidy) <= TIDY_DIGITS ? Number(tidy) : value;
 }
 
-const significant = (text: string) => text.replace(/e.*$/, "").replace(".", "").replace(/^[-0]+/, "").replace(/0+$/, "").length;
+const significant = (text: string) =>
+  text
+    .replace(/e.*$/, "")
+    .replace(".", "")
+    .replace(/^[-0]+/, "")
+    .replace(/0+$/, "").length;
 
 /** The number in a cell: a number, or an exact one as text. Null: there is none, or one of very many digits. */
 export function numberIn(cell: Cell | undefined): Decimal | null {
@@ -49,10 +66,21 @@ export const asNumber = ({ digits, places }: Decimal) => Number(digits) / 10 ** 
  */
 export function withPlaces(format: ColumnFormat, cells: readonly Cell[]): ColumnFormat {
   if (format.places !== undefined || !isNumeric(format)) return format;
-  const numbers = cells.map((cell) => numberIn(cell)).filter((number) => number !== null).map((number) => (format.kind === "share" ? shifted(number, 2) : number));
+  const numbers = cells
+    .map((cell) => numberIn(cell))
+    .filter((number) => number !== null)
+    .map((number) => (format.kind === "share" ? shifted(number, 2) : number));
   const longest = Math.max(0, ...numbers.map(({ places }) => places));
   const largest = numbers.map((number) => Math.abs(asNumber(number))).reduce((most, each) => Math.max(most, each), 0);
-  return { ...format, places: placesFor(format, longest, largest, cells.some((cell) => typeof cell === "string")) };
+  return {
+    ...format,
+    places: placesFor(
+      format,
+      longest,
+      largest,
+      cells.some((cell) => typeof cell === "string"),
+    ),
+  };
 }
 
 function placesFor({ kind }: ColumnFormat, longest: number, largest: number, isExact: boolean): number {
@@ -78,7 +106,14 @@ export function written(cell: Cell | undefined, format: ColumnFormat, locale: st
 /** A number that an answer has as a database wrote it, with separators and no more places than its column has. What may
  * be a year stays as it is: a column's name does not always tell. */
 export function tidied(text: string, format: ColumnFormat, locale: string): string {
-  if (!NUMBER.test(text) || /^[12]\d{3}$/.test(text) || format.kind === "plain" || format.kind === "share" || !isNumeric(format)) return text;
+  if (
+    !NUMBER.test(text) ||
+    /^[12]\d{3}$/.test(text) ||
+    format.kind === "plain" ||
+    format.kind === "share" ||
+    !isNumeric(format)
+  )
+    return text;
   const places = text.split(".")[1]?.length ?? 0;
   return written(text, { kind: "number", places: Math.min(places, format.places ?? places) }, locale);
 }
@@ -103,13 +138,15 @@ export function shortenedTick(tick: number, largest: number, format: ColumnForma
   // Sums of steps have the tails of doubles.
   const cell = Number(tick.toPrecision(TIDY_DIGITS));
   const number = numberIn(cell);
-  const [power, sign] = (isShortened(largest, format) && scalesOf(locale).find(([power]) => 10 ** power <= largest)) || [0, ""];
+  const [power, sign] = (isShortened(largest, format) &&
+    scalesOf(locale).find(([power]) => 10 ** power <= largest)) || [0, ""];
   if (!number || !power || cell === 0) return written(cell, { ...format, places: undefined }, locale);
   const scaled = trimmed(shifted(number, -power));
   return affixed(scaled, format, `${textOf(scaled, locale, true)}${sign}`);
 }
 
-const isShortened = (largest: number, { kind }: ColumnFormat) => largest >= SHORT_FROM && (kind === "number" || kind === "currency" || kind === "unit");
+const isShortened = (largest: number, { kind }: ColumnFormat) =>
+  largest >= SHORT_FROM && (kind === "number" || kind === "currency" || kind === "unit");
 const scalesOf = (locale: string) => SHORT[locale.startsWith("zh") ? "zh" : "en"];
 
 /** A number with so many places, a half away from zero. What would be zero and is none keeps two digits. */

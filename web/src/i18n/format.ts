@@ -1,6 +1,7 @@
 import { locale, t } from "./index";
 
-export const number = (value: number, options?: Intl.NumberFormatOptions) => new Intl.NumberFormat(locale(), options).format(value);
+export const number = (value: number, options?: Intl.NumberFormatOptions) =>
+  new Intl.NumberFormat(locale(), options).format(value);
 
 /** 18.2k, 1.8万. */
 export const brief = (value: number) => number(value, { notation: "compact", maximumFractionDigits: 1 });
@@ -19,8 +20,11 @@ export function moment(iso: string, now = new Date()): string {
   return new Intl.DateTimeFormat(locale(), { month: "short", day: "numeric", ...year }).format(then);
 }
 
-export const time = (iso: string) => new Intl.DateTimeFormat(locale(), { hour: "2-digit", minute: "2-digit" }).format(new Date(iso));
+export const time = (iso: string) =>
+  new Intl.DateTimeFormat(locale(), { hour: "2-digit", minute: "2-digit" }).format(new Date(iso));
 
-export const dayAndTime = (iso: string) => new Intl.DateTimeFormat(locale(), { dateStyle: "long", timeStyle: "short" }).format(new Date(iso));
+export const dayAndTime = (iso: string) =>
+  new Intl.DateTimeFormat(locale(), { dateStyle: "long", timeStyle: "short" }).format(new Date(iso));
 
-export const whole = (iso: string) => new Intl.DateTimeFormat(locale(), { dateStyle: "medium", timeStyle: "medium" }).format(new Date(iso));
+export const whole = (iso: string) =>
+  new Intl.DateTimeFormat(locale(), { dateStyle: "medium", timeStyle: "medium" }).format(new Date(iso));

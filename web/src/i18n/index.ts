@@ -66,7 +66,8 @@ export const current = () => i18n.locale as Language;
 
 /** The browser's own locale of the language that is shown, for numbers and dates. */
 export const locale = () =>
-  navigator.languages.find((name) => name.toLowerCase().startsWith(current())) ?? { en: "en-GB", zh: "zh-CN" }[current()];
+  navigator.languages.find((name) => name.toLowerCase().startsWith(current())) ??
+  { en: "en-GB", zh: "zh-CN" }[current()];
 
 export const t = (id: MessageId, values?: Values): string => i18n._(id, values);
 

@@ -21,8 +21,30 @@ import { files as zhFiles } from "./zh/files";
 import { settings as zhSettings } from "./zh/settings";
 import { share as zhShare } from "./zh/share";
 
-const en = { ...enFirst, ...enCatalog, ...enSettings, ...enShare, ...enConnect, ...enChart, ...enFiles, ...enSql, ...enBoards, ...enFeedback };
-const zh = { ...zhFirst, ...zhCatalog, ...zhSettings, ...zhShare, ...zhConnect, ...zhChart, ...zhFiles, ...zhSql, ...zhBoards, ...zhFeedback };
+const en = {
+  ...enFirst,
+  ...enCatalog,
+  ...enSettings,
+  ...enShare,
+  ...enConnect,
+  ...enChart,
+  ...enFiles,
+  ...enSql,
+  ...enBoards,
+  ...enFeedback,
+};
+const zh = {
+  ...zhFirst,
+  ...zhCatalog,
+  ...zhSettings,
+  ...zhShare,
+  ...zhConnect,
+  ...zhChart,
+  ...zhFiles,
+  ...zhSql,
+  ...zhBoards,
+  ...zhFeedback,
+};
 
 /** The names that a message is filled with. */
 function names(message: string): string[] {
@@ -31,7 +53,8 @@ function names(message: string): string[] {
     if (!Array.isArray(part)) return;
     if (typeof part[0] === "string") found.add(part[0]);
     const forms: unknown = part[2];
-    if (forms && typeof forms === "object") Object.values(forms).forEach((form) => Array.isArray(form) && form.forEach(look));
+    if (forms && typeof forms === "object")
+      Object.values(forms).forEach((form) => Array.isArray(form) && form.forEach(look));
   };
   const compiled: unknown = compileMessage(message);
   if (Array.isArray(compiled)) compiled.forEach(look);

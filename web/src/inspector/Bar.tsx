@@ -11,10 +11,17 @@ export function Bar({ call }: { call: CallView }) {
   const used = tiers.reduce((sum, { tokens }) => sum + tokens, 0);
   const room = roomOf(call);
   const whole = Math.max(used, room ?? used, 1);
-  const said = room === null ? t("inspector.tokens", { n: number(used) }) : t("inspector.tokensOf", { n: number(used), room: number(room) });
+  const said =
+    room === null
+      ? t("inspector.tokens", { n: number(used) })
+      : t("inspector.tokensOf", { n: number(used), room: number(room) });
   return (
     <div>
-      <div className={styles["bar"]} role="img" aria-label={`${said}: ${tiers.map(({ tier, tokens }) => `${t(`inspector.tier.${tier}`)} ${number(tokens)}`).join(", ")}`}>
+      <div
+        className={styles["bar"]}
+        role="img"
+        aria-label={`${said}: ${tiers.map(({ tier, tokens }) => `${t(`inspector.tier.${tier}`)} ${number(tokens)}`).join(", ")}`}
+      >
         {tiers.map(({ tier, tokens }) => (
           <span key={tier} className={styles["part"]} style={{ flexGrow: tokens / whole, background: colorOf(tier) }}>
             {tokens / whole > 0.06 && t(`inspector.letter.${tier}`)}
@@ -26,7 +33,8 @@ export function Bar({ call }: { call: CallView }) {
       <ul className={styles["legend"]} aria-hidden="true">
         {tiers.map(({ tier, tokens }) => (
           <li key={tier}>
-            <Letter tier={tier} /> {t(`inspector.tier.${tier}`)} <span className={styles["number"]}>{number(tokens)}</span>
+            <Letter tier={tier} /> {t(`inspector.tier.${tier}`)}{" "}
+            <span className={styles["number"]}>{number(tokens)}</span>
           </li>
         ))}
       </ul>

@@ -6,7 +6,15 @@ import styles from "./Segments.module.css";
 import { plannedOf } from "./words";
 
 /** How a view differs from that of the call before. */
-export function Changes({ threadId, call, difference }: { threadId: string; call: CallView; difference: DifferenceView }) {
+export function Changes({
+  threadId,
+  call,
+  difference,
+}: {
+  threadId: string;
+  call: CallView;
+  difference: DifferenceView;
+}) {
   const t = useT();
   const { entered, left, changed, same_tokens } = difference;
   return (

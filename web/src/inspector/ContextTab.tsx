@@ -28,7 +28,8 @@ export function ContextTab({ threadId, call }: { threadId: string; call: number 
   }, [looks, isFetching, fetchNextPage]);
   if (!calls || looks) return <Waiting asked={asked} />;
   const last = own ?? calls.at(-1);
-  if (call === undefined && run?.editedBy) return <Unasked last={last && (() => openInspector({ tab: "context", call: last.step }))} />;
+  if (call === undefined && run?.editedBy)
+    return <Unasked last={last && (() => openInspector({ tab: "context", call: last.step }))} />;
   const place = calls.findIndex(({ step }) => step === (call ?? last?.step));
   const shown = calls[place];
   if (!shown) return <Empty>{t("inspector.noCalls")}</Empty>;
@@ -65,7 +66,10 @@ function Unasked({ last }: { last: (() => void) | undefined }) {
 function Call({ threadId, step }: { threadId: string; step: number }) {
   const t = useT();
   const [changes, setChanges] = useState(false);
-  const asked = useQuery({ queryKey: ["call", threadId, step], queryFn: ({ signal }) => api.call(threadId, step, signal) });
+  const asked = useQuery({
+    queryKey: ["call", threadId, step],
+    queryFn: ({ signal }) => api.call(threadId, step, signal),
+  });
   if (!asked.data) return <Waiting asked={asked} />;
   const call = asked.data;
   return (
@@ -84,7 +88,11 @@ function Call({ threadId, step }: { threadId: string; step: number }) {
           {t("inspector.copyJson")}
         </Button>
       </div>
-      {changes && call.difference ? <Changes threadId={threadId} call={call} difference={call.difference} /> : <Segments threadId={threadId} call={call} />}
+      {changes && call.difference ? (
+        <Changes threadId={threadId} call={call} difference={call.difference} />
+      ) : (
+        <Segments threadId={threadId} call={call} />
+      )}
     </div>
   );
 }

@@ -26,7 +26,12 @@ export function InspectorPanel({ threadId, selection, onClose }: InspectorProps)
     onClose();
   };
   return (
-    <Tabs.Root className={styles["inspector"]} value={selection.tab} onValueChange={(tab: Tab) => openInspector({ ...selection, tab })} onKeyDown={press}>
+    <Tabs.Root
+      className={styles["inspector"]}
+      value={selection.tab}
+      onValueChange={(tab: Tab) => openInspector({ ...selection, tab })}
+      onKeyDown={press}
+    >
       <div className={styles["head"]}>
         <Tabs.List className={styles["tabs"]} aria-label={t("shell.inspector")}>
           {TABS.map((tab) => (

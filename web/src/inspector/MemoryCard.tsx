@@ -13,7 +13,9 @@ export function MemoryCard({ memory }: { memory: MemoryView }) {
   return (
     <li className={styles["memory"]} data-memory={memory.id}>
       {mode === "edited" ? <Edit memory={memory} onDone={() => setMode("shown")} /> : <Shown memory={memory} />}
-      {mode === "shown" && <Actions memory={memory} onEdit={() => setMode("edited")} onForget={() => setMode("forgotten")} />}
+      {mode === "shown" && (
+        <Actions memory={memory} onEdit={() => setMode("edited")} onForget={() => setMode("forgotten")} />
+      )}
       {mode === "forgotten" && <Forget memory={memory} onKeep={() => setMode("shown")} />}
     </li>
   );
@@ -36,7 +38,9 @@ function Shown({ memory }: { memory: MemoryView }) {
       </p>
       <p className={styles["facts"]}>
         {facts.join(" · ")}
-        {sources.flatMap(({ thread_id, entries }) => entries.slice(0, 1).map((id) => <EntryLink key={id} threadId={thread_id} id={id} />))}
+        {sources.flatMap(({ thread_id, entries }) =>
+          entries.slice(0, 1).map((id) => <EntryLink key={id} threadId={thread_id} id={id} />),
+        )}
       </p>
     </>
   );
@@ -48,7 +52,12 @@ function Actions({ memory, onEdit, onForget }: { memory: MemoryView; onEdit: () 
   const { id, pinned } = memory;
   return (
     <div className={styles["actions"]}>
-      <button type="button" aria-pressed={pinned} disabled={change.isPending} onClick={() => change.mutate({ id, pinned: !pinned })}>
+      <button
+        type="button"
+        aria-pressed={pinned}
+        disabled={change.isPending}
+        onClick={() => change.mutate({ id, pinned: !pinned })}
+      >
         {t(pinned ? "memory.pinned" : "memory.pin")}
       </button>
       <button type="button" onClick={onEdit}>
@@ -72,7 +81,14 @@ function Edit({ memory, onDone }: { memory: MemoryView; onDone: () => void }) {
   };
   return (
     <form className={styles["form"]} onSubmit={save}>
-      <textarea autoFocus rows={3} maxLength={2000} aria-label={t("memory.text")} value={text} onChange={(event) => setText(event.target.value)} />
+      <textarea
+        autoFocus
+        rows={3}
+        maxLength={2000}
+        aria-label={t("memory.text")}
+        value={text}
+        onChange={(event) => setText(event.target.value)}
+      />
       <div className={styles["buttons"]}>
         <Button kind="quiet" onClick={onDone}>
           {t("memory.cancel")}

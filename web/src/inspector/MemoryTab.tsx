@@ -36,7 +36,8 @@ function Summary({ threadId, summary }: { threadId: string; summary: Conversatio
       {summary ? (
         <>
           <p className={styles["note"]}>
-            {t("inspector.summaryOf", { n: summary.messages })} {summary.first && <EntryLink threadId={threadId} id={summary.first} />}
+            {t("inspector.summaryOf", { n: summary.messages })}{" "}
+            {summary.first && <EntryLink threadId={threadId} id={summary.first} />}
           </p>
           <Text label={t("inspector.summary")}>{summary.text}</Text>
         </>

@@ -55,7 +55,10 @@ function queriesOf(turns: readonly Turn[]): number[] {
 
 function Query({ threadId, step, rows }: { threadId: string; step: number; rows: readonly number[] | undefined }) {
   const t = useT();
-  const asked = useQuery({ queryKey: ["step", threadId, step], queryFn: ({ signal }) => api.step(threadId, step, signal) });
+  const asked = useQuery({
+    queryKey: ["step", threadId, step],
+    queryFn: ({ signal }) => api.step(threadId, step, signal),
+  });
   if (!asked.data) return <Waiting asked={asked} />;
   const { observation, args } = asked.data;
   const result = resultIn(asked.data);

@@ -25,7 +25,13 @@ export function RunTab({ threadId, run }: { threadId: string; run: string | unde
   return (
     <>
       {runs.length > 1 && (
-        <Stepper text={t("inspector.runPlace", { at: place + 1, of: runs.length })} before={t("inspector.runBefore")} next={t("inspector.runNext")} onBefore={to(place - 1)} onNext={to(place + 1)} />
+        <Stepper
+          text={t("inspector.runPlace", { at: place + 1, of: runs.length })}
+          before={t("inspector.runBefore")}
+          next={t("inspector.runNext")}
+          onBefore={to(place - 1)}
+          onNext={to(place + 1)}
+        />
       )}
       <Details key={shown.id} threadId={threadId} run={shown} />
     </>
@@ -75,7 +81,10 @@ function factsOf(run: Run, t: ReturnType<typeof useT>): [string, string][] {
     [t("inspector.source"), run.source],
     [t("inspector.started"), startedAt === null ? null : whole(new Date(startedAt).toISOString())],
     [t("inspector.took"), took],
-    [t("inspector.used"), usage && t("inspector.inAndOut", { input: number(usage.input), output: number(usage.output) })],
+    [
+      t("inspector.used"),
+      usage && t("inspector.inAndOut", { input: number(usage.input), output: number(usage.output) }),
+    ],
     [t("inspector.editedBy"), run.editedBy],
   ];
   return facts.filter((fact): fact is [string, string] => fact[1] !== null);

@@ -16,7 +16,9 @@ export function Segments({ threadId, call }: { threadId: string; call: CallView 
       {partsOf(call).map((part) => (
         <li key={`${part.how} ${part.first} ${part.last}`} className={styles["part"]}>
           <span className={styles["edge"]} style={{ background: colorOf(part.tier) }} aria-hidden="true" />
-          <Disclosure summary={<Summary part={part} call={call} />}>{part.how === "system" ? <System call={call} /> : <Entries threadId={threadId} entries={part.entries} />}</Disclosure>
+          <Disclosure summary={<Summary part={part} call={call} />}>
+            {part.how === "system" ? <System call={call} /> : <Entries threadId={threadId} entries={part.entries} />}
+          </Disclosure>
         </li>
       ))}
     </ul>
@@ -54,7 +56,11 @@ function Entries({ threadId, entries }: { threadId: string; entries: readonly Se
       {entries.map((entry) => (
         <li key={`${entry.seq} ${entry.how}`}>
           <div className={styles["entryHead"]}>
-            <span>{entry.first !== null ? t("inspector.messages", { from: entry.first, to: entry.seq }) : `${entry.seq} · ${roleOf(entry.role, t)}`}</span>
+            <span>
+              {entry.first !== null
+                ? t("inspector.messages", { from: entry.first, to: entry.seq })
+                : `${entry.seq} · ${roleOf(entry.role, t)}`}
+            </span>
             <span className={styles["tokens"]}>{entry.tokens > 0 && number(entry.tokens)}</span>
             {entry.id !== null && <EntryLink threadId={threadId} id={entry.id} />}
           </div>
@@ -66,6 +72,7 @@ function Entries({ threadId, entries }: { threadId: string; entries: readonly Se
 }
 
 function roleOf(role: string, t: ReturnType<typeof useT>): string {
-  if (role === "user" || role === "assistant" || role === "tool" || role === "system") return t(`inspector.role.${role}`);
+  if (role === "user" || role === "assistant" || role === "tool" || role === "system")
+    return t(`inspector.role.${role}`);
   return role;
 }

@@ -10,7 +10,11 @@ export function Text({ children, label }: { children: string; label: string }) {
     if (node && children) setScrolls(node.scrollHeight > node.clientHeight || node.scrollWidth > node.clientWidth);
   }, [children]);
   return (
-    <pre ref={box} className={styles["text"]} {...(scrolls ? { tabIndex: 0, role: "region", "aria-label": label } : {})}>
+    <pre
+      ref={box}
+      className={styles["text"]}
+      {...(scrolls ? { tabIndex: 0, role: "region", "aria-label": label } : {})}
+    >
       {children}
     </pre>
   );

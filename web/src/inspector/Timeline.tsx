@@ -40,7 +40,12 @@ function Name({ moment }: { moment: Moment }) {
   const t = useT();
   const { kind, name, status, index, step } = moment;
   const title = kind === "model" ? t("inspector.modelCall") : name;
-  const open = kind === "model" ? { tab: "context" as const, call: index ?? 0 } : step?.sql !== undefined && index !== null ? { tab: "query" as const, step: index } : null;
+  const open =
+    kind === "model"
+      ? { tab: "context" as const, call: index ?? 0 }
+      : step?.sql !== undefined && index !== null
+        ? { tab: "query" as const, step: index }
+        : null;
   return (
     <span className={styles["name"]}>
       <span className={styles[status]} role="img" aria-label={t(`inspector.step.${status}`)} />

@@ -3,15 +3,51 @@ import { expect, test } from "vitest";
 import type { CallView, SeenEntry } from "../api/types";
 import { partsOf, roomOf, tokensByTier } from "./tiers";
 
-function seen(seq: number, how: SeenEntry["how"], tier: number | null, tokens: number, rest: Partial<SeenEntry> = {}): SeenEntry {
-  return { id: `m${seq}`, seq, first: null, count: 1, role: "user", run_id: null, call_id: null, how, why: null, tier, tokens, text: "…", ...rest };
+function seen(
+  seq: number,
+  how: SeenEntry["how"],
+  tier: number | null,
+  tokens: number,
+  rest: Partial<SeenEntry> = {},
+): SeenEntry {
+  return {
+    id: `m${seq}`,
+    seq,
+    first: null,
+    count: 1,
+    role: "user",
+    run_id: null,
+    call_id: null,
+    how,
+    why: null,
+    tier,
+    tokens,
+    text: "…",
+    ...rest,
+  };
 }
 
 function call(entries: SeenEntry[], rest: Partial<CallView> = {}): CallView {
   const tokens = entries.reduce((sum, each) => sum + each.tokens, 0);
   return {
-    step: 9, run_id: "r", number: 3, of: 7, model: "m", started_at: "", status: "done", tokens, budget: 1000, usage: { estimated_tokens: tokens + 300 },
-    thread_id: "t", why_planned: "", system: "You are", tools: [], segments: [], entries, difference: null, ...rest,
+    step: 9,
+    run_id: "r",
+    number: 3,
+    of: 7,
+    model: "m",
+    started_at: "",
+    status: "done",
+    tokens,
+    budget: 1000,
+    usage: { estimated_tokens: tokens + 300 },
+    thread_id: "t",
+    why_planned: "",
+    system: "You are",
+    tools: [],
+    segments: [],
+    entries,
+    difference: null,
+    ...rest,
   };
 }
 
@@ -28,7 +64,9 @@ const long = call([
 ]);
 
 test("entries that went in alike are one part, in the order in which they were read", () => {
-  expect(partsOf(long).map(({ tier, how, first, last, count, tokens }) => [tier, how, first, last, count, tokens])).toEqual([
+  expect(
+    partsOf(long).map(({ tier, how, first, last, count, tokens }) => [tier, how, first, last, count, tokens]),
+  ).toEqual([
     ["system", "system", 0, 0, 1, 300],
     ["summary", "summary", 1, 84, 84, 256],
     ["condensed", "condensed", 85, 86, 2, 70],
@@ -44,7 +82,11 @@ test("entries that went in alike are one part, in the order in which they were r
 test("the tiers take together what was sent", () => {
   const tiers = tokensByTier(partsOf(long));
   expect(tiers).toEqual([
-    { tier: "system", tokens: 300 }, { tier: "summary", tokens: 256 }, { tier: "condensed", tokens: 70 }, { tier: "whole", tokens: 80 }, { tier: "recalled", tokens: 24 },
+    { tier: "system", tokens: 300 },
+    { tier: "summary", tokens: 256 },
+    { tier: "condensed", tokens: 70 },
+    { tier: "whole", tokens: 80 },
+    { tier: "recalled", tokens: 24 },
   ]);
   expect(tiers.reduce((sum, { tokens }) => sum + tokens, 0)).toBe(long.usage["estimated_tokens"]);
 });

@@ -49,7 +49,16 @@ export function roomOf(call: CallView): number | null {
 const systemTokens = (call: CallView) => Math.max(0, (call.usage["estimated_tokens"] ?? call.tokens) - call.tokens);
 
 function systemPart(call: CallView): Part {
-  return { tier: "system", how: "system", why: null, first: 0, last: 0, count: 1, tokens: systemTokens(call), entries: [] };
+  return {
+    tier: "system",
+    how: "system",
+    why: null,
+    first: 0,
+    last: 0,
+    count: 1,
+    tokens: systemTokens(call),
+    entries: [],
+  };
 }
 
 function tierOf({ how, tier }: SeenEntry): Tier {
@@ -66,9 +75,17 @@ function partOf(entry: SeenEntry): Part {
 
 function isAlike(part: Part, entry: SeenEntry): boolean {
   const isMessage = part.tier === "condensed" || part.tier === "whole" || part.tier === "out";
-  return isMessage && part.tier === tierOf(entry) && part.why === entry.why && part.how !== "cut" && entry.how !== "cut";
+  return (
+    isMessage && part.tier === tierOf(entry) && part.why === entry.why && part.how !== "cut" && entry.how !== "cut"
+  );
 }
 
 function joined(part: Part, entry: SeenEntry): Part {
-  return { ...part, last: entry.seq, count: part.count + entry.count, tokens: part.tokens + entry.tokens, entries: [...part.entries, entry] };
+  return {
+    ...part,
+    last: entry.seq,
+    count: part.count + entry.count,
+    tokens: part.tokens + entry.tokens,
+    entries: [...part.entries, entry],
+  };
 }

@@ -25,13 +25,38 @@ export function timelineOf(run: Run, calls: readonly CallInfo[]): Moment[] {
     const { input_tokens: input, output_tokens: output } = call.usage;
     const status = call.status === "done" ? "ok" : call.status;
     const tokens = input === undefined && output === undefined ? null : { input: input ?? 0, output: output ?? 0 };
-    return { key: `call ${call.step}`, kind: "model", index: call.step, name: call.model, status, after: after(Date.parse(call.started_at)), took: null, tokens, call, step: null };
+    return {
+      key: `call ${call.step}`,
+      kind: "model",
+      index: call.step,
+      name: call.model,
+      status,
+      after: after(Date.parse(call.started_at)),
+      took: null,
+      tokens,
+      call,
+      step: null,
+    };
   });
   const tools = run.steps.map((step, at): Moment => {
     const { index, action, status, startedAt, elapsedMs } = step;
-    return { key: `step ${step.callId || at}`, kind: "tool", index, name: action, status, after: after(startedAt), took: elapsedMs, tokens: null, call: null, step };
+    return {
+      key: `step ${step.callId || at}`,
+      kind: "tool",
+      index,
+      name: action,
+      status,
+      after: after(startedAt),
+      took: elapsedMs,
+      tokens: null,
+      call: null,
+      step,
+    };
   });
-  return withGaps([...models, ...tools].toSorted((a, b) => (a.index ?? Infinity) - (b.index ?? Infinity)), after(run.endedAt));
+  return withGaps(
+    [...models, ...tools].toSorted((a, b) => (a.index ?? Infinity) - (b.index ?? Infinity)),
+    after(run.endedAt),
+  );
 }
 
 /** A call of the model lasts until what follows it begins. */

@@ -10,7 +10,10 @@ export function useMemoryActions() {
     onSuccess: () => client.invalidateQueries({ queryKey: ["memory"] }),
     onError: (error: unknown) => void say({ text: sentence(error), kind: "bad" }),
   };
-  const change = useMutation({ mutationFn: ({ id, ...fields }: { id: string; content?: string; pinned?: boolean }) => api.change(id, fields), ...after });
+  const change = useMutation({
+    mutationFn: ({ id, ...fields }: { id: string; content?: string; pinned?: boolean }) => api.change(id, fields),
+    ...after,
+  });
   const forget = useMutation({ mutationFn: api.forget, ...after });
   const remember = useMutation({ mutationFn: api.remember, ...after });
   return { change, forget, remember };

@@ -11,7 +11,10 @@ export function partTitle({ how, tier, first, last, count }: Part, t: T): string
   if (how === "recalled" || how === "facts" || how === "terms") return t(`inspector.part.${how}`);
   if (how === "summary") return t("inspector.part.summary", { from: first, to: last });
   const place = count === 1 ? t("inspector.message", { n: last }) : t("inspector.messages", { from: first, to: last });
-  return t(`inspector.part.${how === "cut" ? "cut" : tier === "out" ? "out" : tier === "condensed" ? "condensed" : "whole"}`, { place });
+  return t(
+    `inspector.part.${how === "cut" ? "cut" : tier === "out" ? "out" : tier === "condensed" ? "condensed" : "whole"}`,
+    { place },
+  );
 }
 
 /** Why a part went in as it did, or was left out. */

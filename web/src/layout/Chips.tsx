@@ -48,7 +48,8 @@ export function Chips({ choice }: { choice: Choice }) {
 export const sourceName = (source: string) => (source === "demo" ? t("shell.demoData") : source);
 
 /** A file or folder by its name; the URL of a database has more to say. */
-export const named = (source: string) => (/^(\/|[A-Za-z]:\\)/.test(source) ? source.split(/[\\/]/).findLast(Boolean) : undefined) ?? source;
+export const named = (source: string) =>
+  (/^(\/|[A-Za-z]:\\)/.test(source) ? source.split(/[\\/]/).findLast(Boolean) : undefined) ?? source;
 
 /** A model as it is called; one of an own server as it is called there. */
 export const modelName = (model: string) => (model === "demo" ? t("shell.demo") : model.replace(/^own:[^/]*\//, ""));
@@ -57,12 +58,18 @@ function SourceChip({ choice: { source, sources } }: { choice: Choice }) {
   const t = useT();
   const files = useFiles(source);
   const value = source === null ? t("shell.noSource") : sourceName(source);
-  const chip = <Chip icon="data" label={t("shell.source")} value={files ?? value} about={files ? `${value} (${files})` : value} />;
+  const chip = (
+    <Chip icon="data" label={t("shell.source")} value={files ?? value} about={files ? `${value} (${files})` : value} />
+  );
   if (sources === null) return source && <span className={styles["fixed"]}>{sourceName(source)}</span>;
   if (sources === "any") return <AnySource source={source} chip={chip} />;
   return (
     <Menu align="start" trigger={chip}>
-      <MenuChoices value={source ?? ""} options={sources.map((value) => ({ value, label: sourceName(value) }))} onChoose={chooseSource} />
+      <MenuChoices
+        value={source ?? ""}
+        options={sources.map((value) => ({ value, label: sourceName(value) }))}
+        onChoose={chooseSource}
+      />
     </Menu>
   );
 }
@@ -161,7 +168,13 @@ interface ChipProps extends ComponentProps<"button"> {
 
 export function Chip({ icon, label, value, about = value, ...rest }: ChipProps) {
   return (
-    <button type="button" className={styles["chip"]} aria-label={`${label}: ${value}`} title={`${label}: ${about}`} {...rest}>
+    <button
+      type="button"
+      className={styles["chip"]}
+      aria-label={`${label}: ${value}`}
+      title={`${label}: ${about}`}
+      {...rest}
+    >
       <Icon name={icon} size={16} />
       <span className={styles["value"]}>{value}</span>
       <Icon name="open" size={14} />

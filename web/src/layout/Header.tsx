@@ -26,11 +26,7 @@ export const Header = memo(function Header({ threadId }: { threadId: string | nu
   return (
     <header className={styles["header"]}>
       {useWidth() === "narrow" && <IconButton icon="menu" label={t("shell.openList")} onClick={openDrawer} />}
-      {threadId === null ? (
-        <NewTitle />
-      ) : (
-        <OpenConversation key={threadId} threadId={threadId} />
-      )}
+      {threadId === null ? <NewTitle /> : <OpenConversation key={threadId} threadId={threadId} />}
     </header>
   );
 });
@@ -43,7 +39,13 @@ function OpenConversation({ threadId }: { threadId: string }) {
   const { data } = useConversation(threadId);
   // The list has all but old and archived ones, and knows a change first.
   const known = listed ?? (data && { ...data, archived_at: data.archivedAt, pinned_at: data.pinnedAt });
-  const item = known && { id: threadId, label: known.label, tags: known.tags, archived_at: known.archived_at, pinned_at: known.pinned_at };
+  const item = known && {
+    id: threadId,
+    label: known.label,
+    tags: known.tags,
+    archived_at: known.archived_at,
+    pinned_at: known.pinned_at,
+  };
   const done = () => setDoing(null);
   return (
     <>
@@ -81,7 +83,11 @@ function Title({ threadId }: { threadId: string }) {
     <>
       <div className={styles["names"]}>
         {parent && (
-          <a className={styles["parent"]} href={toConversation(parent.id)} onClick={(event) => follow(event, toConversation(parent.id))}>
+          <a
+            className={styles["parent"]}
+            href={toConversation(parent.id)}
+            onClick={(event) => follow(event, toConversation(parent.id))}
+          >
             {t("shell.askedIn", { label: parent.label || t("shell.untitled") })}
           </a>
         )}
@@ -89,7 +95,9 @@ function Title({ threadId }: { threadId: string }) {
           {name}
         </h1>
       </div>
-      {known?.source && asks && <Fact label={t("shell.source")} value={known.source} short={files ?? sourceName(named(known.source))} />}
+      {known?.source && asks && (
+        <Fact label={t("shell.source")} value={known.source} short={files ?? sourceName(named(known.source))} />
+      )}
       {agent && <Fact label={t("shell.agent")} value={agentName(agent)} />}
     </>
   );
@@ -142,13 +150,20 @@ function Tools({ threadId, item, onDo }: ToolsProps) {
           </>
         )}
       </Menu>
-      <IconButton icon="panel" label={t("shell.inspector")} keys="Mod+." aria-pressed={isOpen} onClick={toggleInspector} />
+      <IconButton
+        icon="panel"
+        label={t("shell.inspector")}
+        keys="Mod+."
+        aria-pressed={isOpen}
+        onClick={toggleInspector}
+      />
     </>
   );
 }
 
 /** Tokens that providers counted, of all runs of the conversation. */
-export const tokensOf = ({ models }: UsageView) => models.reduce((sum, each) => sum + each.input_tokens + each.output_tokens, 0);
+export const tokensOf = ({ models }: UsageView) =>
+  models.reduce((sum, each) => sum + each.input_tokens + each.output_tokens, 0);
 
 function Tokens({ threadId }: { threadId: string }) {
   const t = useT();

@@ -13,7 +13,15 @@ import { Splitter, inspectorWidth } from "./Splitter";
 import { useWidth } from "./width";
 
 /** The three zones. `thread` is the conversation that is shown; `inspects`: the inspector can be opened beside it. */
-export function Layout({ thread, inspects = false, children }: { thread: string | null; inspects?: boolean; children: ReactNode }) {
+export function Layout({
+  thread,
+  inspects = false,
+  children,
+}: {
+  thread: string | null;
+  inspects?: boolean;
+  children: ReactNode;
+}) {
   const t = useT();
   return (
     <div className={styles["layout"]}>
@@ -41,7 +49,14 @@ function List({ active }: { active: string | null }) {
     );
   }
   return (
-    <Dialog open={open} onClose={closeDrawer} title={t("shell.conversations")} untitled place="left" className={styles["drawer"]}>
+    <Dialog
+      open={open}
+      onClose={closeDrawer}
+      title={t("shell.conversations")}
+      untitled
+      place="left"
+      className={styles["drawer"]}
+    >
       <Sidebar active={active} />
     </Dialog>
   );
@@ -68,7 +83,14 @@ function Beside({ thread }: { thread: string }) {
     );
   }
   return (
-    <Dialog open={selection !== null} onClose={closeInspector} title={t("shell.inspector")} untitled place="right" className={styles["sheet"]}>
+    <Dialog
+      open={selection !== null}
+      onClose={closeInspector}
+      title={t("shell.inspector")}
+      untitled
+      place="right"
+      className={styles["sheet"]}
+    >
       {inspector}
     </Dialog>
   );

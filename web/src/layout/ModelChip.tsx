@@ -6,10 +6,18 @@ import { bringSettings } from "../settings/messages";
 import { Menu } from "../ui";
 import { Chip, modelName } from "./Chips";
 
-const ModelChoices = lazy(() => Promise.all([import("./ModelChoices"), bringSettings()]).then(([{ ModelChoices }]) => ({ default: ModelChoices })));
+const ModelChoices = lazy(() =>
+  Promise.all([import("./ModelChoices"), bringSettings()]).then(([{ ModelChoices }]) => ({ default: ModelChoices })),
+);
 
 /** The model of the next questions. The demo model is marked. `agent` is the name of whom they go to; null: the one asked by default. */
-export const ModelChip = memo(function ModelChip({ threadId, agent }: { threadId: string | null; agent: string | null }) {
+export const ModelChip = memo(function ModelChip({
+  threadId,
+  agent,
+}: {
+  threadId: string | null;
+  agent: string | null;
+}) {
   const t = useT();
   const chosen = useModel(threadId);
   const agents = useAgents().data ?? [];

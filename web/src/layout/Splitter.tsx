@@ -18,7 +18,8 @@ export function Splitter() {
   const t = useT();
   const width = useStore(inspectorWidth);
   const drag = (event: PointerEvent<HTMLDivElement>) => {
-    if (event.currentTarget.hasPointerCapture(event.pointerId)) inspectorWidth.set(within(window.innerWidth - event.clientX));
+    if (event.currentTarget.hasPointerCapture(event.pointerId))
+      inspectorWidth.set(within(window.innerWidth - event.clientX));
   };
   const press = (event: KeyboardEvent) => {
     const step = { ArrowLeft: STEP, ArrowRight: -STEP, Home: LEAST - MOST, End: MOST - LEAST }[event.key];

@@ -12,7 +12,10 @@ const QUESTIONS = ["shell.question1", "shell.question2", "shell.question3"] as c
 
 /** What may be asked of files, by their columns. */
 const Suggestions = later(async () => {
-  const [{ Suggestions }, { bringFiles }] = await Promise.all([import("../upload/Suggestions"), import("../upload/messages")]);
+  const [{ Suggestions }, { bringFiles }] = await Promise.all([
+    import("../upload/Suggestions"),
+    import("../upload/messages"),
+  ]);
   await bringFiles();
   return Suggestions;
 });

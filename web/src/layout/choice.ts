@@ -18,7 +18,8 @@ export const chooseSource = (source: string) => chosen.set({ ...chosen.get(), so
 const LAST = "longthread.source";
 
 /** Keeps the source that a question named; no address of a database, which may hold a password. */
-export const keepSource = (source: string | undefined) => source !== undefined && !source.includes("://") && keepAt(LAST, source);
+export const keepSource = (source: string | undefined) =>
+  source !== undefined && !source.includes("://") && keepAt(LAST, source);
 
 const inThread = createStore<Readonly<Record<string, string>>>({});
 
@@ -73,7 +74,14 @@ export function useChoice(): Choice {
     ...(agent === first ? {} : { agent: agent.id }),
     ...(isFree && asked !== null ? { source: asked } : {}),
   };
-  return { agent, agents, source: asked, sources: isFree ? (info?.sources ?? null) : null, settled: !isPending && (!isFree || source !== null || preset !== undefined), fields };
+  return {
+    agent,
+    agents,
+    source: asked,
+    sources: isFree ? (info?.sources ?? null) : null,
+    settled: !isPending && (!isFree || source !== null || preset !== undefined),
+    fields,
+  };
 }
 
 /**

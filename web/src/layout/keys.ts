@@ -1,11 +1,16 @@
 import { useEffect, useEffectEvent } from "react";
 
-const typed = (target: EventTarget | null) => target instanceof Element && target.closest("input, textarea, select, [contenteditable]") !== null;
+const typed = (target: EventTarget | null) =>
+  target instanceof Element && target.closest("input, textarea, select, [contenteditable]") !== null;
 
 /** `Mod+Shift+O`, as an event says it. A character that needs Shift, such as `?`, has none. */
 function spelled(event: KeyboardEvent): string {
   const isLetter = /^[a-z]$/i.test(event.key);
-  const names = [(event.metaKey || event.ctrlKey) && "Mod", event.altKey && "Alt", event.shiftKey && isLetter && "Shift"];
+  const names = [
+    (event.metaKey || event.ctrlKey) && "Mod",
+    event.altKey && "Alt",
+    event.shiftKey && isLetter && "Shift",
+  ];
   return [...names.filter(Boolean), isLetter ? event.key.toUpperCase() : event.key].join("+");
 }
 

@@ -10,5 +10,13 @@ export function Offer() {
   const on = useStore(notifies);
   const [isAsked, setAsked] = useState(permission() !== "default");
   if (isAsked && !on) return null;
-  return <div>{on ? t("notify.willTell") : <Button onClick={() => void turnOn().finally(() => setAsked(true))}>{t("notify.offer")}</Button>}</div>;
+  return (
+    <div>
+      {on ? (
+        t("notify.willTell")
+      ) : (
+        <Button onClick={() => void turnOn().finally(() => setAsked(true))}>{t("notify.offer")}</Button>
+      )}
+    </div>
+  );
 }

@@ -8,7 +8,9 @@ import { closeOverlay, overlay } from "./open";
 /** They name what the settings have. */
 const named = <Found,>(load: Promise<Found>) => Promise.all([load, bringSettings()]).then(([found]) => found);
 const Palette = lazy(() => named(import("./Palette")).then(({ Palette }) => ({ default: Palette })));
-const DeleteDialog = lazy(() => import("../sidebar/DeleteDialog").then(({ DeleteDialog }) => ({ default: DeleteDialog })));
+const DeleteDialog = lazy(() =>
+  import("../sidebar/DeleteDialog").then(({ DeleteDialog }) => ({ default: DeleteDialog })),
+);
 const Keys = lazy(() => named(import("./Keys")).then(({ Keys }) => ({ default: Keys })));
 /** The dialogs of a conversation, with their messages. */
 const dialogs = async () => {
@@ -43,11 +45,15 @@ export function Overlays() {
         <Suspense>{open?.name === "apps" && <AppsDialog thread={open.thread} />}</Suspense>
       </Dialog>
       <Dialog open={open?.name === "connect"} onClose={closeOverlay} title={t("shell.connect")} place="broad">
-        <Suspense>{open?.name === "connect" && <Connect thread={open.thread} provider={open.provider} onClose={closeOverlay} />}</Suspense>
+        <Suspense>
+          {open?.name === "connect" && <Connect thread={open.thread} provider={open.provider} onClose={closeOverlay} />}
+        </Suspense>
       </Dialog>
       <Dialog open={open?.name === "delete"} onClose={closeOverlay} title={t("list.delete.title")}>
         <Suspense>
-          {open?.name === "delete" && <DeleteDialog id={open.thread} label={open.label} memories={open.memories} onDone={closeOverlay} />}
+          {open?.name === "delete" && (
+            <DeleteDialog id={open.thread} label={open.label} memories={open.memories} onDone={closeOverlay} />
+          )}
         </Suspense>
       </Dialog>
     </>

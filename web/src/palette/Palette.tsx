@@ -17,13 +17,15 @@ function useFound(text: string): Command[] {
   const listed = data?.pages.flatMap((page) => page.conversations).slice(0, MOST_FOUND) ?? [];
   const words = text.trim().toLowerCase();
   const done = commands().filter(({ label }) => label.toLowerCase().includes(words));
-  const talks = listed.map(({ id, label, match }): Command => ({
-    id: `c-${id}`,
-    label: label || t("shell.untitled"),
-    ...(match && match.text !== label ? { note: match.text } : {}),
-    icon: "right",
-    act: () => navigate(toConversation(id, match?.message ?? undefined)),
-  }));
+  const talks = listed.map(
+    ({ id, label, match }): Command => ({
+      id: `c-${id}`,
+      label: label || t("shell.untitled"),
+      ...(match && match.text !== label ? { note: match.text } : {}),
+      icon: "right",
+      act: () => navigate(toConversation(id, match?.message ?? undefined)),
+    }),
+  );
   return words ? [...done, ...talks] : [...talks, ...done];
 }
 

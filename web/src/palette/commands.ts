@@ -22,7 +22,12 @@ export function commands(): Command[] {
   return [
     { id: "new", label: t("shell.new"), icon: "plus", keys: "Mod+Shift+O", act: () => navigate(toNew) },
     ...(route.page === "conversation" ? [inspector(), share(route.id), apps(route.id)] : []),
-    { id: "connect", label: t("shell.connect"), icon: "model", act: () => openConnect(route.page === "conversation" ? route.id : null) },
+    {
+      id: "connect",
+      label: t("shell.connect"),
+      icon: "model",
+      act: () => openConnect(route.page === "conversation" ? route.id : null),
+    },
     { id: "boards", label: t("shell.boards"), icon: "board", act: () => navigate(toBoards) },
     ...SECTIONS.map(settings),
     ...THEMES.map((each) => ({
@@ -38,11 +43,27 @@ export function commands(): Command[] {
   ];
 }
 
-const inspector = (): Command => ({ id: "inspector", label: t("shell.inspector"), icon: "panel", keys: "Mod+.", act: toggleInspector });
+const inspector = (): Command => ({
+  id: "inspector",
+  label: t("shell.inspector"),
+  icon: "panel",
+  keys: "Mod+.",
+  act: toggleInspector,
+});
 
-const share = (thread: string): Command => ({ id: "share", label: t("share.open"), icon: "share", act: () => openShare(thread) });
+const share = (thread: string): Command => ({
+  id: "share",
+  label: t("share.open"),
+  icon: "share",
+  act: () => openShare(thread),
+});
 
-const apps = (thread: string): Command => ({ id: "apps", label: t("apps.open"), icon: "code", act: () => openApps(thread) });
+const apps = (thread: string): Command => ({
+  id: "apps",
+  label: t("apps.open"),
+  icon: "code",
+  act: () => openApps(thread),
+});
 
 const settings = (section: (typeof SECTIONS)[number]): Command => ({
   id: `settings-${section}`,

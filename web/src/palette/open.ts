@@ -14,6 +14,8 @@ export const openKeys = () => overlay.set({ name: "keys" });
 export const openShare = (thread: string) => overlay.set({ name: "share", thread });
 export const openApps = (thread: string) => overlay.set({ name: "apps", thread });
 /** Connects a model for the next questions of a conversation; null: of new ones. `provider` is the one to change. */
-export const openConnect = (thread: string | null, provider: string | null = null) => overlay.set({ name: "connect", thread, provider });
-export const openDelete = (thread: string, label: string, memories: number) => overlay.set({ name: "delete", thread, label, memories });
+export const openConnect = (thread: string | null, provider: string | null = null) =>
+  overlay.set({ name: "connect", thread, provider });
+export const openDelete = (thread: string, label: string, memories: number) =>
+  overlay.set({ name: "delete", thread, label, memories });
 export const closeOverlay = () => overlay.set(null);

@@ -85,7 +85,13 @@ export function CardMenu({ threadId, result, chart }: CardMenuProps) {
       </Menu>
       {result && (
         <Dialog open={saving} onClose={() => setSaving(false)} title={t("results.save")}>
-          <SaveDialog threadId={threadId} result={result} chart={chart} onDone={() => setSaving(false)} fallback={null} />
+          <SaveDialog
+            threadId={threadId}
+            result={result}
+            chart={chart}
+            onDone={() => setSaving(false)}
+            fallback={null}
+          />
         </Dialog>
       )}
     </>
@@ -96,7 +102,10 @@ export function CardMenu({ threadId, result, chart }: CardMenuProps) {
 async function copy(threadId: string, { columns, rows, total, step }: QueryResult, t: ReturnType<typeof useT>) {
   try {
     const isHere = step === null || total === rows.length;
-    const all = isHere ? rows : ((await api.page(threadId, step, { offset: 0, limit: MOST_COPIED, sort: null, descending: false })).rows as readonly Row[]);
+    const all = isHere
+      ? rows
+      : ((await api.page(threadId, step, { offset: 0, limit: MOST_COPIED, sort: null, descending: false }))
+          .rows as readonly Row[]);
     await navigator.clipboard.writeText(asTsv(columns, all));
     const isCut = total === null || all.length < total;
     say({ text: t(isCut ? "results.copiedFirst" : "results.copied", { n: all.length, shown: number(all.length) }) });

@@ -30,7 +30,10 @@ export function ChartEditor({ threadId, result, chosen, edit, onEdit, onDone }: 
   const words = useWords();
   const { columns, rows } = result;
   const kinds = useMemo(() => kindsOf(columns, rows), [columns, rows]);
-  const form = useMemo(() => chosen.form ?? (chosen.given && isSmall(result) ? formOf(chosen.given, columns) : null), [chosen, result, columns]);
+  const form = useMemo(
+    () => chosen.form ?? (chosen.given && isSmall(result) ? formOf(chosen.given, columns) : null),
+    [chosen, result, columns],
+  );
   const sums = useMemo(() => form !== null && addsUp(form, columns, rows), [form, columns, rows]);
   const keep = (next: Partial<Form>) => {
     if (form) keepEdit(threadId, result, { form: { ...form, ...next }, title: chosen.title });
@@ -48,25 +51,53 @@ export function ChartEditor({ threadId, result, chosen, edit, onEdit, onDone }: 
     <div className={styles["editor"]} role="group" aria-label={t("chart.title")}>
       {form && (
         <>
-          <Choice label="chart.mark" value={form.mark} options={MARKS.map((mark) => [mark, t(`results.mark.${mark}`)])} onChoose={(mark) => keep({ mark, ...(mark === "arc" ? { color: null, beside: [] } : {}) })} />
-          <Choice label={form.mark === "arc" ? "chart.slices" : "chart.x"} value={String(form.x)} options={places.filter((place) => place !== form.y).map((place) => [String(place), heading(place)])} onChoose={(place) => keep({ x: Number(place), ...(form.color === Number(place) ? { color: null } : {}) })} />
+          <Choice
+            label="chart.mark"
+            value={form.mark}
+            options={MARKS.map((mark) => [mark, t(`results.mark.${mark}`)])}
+            onChoose={(mark) => keep({ mark, ...(mark === "arc" ? { color: null, beside: [] } : {}) })}
+          />
+          <Choice
+            label={form.mark === "arc" ? "chart.slices" : "chart.x"}
+            value={String(form.x)}
+            options={places.filter((place) => place !== form.y).map((place) => [String(place), heading(place)])}
+            onChoose={(place) => keep({ x: Number(place), ...(form.color === Number(place) ? { color: null } : {}) })}
+          />
           <Values form={form} numbers={numbers.filter((place) => place !== form.x)} heading={heading} onChoose={keep} />
-          {form.mark !== "arc" && form.beside.length === 0 && <Series form={form} result={result} heading={heading} onChoose={keep} />}
+          {form.mark !== "arc" && form.beside.length === 0 && (
+            <Series form={form} result={result} heading={heading} onChoose={keep} />
+          )}
           {(form.mark === "bar" || form.mark === "area") && (form.color !== null || form.beside.length > 0) && (
             <Choice
               label="chart.stack"
               value={form.stack ?? (form.beside.length && form.mark === "bar" ? "grouped" : "stacked")}
-              options={STACKS.filter((stack) => form.mark === "bar" || stack !== "grouped").map((stack) => [stack, t(`chart.stack.${stack}`)])}
+              options={STACKS.filter((stack) => form.mark === "bar" || stack !== "grouped").map((stack) => [
+                stack,
+                t(`chart.stack.${stack}`),
+              ])}
               onChoose={(stack) => keep({ stack })}
             />
           )}
           {kinds[form.x] !== "time" && form.mark !== "point" && form.mark !== "arc" && (
-            <Choice label="chart.sort" value={form.sort ?? "rows"} options={SORTS.map((sort) => [sort, t(`chart.sort.${sort}`)])} onChoose={(sort) => keep({ sort })} />
+            <Choice
+              label="chart.sort"
+              value={form.sort ?? "rows"}
+              options={SORTS.map((sort) => [sort, t(`chart.sort.${sort}`)])}
+              onChoose={(sort) => keep({ sort })}
+            />
           )}
         </>
       )}
       <Field label="chart.heading" wide>
-        {(id) => <input id={id} className={styles["input"]} maxLength={200} value={chosen.title} onChange={(event) => rename(event.target.value)} />}
+        {(id) => (
+          <input
+            id={id}
+            className={styles["input"]}
+            maxLength={200}
+            value={chosen.title}
+            onChange={(event) => rename(event.target.value)}
+          />
+        )}
       </Field>
       <div className={styles["foot"]}>
         {sums && <p className={styles["note"]}>{t("chart.sums")}</p>}
@@ -81,7 +112,15 @@ export function ChartEditor({ threadId, result, chosen, edit, onEdit, onDone }: 
   );
 }
 
-function Field({ label, wide = false, children }: { label: MessageId; wide?: boolean; children: (id: string) => ReactNode }) {
+function Field({
+  label,
+  wide = false,
+  children,
+}: {
+  label: MessageId;
+  wide?: boolean;
+  children: (id: string) => ReactNode;
+}) {
   const t = useT();
   const id = useId();
   return (
@@ -94,11 +133,26 @@ function Field({ label, wide = false, children }: { label: MessageId; wide?: boo
   );
 }
 
-function Choice<Value extends string>({ label, value, options, onChoose }: { label: MessageId; value: Value; options: readonly (readonly [Value, string])[]; onChoose: (value: Value) => void }) {
+function Choice<Value extends string>({
+  label,
+  value,
+  options,
+  onChoose,
+}: {
+  label: MessageId;
+  value: Value;
+  options: readonly (readonly [Value, string])[];
+  onChoose: (value: Value) => void;
+}) {
   return (
     <Field label={label}>
       {(id) => (
-        <select id={id} className={styles["input"]} value={value} onChange={(event) => onChoose(event.target.value as Value)}>
+        <select
+          id={id}
+          className={styles["input"]}
+          value={value}
+          onChange={(event) => onChoose(event.target.value as Value)}
+        >
           {options.map(([each, name]) => (
             <option key={each} value={each}>
               {name}
@@ -121,7 +175,14 @@ function Values({ form, numbers, heading, onChoose }: PartProps & { numbers: rea
   const t = useT();
   const chosen = [form.y, ...form.beside];
   if (form.mark === "arc" || form.mark === "point" || numbers.length < 2) {
-    return <Choice label="chart.y" value={String(form.y)} options={numbers.map((place) => [String(place), heading(place)])} onChoose={(place) => onChoose({ y: Number(place), beside: [] })} />;
+    return (
+      <Choice
+        label="chart.y"
+        value={String(form.y)}
+        options={numbers.map((place) => [String(place), heading(place)])}
+        onChoose={(place) => onChoose({ y: Number(place), beside: [] })}
+      />
+    );
   }
   const toggle = (place: number) => {
     const [y, ...beside] = chosen.includes(place) ? chosen.filter((each) => each !== place) : [...chosen, place];
@@ -132,7 +193,13 @@ function Values({ form, numbers, heading, onChoose }: PartProps & { numbers: rea
       <legend className={styles["label"]}>{t("chart.y")}</legend>
       {numbers.map((place) => (
         <label key={place} className={styles["value"]}>
-          <input type="checkbox" checked={chosen.includes(place)} disabled={chosen.length === 1 && chosen[0] === place} onChange={() => toggle(place)} /> {heading(place)}
+          <input
+            type="checkbox"
+            checked={chosen.includes(place)}
+            disabled={chosen.length === 1 && chosen[0] === place}
+            onChange={() => toggle(place)}
+          />{" "}
+          {heading(place)}
         </label>
       ))}
     </fieldset>
@@ -143,8 +210,24 @@ function Values({ form, numbers, heading, onChoose }: PartProps & { numbers: rea
 function Series({ form, result: { columns, rows }, heading, onChoose }: PartProps & { result: QueryResult }) {
   const t = useT();
   const different = (place: number) => new Set(rows.map((row) => String(row[place]))).size;
-  const places = columns.map((_, place) => place).filter((place) => place === form.color || (place !== form.x && place !== form.y && different(place) > 1 && different(place) <= MOST_SERIES));
+  const places = columns
+    .map((_, place) => place)
+    .filter(
+      (place) =>
+        place === form.color ||
+        (place !== form.x && place !== form.y && different(place) > 1 && different(place) <= MOST_SERIES),
+    );
   if (places.length === 0) return null;
-  const options = [["", t("chart.seriesNone")] as const, ...places.map((place) => [String(place), heading(place)] as const)];
-  return <Choice label="chart.series" value={form.color === null ? "" : String(form.color)} options={options} onChoose={(place) => onChoose({ color: place === "" ? null : Number(place) })} />;
+  const options = [
+    ["", t("chart.seriesNone")] as const,
+    ...places.map((place) => [String(place), heading(place)] as const),
+  ];
+  return (
+    <Choice
+      label="chart.series"
+      value={form.color === null ? "" : String(form.color)}
+      options={options}
+      onChoose={(place) => onChoose({ color: place === "" ? null : Number(place) })}
+    />
+  );
 }

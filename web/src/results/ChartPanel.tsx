@@ -40,7 +40,13 @@ export function ChartPanel({ threadId, result, choices, chosen, onChoose, edit }
       {(choices.length > 1 || (result && !reads)) && (
         <div className={styles["forms"]} role="group" aria-label={t("results.forms")}>
           {choices.map((choice) => (
-            <button key={choice.key} type="button" className={styles["form"]} aria-pressed={choice.key === chosen.key} onClick={() => onChoose(choice)}>
+            <button
+              key={choice.key}
+              type="button"
+              className={styles["form"]}
+              aria-pressed={choice.key === chosen.key}
+              onClick={() => onChoose(choice)}
+            >
               {choice.isEdited ? t("results.edited") : choice.mark ? t(`results.mark.${choice.mark}`) : choice.title}
             </button>
           ))}
@@ -52,7 +58,15 @@ export function ChartPanel({ threadId, result, choices, chosen, onChoose, edit }
         </div>
       )}
       {edits && result && (
-        <ChartEditor threadId={threadId} result={result} chosen={chosen} edit={edit} onEdit={() => onChoose(undefined)} onDone={() => setEdits(false)} fallback={<Skeleton label={t("results.drawing")} lines={3} />} />
+        <ChartEditor
+          threadId={threadId}
+          result={result}
+          chosen={chosen}
+          edit={edit}
+          onEdit={() => onChoose(undefined)}
+          onDone={() => setEdits(false)}
+          fallback={<Skeleton label={t("results.drawing")} lines={3} />}
+        />
       )}
       {spec && <ChartView spec={spec} title={chosen.title} />}
       {data && !chosen.form && <Drawn spec={data} total={result ? result.total : 0} />}
@@ -72,5 +86,11 @@ function Drawn({ spec, total }: { spec: Spec; total: number | null }) {
   const t = useT();
   const n = (spec["data"] as { values?: unknown[] } | undefined)?.values?.length ?? 0;
   if (total !== null && n >= total) return null;
-  return <p className={styles["drawn"]}>{total === null ? t("results.drawnOfMany", { n: number(n) }) : t("results.drawn", { n: number(n), total: number(total) })}</p>;
+  return (
+    <p className={styles["drawn"]}>
+      {total === null
+        ? t("results.drawnOfMany", { n: number(n) })
+        : t("results.drawn", { n: number(n), total: number(total) })}
+    </p>
+  );
 }

@@ -36,13 +36,24 @@ function saidOf(spec: Spec, title: string, t: ReturnType<typeof useT>): string {
   const channels = Object.values((spec["encoding"] ?? {}) as Record<string, { title?: unknown; field?: unknown }>);
   const rows = (spec["data"] as { values?: unknown[] } | undefined)?.values?.length ?? 0;
   const names = channels.map((channel) => channel.title ?? channel.field).filter((name) => typeof name === "string");
-  return [named(`results.mark.${kind}`, kind, t), title, names.join(" · "), t("results.rows", { n: rows, shown: number(rows) })].filter(Boolean).join(" · ");
+  return [
+    named(`results.mark.${kind}`, kind, t),
+    title,
+    names.join(" · "),
+    t("results.rows", { n: rows, shown: number(rows) }),
+  ]
+    .filter(Boolean)
+    .join(" · ");
 }
 
 function Tip({ told }: { told: Told }) {
   const left = Math.min(told.x + 14, window.innerWidth - 220);
   return (
-    <div className={styles["tip"]} style={{ left, top: Math.max(4, told.y - 12 - 20 * told.lines.length) }} aria-hidden="true">
+    <div
+      className={styles["tip"]}
+      style={{ left, top: Math.max(4, told.y - 12 - 20 * told.lines.length) }}
+      aria-hidden="true"
+    >
       {told.lines.map((line) => (
         <div key={line}>{line}</div>
       ))}

@@ -30,12 +30,21 @@ export function ColumnMenu({ threadId, column, heading, format, cell }: ColumnMe
   const set = (next: ColumnFormat | null) => choose(threadId, column, next);
   const places = chosen?.places === undefined ? {} : { places: chosen.places };
   const kinds: ColumnFormat[] = isNumber
-    ? [{ kind: "number" }, { kind: "plain" }, ...CURRENCIES.map((unit) => ({ kind: "currency", unit }) as const), { kind: "percent" }, { kind: "share" }]
+    ? [
+        { kind: "number" },
+        { kind: "plain" },
+        ...CURRENCIES.map((unit) => ({ kind: "currency", unit }) as const),
+        { kind: "percent" },
+        { kind: "share" },
+      ]
     : [{ kind: "date" }, { kind: "text" }];
   const own = chosen && !kinds.some((each) => keyOf(each) === keyOf(chosen)) ? [chosen] : [];
   const options = [...kinds, ...own].map((each) => ({
     value: keyOf(each),
-    label: each.kind === "currency" || each.kind === "unit" ? t(`results.format.${each.kind}`, { unit: each.unit ?? "" }) : t(`results.format.${each.kind}`),
+    label:
+      each.kind === "currency" || each.kind === "unit"
+        ? t(`results.format.${each.kind}`, { unit: each.unit ?? "" })
+        : t(`results.format.${each.kind}`),
   }));
   return (
     <>
@@ -50,7 +59,9 @@ export function ColumnMenu({ threadId, column, heading, format, cell }: ColumnMe
         <MenuChoices
           value={chosen ? keyOf(chosen) : AUTO}
           options={[{ value: AUTO, label: t("results.format.auto") }, ...options]}
-          onChoose={(key) => set(key === AUTO ? null : { ...[...kinds, ...own].find((each) => keyOf(each) === key)!, ...places })}
+          onChoose={(key) =>
+            set(key === AUTO ? null : { ...[...kinds, ...own].find((each) => keyOf(each) === key)!, ...places })
+          }
         />
         {isNumber && (
           <>
@@ -58,7 +69,10 @@ export function ColumnMenu({ threadId, column, heading, format, cell }: ColumnMe
             <MenuSeparator />
             <MenuChoices
               value={chosen?.places === undefined ? AUTO : String(chosen.places)}
-              options={[{ value: AUTO, label: t("results.places.auto") }, ...PLACES.map((each) => ({ value: String(each), label: t("results.places", { n: each }) }))]}
+              options={[
+                { value: AUTO, label: t("results.places.auto") },
+                ...PLACES.map((each) => ({ value: String(each), label: t("results.places", { n: each }) })),
+              ]}
               onChoose={(key) => {
                 const { places: _, ...rest } = chosen ?? format;
                 set(key === AUTO ? (chosen ? rest : null) : { ...rest, places: Number(key) });
@@ -67,7 +81,13 @@ export function ColumnMenu({ threadId, column, heading, format, cell }: ColumnMe
           </>
         )}
       </Menu>
-      <UnitDialog open={asksUnit} heading={heading} initial={format.unit ?? ""} onClose={() => setAsksUnit(false)} onChoose={(unit) => set({ kind: "unit", unit, ...places })} />
+      <UnitDialog
+        open={asksUnit}
+        heading={heading}
+        initial={format.unit ?? ""}
+        onClose={() => setAsksUnit(false)}
+        onChoose={(unit) => set({ kind: "unit", unit, ...places })}
+      />
     </>
   );
 }
@@ -92,7 +112,16 @@ function UnitDialog({ open, heading, initial, onClose, onChoose }: UnitDialogPro
   return (
     <Dialog open={open} onClose={onClose} title={t("results.unitOf", { column: heading })}>
       <form className={styles["unit"]} onSubmit={submit}>
-        <input className={styles["input"]} name="unit" required pattern=".*\S.*" maxLength={LONGEST_UNIT} defaultValue={initial} aria-label={t("results.unit")} placeholder={t("results.unitHint")} />
+        <input
+          className={styles["input"]}
+          name="unit"
+          required
+          pattern=".*\S.*"
+          maxLength={LONGEST_UNIT}
+          defaultValue={initial}
+          aria-label={t("results.unit")}
+          placeholder={t("results.unitHint")}
+        />
         <Button kind="primary" type="submit">
           {t("results.unitUse")}
         </Button>

@@ -22,7 +22,8 @@ export function OneValue({ threadId, result }: { threadId: string; result: Query
   const heading = headingOf(column, words);
   return (
     <p className={styles["value"]}>
-      <b title={whole}>{whole.length > ROOM ? shortened(cell, format, locale()) : whole}</b> <span title={heading === column ? undefined : column}>{heading}</span>
+      <b title={whole}>{whole.length > ROOM ? shortened(cell, format, locale()) : whole}</b>{" "}
+      <span title={heading === column ? undefined : column}>{heading}</span>
     </p>
   );
 }

@@ -15,7 +15,12 @@ export function Pager({ rows, size }: { rows: Rows; size: number }) {
   return (
     <div className={styles["pager"]}>
       <span aria-live="polite">{t(total === null ? "results.placeOfMany" : "results.place", values)}</span>
-      <IconButton icon="left" label={t("results.before")} disabled={offset === 0} onClick={() => rows.go(Math.max(0, offset - size))} />
+      <IconButton
+        icon="left"
+        label={t("results.before")}
+        disabled={offset === 0}
+        onClick={() => rows.go(Math.max(0, offset - size))}
+      />
       <IconButton icon="right" label={t("results.next")} disabled={isLast} onClick={() => rows.go(offset + size)} />
     </div>
   );

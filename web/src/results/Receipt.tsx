@@ -50,15 +50,19 @@ function Told({ source, result, formats }: { source: Source; result: QueryResult
   const t = useT();
   const words = useWords();
   const heading = (at: number) => headingOf(result.columns[at] ?? "", words);
-  const whole = (value: Cell | undefined, at: number) => written(value, { ...(formats[at] ?? TEXT), places: undefined }, locale());
+  const whole = (value: Cell | undefined, at: number) =>
+    written(value, { ...(formats[at] ?? TEXT), places: undefined }, locale());
   const [cell] = source.cells;
   const row = cell ? (result.rows[cell.row] ?? []) : [];
-  const beside = row.flatMap((value, at) => (at === cell?.column || value === null ? [] : [`${heading(at)} ${whole(value, at)}`]));
+  const beside = row.flatMap((value, at) =>
+    at === cell?.column || value === null ? [] : [`${heading(at)} ${whole(value, at)}`],
+  );
   const others = new Set(source.cells.map((each) => each.row)).size - 1;
   return (
     <>
       <div className={styles["value"]}>
-        <b>{cell ? whole(row[cell.column], cell.column) : source.value}</b> {cell ? heading(cell.column) : t("results.receiptRows", { label: source.label ?? "" })}
+        <b>{cell ? whole(row[cell.column], cell.column) : source.value}</b>{" "}
+        {cell ? heading(cell.column) : t("results.receiptRows", { label: source.label ?? "" })}
         <code className={styles["label"]}>{source.label}</code>
       </div>
       {beside.length > 0 && <div className={styles["beside"]}>{beside.slice(0, 3).join(" · ")}</div>}
@@ -85,7 +89,10 @@ export function Citation({ node, children }: MarkedProps) {
 
 function Cited({ label, result: { step, sql } }: { label: string; result: QueryResult }) {
   const t = useT();
-  const opens = step !== null && { "aria-label": t("results.citation", { label }), onClick: () => openInspector({ tab: "query", step }) };
+  const opens = step !== null && {
+    "aria-label": t("results.citation", { label }),
+    onClick: () => openInspector({ tab: "query", step }),
+  };
   return (
     <HoverCard told={<pre className={styles["query"]}>{sql}</pre>}>
       <button type="button" className={styles["cited"]} aria-label={t("results.title", { label })} {...opens}>

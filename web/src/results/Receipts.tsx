@@ -32,7 +32,12 @@ const NONE: readonly Card[] = [];
 export function Receipts({ threadId, results, cards = NONE, reads = false, children }: ReceiptsProps) {
   const chosen = useChosen(threadId);
   const scope = useMemo(
-    () => ({ results, shown: cards.map(({ step }) => resultOf(step)).filter((result) => result !== null), formatsOf: formatsIn(chosen), reads }),
+    () => ({
+      results,
+      shown: cards.map(({ step }) => resultOf(step)).filter((result) => result !== null),
+      formatsOf: formatsIn(chosen),
+      reads,
+    }),
     [results, cards, reads, chosen],
   );
   return <ReceiptScope value={scope}>{children}</ReceiptScope>;
@@ -42,7 +47,8 @@ export function Receipts({ threadId, results, cards = NONE, reads = false, child
 function formatsIn(chosen: Formats) {
   const known = new Map<QueryResult, ColumnFormat[]>();
   return (result: QueryResult) => {
-    const formats = known.get(result) ?? formatsOf(result.columns, result.rows.slice(0, 100), { ...result.formats, ...chosen });
+    const formats =
+      known.get(result) ?? formatsOf(result.columns, result.rows.slice(0, 100), { ...result.formats, ...chosen });
     known.set(result, formats);
     return formats;
   };
@@ -51,7 +57,16 @@ function formatsIn(chosen: Formats) {
 /** For react-markdown: `<Markdown rehypePlugins={useReceiptPlugins()} components={{ …, ...receiptComponents }}>`. */
 export function useReceiptPlugins(): NonNullable<Options["rehypePlugins"]> {
   const { results, shown } = useScope();
-  return useMemo(() => (results.length ? [[withoutShown, shown], [receipts, tracer(results)]] : []), [results, shown]);
+  return useMemo(
+    () =>
+      results.length
+        ? [
+            [withoutShown, shown],
+            [receipts, tracer(results)],
+          ]
+        : [],
+    [results, shown],
+  );
 }
 
 export const receiptComponents = { [RECEIPT]: Receipt, [CITATION]: Citation } as Components;
@@ -78,7 +93,8 @@ export function TracedCount({ answer }: { answer: string }) {
 }
 
 /** What is said twice of the same cells is one value. */
-const keyOf = ({ text, source }: Traced) => JSON.stringify(source ? [source.label, source.kind, source.cells[0], source.value] : text);
+const keyOf = ({ text, source }: Traced) =>
+  JSON.stringify(source ? [source.label, source.kind, source.cells[0], source.value] : text);
 
 const markdown = unified().use(remarkParse).use(readGfm).use(remarkRehype).freeze();
 

@@ -15,5 +15,10 @@ export const ResultCardView = later(async () => (await import("./ResultCardView"
 
 export function ResultCard(props: ResultCardProps) {
   const t = useT();
-  return <ResultCardView {...props} fallback={<Skeleton label={t("results.title", { label: props.step.query ?? "" })} lines={6} />} />;
+  return (
+    <ResultCardView
+      {...props}
+      fallback={<Skeleton label={t("results.title", { label: props.step.query ?? "" })} lines={6} />}
+    />
+  );
 }

@@ -35,20 +35,32 @@ export function ResultCardView({ threadId, step, charts = NONE }: ResultCardProp
   const edit = useEdit(threadId, reads ? null : result);
   const choices = useMemo(() => choicesOf(result, charts, edit), [result, charts, edit]);
   const rows: View = isOneNumber(result) ? "value" : "table";
-  const views: View[] = [...(result ? [rows] : []), ...(choices.length ? (["chart"] as const) : []), ...(result ? (["sql"] as const) : [])];
+  const views: View[] = [
+    ...(result ? [rows] : []),
+    ...(choices.length ? (["chart"] as const) : []),
+    ...(result ? (["sql"] as const) : []),
+  ];
   const [view, setView] = useState<View>(charts.length || edit || isSeries(result, choices) ? "chart" : rows);
   const [choice, setChoice] = useState<ChartChoice>();
   const [sqlSeen, setSqlSeen] = useState(false);
   const tried = useStore(triedOf(threadId, result?.step ?? null));
   const shown = choices.find(({ key }) => key === choice?.key) ?? choices[0];
-  const title = (charts.length || view === "chart") && shown?.title ? shown.title : t("results.title", { label: result?.label ?? "" });
+  const title =
+    (charts.length || view === "chart") && shown?.title
+      ? shown.title
+      : t("results.title", { label: result?.label ?? "" });
   const choose = (next: View) => {
     setView(next);
     if (next === "sql") setSqlSeen(true);
   };
   return (
     <>
-      <section className={styles["card"]} data-fits={view === rows && result?.total !== null && (result?.total ?? 0) <= ONE_PAGE ? "" : undefined} aria-label={title} data-query={result?.label ?? undefined}>
+      <section
+        className={styles["card"]}
+        data-fits={view === rows && result?.total !== null && (result?.total ?? 0) <= ONE_PAGE ? "" : undefined}
+        aria-label={title}
+        data-query={result?.label ?? undefined}
+      >
         <header className={styles["head"]}>
           <h3 className={styles["title"]} dir="auto">
             {title}
@@ -59,7 +71,11 @@ export function ResultCardView({ threadId, step, charts = NONE }: ResultCardProp
         </header>
         {result && (
           <Panel id={id} of={rows} view={view}>
-            {rows === "value" ? <OneValue threadId={threadId} result={result} /> : <ResultTable threadId={threadId} result={result} size={ONE_PAGE} />}
+            {rows === "value" ? (
+              <OneValue threadId={threadId} result={result} />
+            ) : (
+              <ResultTable threadId={threadId} result={result} size={ONE_PAGE} />
+            )}
           </Panel>
         )}
         {result && (
@@ -69,11 +85,21 @@ export function ResultCardView({ threadId, step, charts = NONE }: ResultCardProp
         )}
         {shown && (
           <Panel id={id} of="chart" view={view}>
-            <ChartPanel threadId={threadId} result={result} choices={choices} chosen={shown} onChoose={setChoice} edit={edit} fallback={<Skeleton label={t("results.drawing")} lines={6} />} />
+            <ChartPanel
+              threadId={threadId}
+              result={result}
+              choices={choices}
+              chosen={shown}
+              onChoose={setChoice}
+              edit={edit}
+              fallback={<Skeleton label={t("results.drawing")} lines={6} />}
+            />
           </Panel>
         )}
       </section>
-      {tried && result?.step != null && <TriedCard threadId={threadId} step={result.step} tried={tried} size={ONE_PAGE} fallback={null} />}
+      {tried && result?.step != null && (
+        <TriedCard threadId={threadId} step={result.step} tried={tried} size={ONE_PAGE} fallback={null} />
+      )}
     </>
   );
 }

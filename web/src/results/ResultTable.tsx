@@ -39,9 +39,18 @@ export function ResultTable({ threadId, result, size = 20, marked = NONE }: Resu
   if (rows.total === 0) return <p className={styles["empty"]}>{t("results.noRows")}</p>;
   return (
     <>
-      <Box threadId={threadId} result={result} rows={prints ? { ...rows, rows: result.rows.slice(0, MOST_PRINTED), offset: 0 } : rows} marked={rows.sort.column === null ? marked : []} />
+      <Box
+        threadId={threadId}
+        result={result}
+        rows={prints ? { ...rows, rows: result.rows.slice(0, MOST_PRINTED), offset: 0 } : rows}
+        marked={rows.sort.column === null ? marked : []}
+      />
       <Notes rows={rows} />
-      {prints ? <Printed rows={Math.min(result.rows.length, MOST_PRINTED)} total={rows.total} /> : <Pager rows={rows} size={size} />}
+      {prints ? (
+        <Printed rows={Math.min(result.rows.length, MOST_PRINTED)} total={rows.total} />
+      ) : (
+        <Pager rows={rows} size={size} />
+      )}
     </>
   );
 }
@@ -50,10 +59,26 @@ export function ResultTable({ threadId, result, size = 20, marked = NONE }: Resu
 function Printed({ rows, total }: { rows: number; total: number | null }) {
   const t = useT();
   if (total === rows) return null;
-  return <p className={styles["note"]}>{total === null ? t("results.printedOfMany", { n: number(rows) }) : t("results.printed", { n: number(rows), total: number(total) })}</p>;
+  return (
+    <p className={styles["note"]}>
+      {total === null
+        ? t("results.printedOfMany", { n: number(rows) })
+        : t("results.printed", { n: number(rows), total: number(total) })}
+    </p>
+  );
 }
 
-function Box({ threadId, result, rows, marked }: { threadId: string; result: QueryResult; rows: Rows; marked: readonly number[] }) {
+function Box({
+  threadId,
+  result,
+  rows,
+  marked,
+}: {
+  threadId: string;
+  result: QueryResult;
+  rows: Rows;
+  marked: readonly number[];
+}) {
   const t = useT();
   const formats = formatsOf(result.columns, [...result.rows.slice(0, 100), ...rows.rows], useGiven(threadId, result));
   return (
@@ -70,7 +95,13 @@ function Box({ threadId, result, rows, marked }: { threadId: string; result: Que
         <Head threadId={threadId} columns={result.columns} formats={formats} rows={rows} sorts={result.step !== null} />
         <tbody>
           {rows.rows.map((row, at) => (
-            <Line key={rows.offset + at} cells={row} formats={formats} mark={marked.includes(rows.offset + at)} first={rows.offset + at === marked[0]} />
+            <Line
+              key={rows.offset + at}
+              cells={row}
+              formats={formats}
+              mark={marked.includes(rows.offset + at)}
+              first={rows.offset + at === marked[0]}
+            />
           ))}
         </tbody>
       </table>
@@ -98,7 +129,13 @@ function Head({ threadId, columns, formats, rows, sorts }: HeadProps) {
           const cell = rows.rows.map((row) => row[at] ?? null).find((each) => each !== null) ?? null;
           const order = sort.column === name ? (sort.descending ? "descending" : "ascending") : "none";
           return (
-            <th key={at} scope="col" className={side(format, cell)} title={heading === name ? undefined : name} {...(sorts ? { "aria-sort": order } : {})}>
+            <th
+              key={at}
+              scope="col"
+              className={side(format, cell)}
+              title={heading === name ? undefined : name}
+              {...(sorts ? { "aria-sort": order } : {})}
+            >
               <div className={styles["heading"]}>
                 {sorts ? (
                   <button type="button" className={styles["sort"]} onClick={() => rows.sortBy(name)}>
@@ -110,7 +147,9 @@ function Head({ threadId, columns, formats, rows, sorts }: HeadProps) {
                 ) : (
                   heading
                 )}
-                {(isNumeric(format) || typeof cell === "number" || isMoment(cell)) && <ColumnMenu threadId={threadId} column={name} heading={heading} format={format} cell={cell} />}
+                {(isNumeric(format) || typeof cell === "number" || isMoment(cell)) && (
+                  <ColumnMenu threadId={threadId} column={name} heading={heading} format={format} cell={cell} />
+                )}
               </div>
             </th>
           );
@@ -120,7 +159,17 @@ function Head({ threadId, columns, formats, rows, sorts }: HeadProps) {
   );
 }
 
-function Line({ cells, formats, mark, first }: { cells: readonly Cell[]; formats: readonly ColumnFormat[]; mark: boolean; first: boolean }) {
+function Line({
+  cells,
+  formats,
+  mark,
+  first,
+}: {
+  cells: readonly Cell[];
+  formats: readonly ColumnFormat[];
+  mark: boolean;
+  first: boolean;
+}) {
   const line = useRef<HTMLTableRowElement>(null);
   useEffect(() => {
     if (first) line.current?.scrollIntoView({ block: "nearest" });
@@ -136,7 +185,12 @@ function Line({ cells, formats, mark, first }: { cells: readonly Cell[]; formats
 
 /** A cell by its column's format. All of its digits are told where somebody points at it. */
 function Value({ cell, format }: { cell: Cell; format: ColumnFormat }) {
-  if (cell === null) return <td className={side(format, cell)}><span className={styles["null"]}>NULL</span></td>;
+  if (cell === null)
+    return (
+      <td className={side(format, cell)}>
+        <span className={styles["null"]}>NULL</span>
+      </td>
+    );
   const text = written(cell, format, locale());
   const whole = typeof cell === "number" && written(cell, { kind: "plain" }, locale());
   const isCut = whole && whole.length > text.replace(/[^\d.-]/g, "").length;
@@ -147,11 +201,16 @@ function Value({ cell, format }: { cell: Cell; format: ColumnFormat }) {
   );
 }
 
-const side = (format: ColumnFormat, cell: Cell) => (isNumeric(format) && format.kind !== "plain" ? styles["number"] : isMoment(cell) ? styles["time"] : undefined);
+const side = (format: ColumnFormat, cell: Cell) =>
+  isNumeric(format) && format.kind !== "plain" ? styles["number"] : isMoment(cell) ? styles["time"] : undefined;
 
 function Notes({ rows }: { rows: Rows }) {
   const t = useT();
-  const notes = [rows.rerun && t("results.rerun"), !rows.whole && t("results.notWhole"), rows.cut > 0 && t("results.cut", { n: rows.cut })].filter(Boolean);
+  const notes = [
+    rows.rerun && t("results.rerun"),
+    !rows.whole && t("results.notWhole"),
+    rows.cut > 0 && t("results.cut", { n: rows.cut }),
+  ].filter(Boolean);
   if (rows.error) {
     return (
       <div role="alert" className={styles["wrong"]}>

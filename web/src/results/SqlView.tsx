@@ -32,7 +32,13 @@ export function SqlView({ threadId, step, sql, label }: SqlViewProps) {
   const run = () => {
     if (changed && !edited.isPending) edited.mutate(text);
   };
-  const editor = useSqlEditor(box, { sql, label: t("sql.sqlOf", { label: label ?? "" }), editable: step !== null, onChange: setText, onRun: run });
+  const editor = useSqlEditor(box, {
+    sql,
+    label: t("sql.sqlOf", { label: label ?? "" }),
+    editable: step !== null,
+    onChange: setText,
+    onRun: run,
+  });
   const reset = () => {
     editor.reset();
     edited.reset();

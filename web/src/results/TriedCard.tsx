@@ -43,7 +43,10 @@ export function TriedCard({ threadId, step, tried, size }: TriedCardProps) {
   const rows: View = isOneNumber(result) ? "value" : "table";
   const [view, setView] = useState<View>(rows);
   const discard = () => triedOf(threadId, step).set(null);
-  const goOn = useMutation({ mutationFn: () => conversation(threadId).did(api.runEdited(threadId, step, tried.sql ?? "")), onSuccess: discard });
+  const goOn = useMutation({
+    mutationFn: () => conversation(threadId).did(api.runEdited(threadId, step, tried.sql ?? "")),
+    onSuccess: discard,
+  });
   if (!result) return null;
   const title = t("sql.tried", { label: t("results.title", { label: tried.query ?? "" }) });
   const isCut = tried.total === null || (tried.total ?? 0) > result.rows.length;
@@ -56,7 +59,11 @@ export function TriedCard({ threadId, step, tried, size }: TriedCardProps) {
         <Views id={id} views={views} view={views.includes(view) ? view : rows} onChoose={setView} />
       </header>
       <Panel id={id} of={rows} view={view === "chart" && !choices.length ? rows : view}>
-        {rows === "value" ? <OneValue threadId={threadId} result={result} /> : <ResultTable threadId={threadId} result={result} size={size} />}
+        {rows === "value" ? (
+          <OneValue threadId={threadId} result={result} />
+        ) : (
+          <ResultTable threadId={threadId} result={result} size={size} />
+        )}
       </Panel>
       {choices[0] && (
         <Panel id={id} of="chart" view={view}>

@@ -21,7 +21,12 @@ export function Views({ id, views, view, onChoose }: ViewsProps) {
   const list = useRef<HTMLDivElement>(null);
   const press = (event: KeyboardEvent) => {
     const at = views.indexOf(view);
-    const to = { ArrowRight: (at + 1) % views.length, ArrowLeft: (at + views.length - 1) % views.length, Home: 0, End: views.length - 1 }[event.key];
+    const to = {
+      ArrowRight: (at + 1) % views.length,
+      ArrowLeft: (at + views.length - 1) % views.length,
+      Home: 0,
+      End: views.length - 1,
+    }[event.key];
     const next = to === undefined ? undefined : views[to];
     if (to === undefined || next === undefined) return;
     event.preventDefault();

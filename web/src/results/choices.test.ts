@@ -4,7 +4,17 @@ import type { Step } from "../stream/types";
 import { choicesOf, isSmall, renamed } from "./choices";
 import type { QueryResult } from "./result";
 
-const MANY: QueryResult = { step: 1, label: "q1", sql: "SELECT a, n FROM t", columns: ["a", "n"], rows: [["x", 1], ["y", 2]], total: 1001 };
+const MANY: QueryResult = {
+  step: 1,
+  label: "q1",
+  sql: "SELECT a, n FROM t",
+  columns: ["a", "n"],
+  rows: [
+    ["x", 1],
+    ["y", 2],
+  ],
+  total: 1001,
+};
 const FEW = { ...MANY, total: 1000 };
 const FORM = { mark: "bar", x: 0, y: 1, color: null, beside: [] } as const;
 const chartOf = (title: string, index: number) => ({ index, chart: { mark: "line", title } }) as unknown as Step;

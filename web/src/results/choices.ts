@@ -31,23 +31,59 @@ export interface ChartEdit {
 /** Rows up to which a form is drawn: those that the server gives on one page. */
 export const MOST_DRAWN = 1000;
 
-export function choicesOf(result: QueryResult | null, charts: readonly Step[], edit: ChartEdit | null = null): ChartChoice[] {
+export function choicesOf(
+  result: QueryResult | null,
+  charts: readonly Step[],
+  edit: ChartEdit | null = null,
+): ChartChoice[] {
   // A form is drawn from one page of rows: of more, it would be a part that does not say so.
-  const edited = edit?.form && isSmall(result) && [edit.form.x, edit.form.y, edit.form.color ?? 0, ...edit.form.beside].every((place) => place < result.columns.length);
+  const edited =
+    edit?.form &&
+    isSmall(result) &&
+    [edit.form.x, edit.form.y, edit.form.color ?? 0, ...edit.form.beside].every(
+      (place) => place < result.columns.length,
+    );
   const isRenamed = (key: string) => edit !== null && !edited && (edit.of ?? key) === key;
   const made: ChartChoice[] = charts.map(({ chart, index }, at) => {
     const key = `made${at}`;
-    return { key, mark: markOf(chart), title: edit && isRenamed(key) ? edit.title : titleOf(chart), step: index, spec: chart && hasRows(chart) ? chart : null, form: null, given: chart ?? null };
+    return {
+      key,
+      mark: markOf(chart),
+      title: edit && isRenamed(key) ? edit.title : titleOf(chart),
+      step: index,
+      spec: chart && hasRows(chart) ? chart : null,
+      form: null,
+      given: chart ?? null,
+    };
   });
   const drawn = made.filter(({ step, spec }) => step !== null || spec !== null);
   const taken = new Set(drawn.map(({ mark }) => mark));
-  const fitting = isSmall(result) ? formsOf(result.columns, result.rows, result.formats).filter(({ mark }) => !taken.has(mark)) : [];
-  const own: ChartChoice[] = edited ? [{ key: `edited ${JSON.stringify(edit)}`, mark: edit.form.mark, title: edit.title, step: null, spec: null, form: edit.form, isEdited: true }] : [];
-  return [...own, ...drawn, ...fitting.map((form) => ({ key: form.mark, mark: form.mark, title: "", step: null, spec: null, form }))];
+  const fitting = isSmall(result)
+    ? formsOf(result.columns, result.rows, result.formats).filter(({ mark }) => !taken.has(mark))
+    : [];
+  const own: ChartChoice[] = edited
+    ? [
+        {
+          key: `edited ${JSON.stringify(edit)}`,
+          mark: edit.form.mark,
+          title: edit.title,
+          step: null,
+          spec: null,
+          form: edit.form,
+          isEdited: true,
+        },
+      ]
+    : [];
+  return [
+    ...own,
+    ...drawn,
+    ...fitting.map((form) => ({ key: form.mark, mark: form.mark, title: "", step: null, spec: null, form })),
+  ];
 }
 
 /** A chart with another title. That alone changes nothing of a chart of the model. */
-export const renamed = ({ form, key }: ChartChoice, title: string): ChartEdit => (form ? { form, title } : { form: null, title, of: key });
+export const renamed = ({ form, key }: ChartChoice, title: string): ChartEdit =>
+  form ? { form, title } : { form: null, title, of: key };
 
 const hasRows = (chart: Spec): boolean => Array.isArray((chart["data"] as { values?: unknown } | undefined)?.values);
 
@@ -65,5 +101,8 @@ function markOf(chart: Step["chart"]): Mark | null {
 }
 
 function titleOf(chart: Step["chart"]): string {
-  return [chart?.["title"]].flat().filter((text) => typeof text === "string").join(" ");
+  return [chart?.["title"]]
+    .flat()
+    .filter((text) => typeof text === "string")
+    .join(" ");
 }

@@ -9,7 +9,8 @@ const NUMERIC_TEXT = /^-?(?:0|[1-9]\d*)(?:\.\d+)?$/;
 const NO_NUMBERS = new Set(["NaN", "Infinity", "-Infinity"]);
 const YEAR_TEXT = /^(?:19\d\d|20\d\d)$/;
 const MOMENT = /^\d{4,}-\d{2}(?:-\d{2}(?:[T ]\d{2}:\d{2}(?::\d{2}(?:\.\d+)?)?(?:Z|[+-]\d{2}(?::?\d{2})?)?)?)?$/;
-const ID = /(?:^|[_ .-])(?:ids?|uuid|key|code|zip|phone|no|number|postcode|barcode|sku|invoice|account)$|编号$|编码$|代码$|电话$|号$|号码$/i;
+const ID =
+  /(?:^|[_ .-])(?:ids?|uuid|key|code|zip|phone|no|number|postcode|barcode|sku|invoice|account)$|编号$|编码$|代码$|电话$|号$|号码$/i;
 /** `customerId`, and not `paid`. */
 const CAMEL_ID = /[a-z](?:Id|ID)$/;
 const YEAR = /(?:^|[_ .-])(?:year|yr)s?(?:[_ .-]|$)|(?:^|[_ .-])(?:founded|established|born)$|年份?$/i;
@@ -30,7 +31,12 @@ export function kindOf(name: string, cells: readonly Cell[]): Kind {
 const isId = (name: string) => ID.test(name) || CAMEL_ID.test(name);
 
 export function kindsOf(columns: readonly string[], rows: readonly Row[]): Kind[] {
-  return columns.map((name, at) => kindOf(name, rows.map((row) => row[at] ?? null)));
+  return columns.map((name, at) =>
+    kindOf(
+      name,
+      rows.map((row) => row[at] ?? null),
+    ),
+  );
 }
 
 function ofNumbers(name: string, values: readonly Cell[]): Kind {
@@ -50,8 +56,11 @@ function areExact(texts: readonly string[]): boolean {
 export function momentOf(text: string): Date | null {
   if (!MOMENT.test(text)) return null;
   const iso = text.replace(" ", "T");
-  const [, rest = iso, hours, minutes = "00"] = (text.includes(":") && /^(.*T.*)([+-]\d{2}):?(\d{2})?$/.exec(iso)) || [];
-  const date = new Date(text.length <= 7 ? `${iso}-01` : hours ? `${rest}${hours}:${minutes}` : isZoned(iso) ? iso : `${iso}Z`);
+  const [, rest = iso, hours, minutes = "00"] =
+    (text.includes(":") && /^(.*T.*)([+-]\d{2}):?(\d{2})?$/.exec(iso)) || [];
+  const date = new Date(
+    text.length <= 7 ? `${iso}-01` : hours ? `${rest}${hours}:${minutes}` : isZoned(iso) ? iso : `${iso}Z`,
+  );
   return Number.isNaN(date.getTime()) ? null : date;
 }
 

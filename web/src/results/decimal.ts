@@ -22,7 +22,9 @@ export function decimal(text: string): Decimal | null {
 /** The number times ten to the power of `by`. */
 export function shifted(number: Decimal, by: number): Decimal {
   const places = number.places - by;
-  return places >= 0 ? { digits: number.digits, places } : { digits: number.digits * 10n ** BigInt(-places), places: 0 };
+  return places >= 0
+    ? { digits: number.digits, places }
+    : { digits: number.digits * 10n ** BigInt(-places), places: 0 };
 }
 
 /** Whether two are the same number: 1.50 is 1.5. */

@@ -23,7 +23,12 @@ export interface Words {
 }
 
 /** A chart as an element of the page, `width` pixels wide; `tell` is given what a mark stands for. Throws what is wrong. */
-export async function draw(spec: Spec, width: number, words: Words, tell: TooltipHandler): Promise<{ stage: HTMLElement; end: () => void }> {
+export async function draw(
+  spec: Spec,
+  width: number,
+  words: Words,
+  tell: TooltipHandler,
+): Promise<{ stage: HTMLElement; end: () => void }> {
   const stage = document.createElement("div");
   const view = await shown(spec, width, words, (name) => `var(${name})`, { renderer: "svg", tooltip: tell }, stage);
   return { stage, end: () => void view.finalize() };
@@ -41,10 +46,20 @@ export async function picture(spec: Spec, width: number, words: Words, format: "
   }
 }
 
-async function shown(spec: Spec, width: number, words: Words, paint: Paint, options: object, stage?: HTMLElement): Promise<View> {
+async function shown(
+  spec: Spec,
+  width: number,
+  words: Words,
+  paint: Paint,
+  options: object,
+  stage?: HTMLElement,
+): Promise<View> {
   const wrong: Error[] = [];
   const made = fitted(structuredClone(spec), width, words);
-  const vega = compile(made as unknown as TopLevelSpec, { config: configOf(made, width, paint) as Config, logger: logger(wrong) }).spec;
+  const vega = compile(made as unknown as TopLevelSpec, {
+    config: configOf(made, width, paint) as Config,
+    logger: logger(wrong),
+  }).spec;
   const refuse = () => Promise.reject(new Error(words.loads));
   const view = new View(parse(vega, { locale: vegaLocale(words.locale) } as never, { ast: true }), {
     expr: expressionInterpreter,

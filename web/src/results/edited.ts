@@ -30,11 +30,13 @@ export function keepEdit(threadId: string, result: QueryResult, edit: ChartEdit 
 
 function editsOfJson(value: unknown): Edits {
   const entries = typeof value === "object" && value !== null ? Object.entries(value) : [];
-  return Object.fromEntries(entries.flatMap(([key, each]) => {
-    const { form, title, of } = (each ?? {}) as Partial<ChartEdit>;
-    const isEdit = typeof title === "string" && title.length <= LONGEST_TITLE && (form === null || isForm(form));
-    return isEdit ? [[key, { form: form ?? null, title, ...(typeof of === "string" ? { of } : {}) }] as const] : [];
-  }));
+  return Object.fromEntries(
+    entries.flatMap(([key, each]) => {
+      const { form, title, of } = (each ?? {}) as Partial<ChartEdit>;
+      const isEdit = typeof title === "string" && title.length <= LONGEST_TITLE && (form === null || isForm(form));
+      return isEdit ? [[key, { form: form ?? null, title, ...(typeof of === "string" ? { of } : {}) }] as const] : [];
+    }),
+  );
 }
 
 const isPlace = (place: unknown) => Number.isInteger(place) && Number(place) >= 0;
@@ -43,7 +45,13 @@ const isPlace = (place: unknown) => Number.isInteger(place) && Number(place) >= 
 export function isForm(form: Partial<Form> | undefined): form is Form {
   const { mark, x, y, color, beside, stack, sort } = form ?? {};
   return (
-    MARKS.some((each) => each === mark) && isPlace(x) && isPlace(y) && (color === null || isPlace(color)) && Array.isArray(beside) && beside.every(isPlace) &&
-    [undefined, ...STACKS].includes(stack) && [undefined, ...SORTS].includes(sort)
+    MARKS.some((each) => each === mark) &&
+    isPlace(x) &&
+    isPlace(y) &&
+    (color === null || isPlace(color)) &&
+    Array.isArray(beside) &&
+    beside.every(isPlace) &&
+    [undefined, ...STACKS].includes(stack) &&
+    [undefined, ...SORTS].includes(sort)
   );
 }

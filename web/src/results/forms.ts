@@ -47,37 +47,70 @@ export function formsOf(columns: readonly string[], rows: readonly Row[], given:
   const [time] = at("time", "year");
   const names = at("text", "boolean");
   const values = (place: number) => rows.map((row) => String(row[place]));
-  if (time !== undefined) return overTime(time, number, names.find((name) => isSeries(values(time), values(name))) ?? null, values(time), beside);
+  if (time !== undefined)
+    return overTime(
+      time,
+      number,
+      names.find((name) => isSeries(values(time), values(name))) ?? null,
+      values(time),
+      beside,
+    );
   const [name, second] = names;
   if (name !== undefined) return byName(name, number, second, rows, values, beside);
   return other === undefined ? [] : [{ mark: "point", x: number, y: other, color: null, beside: [] }];
 }
 
 /** Measures that can share an axis with the first one: they have its unit, and sizes like it. */
-function alikeOf(first: number, others: readonly number[], rows: readonly Row[], formats: readonly ColumnFormat[]): number[] {
+function alikeOf(
+  first: number,
+  others: readonly number[],
+  rows: readonly Row[],
+  formats: readonly ColumnFormat[],
+): number[] {
   const largest = (place: number) => Math.max(...rows.map((row) => Math.abs(Number(row[place])) || 0));
   const size = largest(first);
-  const isAlike = (other: number) => formats[other]?.kind === formats[first]?.kind && formats[other]?.unit === formats[first]?.unit;
-  return others.filter((other) => isAlike(other) && Math.max(size, largest(other)) <= ALIKE * Math.min(size, largest(other))).slice(0, MOST_BESIDE);
+  const isAlike = (other: number) =>
+    formats[other]?.kind === formats[first]?.kind && formats[other]?.unit === formats[first]?.unit;
+  return others
+    .filter((other) => isAlike(other) && Math.max(size, largest(other)) <= ALIKE * Math.min(size, largest(other)))
+    .slice(0, MOST_BESIDE);
 }
 
 /** Lines where each moment has one value, or one for each series. */
-function overTime(time: number, y: number, color: number | null, times: readonly string[], alike: readonly number[]): Form[] {
+function overTime(
+  time: number,
+  y: number,
+  color: number | null,
+  times: readonly string[],
+  alike: readonly number[],
+): Form[] {
   if (color === null && new Set(times).size < times.length) return [{ mark: "point", x: time, y, color, beside: [] }];
   const beside = color === null ? alike : [];
   const marks: Mark[] = new Set(times).size > MOST_BARS ? ["line", "area"] : ["line", "bar", "area"];
   // Areas would be stacked, as if measures were parts of a sum.
-  return marks.filter((mark) => mark !== "area" || beside.length === 0).map((mark) => ({ mark, x: time, y, color, beside }));
+  return marks
+    .filter((mark) => mark !== "area" || beside.length === 0)
+    .map((mark) => ({ mark, x: time, y, color, beside }));
 }
 
-function byName(x: number, y: number, second: number | undefined, rows: readonly Row[], values: (place: number) => string[], alike: readonly number[]): Form[] {
+function byName(
+  x: number,
+  y: number,
+  second: number | undefined,
+  rows: readonly Row[],
+  values: (place: number) => string[],
+  alike: readonly number[],
+): Form[] {
   const different = new Set(values(x)).size;
   if (different > MOST_BARS) return [];
   const color = second !== undefined && different < rows.length && isSeries(values(x), values(second)) ? second : null;
   if (color === null && different < rows.length) return [];
   const beside = color === null ? alike : [];
   const isWhole = color === null && rows.length <= MOST_SLICES && rows.every((row) => Number(row[y]) > 0);
-  return [{ mark: "bar", x, y, color, beside }, ...(isWhole ? [{ mark: "arc" as const, x, y, color, beside: [] }] : [])];
+  return [
+    { mark: "bar", x, y, color, beside },
+    ...(isWhole ? [{ mark: "arc" as const, x, y, color, beside: [] }] : []),
+  ];
 }
 
 /** Whether a column tells rows with the same place apart, and has few enough values for colours. */

@@ -1,6 +1,7 @@
 import { type Language, bring } from "../i18n";
 
-const messages = async (language: Language) => (await (language === "zh" ? import("../i18n/zh/sql") : import("../i18n/en/sql"))).sql;
+const messages = async (language: Language) =>
+  (await (language === "zh" ? import("../i18n/zh/sql") : import("../i18n/en/sql"))).sql;
 
 /** The editor of a query, with its messages. */
 export async function loadSqlView() {

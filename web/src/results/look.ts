@@ -23,13 +23,18 @@ export function fitted(spec: Spec, width: number, words: Words): Spec {
   const encoding = encodingOf(spec);
   const { x, y, theta } = encoding;
   // Else slices stand in the order of their names, and beside a legend in the order of the rows.
-  if (theta?.field && !theta.aggregate) encoding["order"] ??= { field: theta.field, type: "quantitative", sort: "descending", title: theta.title };
+  if (theta?.field && !theta.aggregate)
+    encoding["order"] ??= { field: theta.field, type: "quantitative", sort: "descending", title: theta.title };
   for (const channel of Object.values(encoding)) tellInWords(channel, words);
   // Bars that are too thin to be seen are made wider than their place, which scrolls; points of a line need less.
-  const wide = markOf(spec) === "arc" ? Math.min(width, 460) : Math.min(LARGEST, Math.max(width, 60 + valuesOf(spec, x).length * (markOf(spec) === "bar" ? 9 : 5)));
+  const wide =
+    markOf(spec) === "arc"
+      ? Math.min(width, 460)
+      : Math.min(LARGEST, Math.max(width, 60 + valuesOf(spec, x).length * (markOf(spec) === "bar" ? 9 : 5)));
   spec["width"] ??= wide;
   const lines = Math.max(1, ...valuesOf(spec, y).map((text) => [linesOf(text, roomFor(width))].flat().length));
-  if (y && lines > 1 && y["axis"] !== null) y["axis"] = { labelExpr: `${LINES}(datum.label, ${roomFor(width)})`, ...(y["axis"] as object | undefined) };
+  if (y && lines > 1 && y["axis"] !== null)
+    y["axis"] = { labelExpr: `${LINES}(datum.label, ${roomFor(width)})`, ...(y["axis"] as object | undefined) };
   spec["height"] ??= isDiscrete(y) ? { step: 10 + 14 * lines } : 260;
   spec["autosize"] ??= { type: "fit-x", contains: "padding" };
   return spec;
@@ -47,7 +52,8 @@ export function linesOf(text: string, room: number): string | string[] {
   const lines: string[] = [];
   for (const word of text.split(/(?<=[\s\u2e80-\uffff/-])/u)) {
     const line = `${lines.at(-1) ?? ""}${word}`;
-    if (lines.length && (lines.length === MOST_LINES || widthOf(line.trimEnd()) <= room)) lines[lines.length - 1] = line;
+    if (lines.length && (lines.length === MOST_LINES || widthOf(line.trimEnd()) <= room))
+      lines[lines.length - 1] = line;
     else lines.push(word);
   }
   return lines.length > 1 ? lines.map((line) => line.trimEnd()) : text;
@@ -78,7 +84,8 @@ function tellInWords(channel: Channel, words: Words) {
   }
   if (channel.aggregate === "count" && channel.title === "count") channel.title = words.count;
   const field = unescaped(channel.field ?? "");
-  if (channel.aggregate && channel.title === `${channel.aggregate} of ${field}`) channel.title = words.aggregate(channel.aggregate, field);
+  if (channel.aggregate && channel.title === `${channel.aggregate} of ${field}`)
+    channel.title = words.aggregate(channel.aggregate, field);
 }
 
 /** A colour of the page by its name in the style. */
@@ -89,10 +96,24 @@ export function configOf(spec: Spec, place: number, paint: Paint) {
   const width = typeof spec["width"] === "number" ? spec["width"] : place;
   const narrow = place < 480;
   const colors = Array.from({ length: COLORS }, (_, at) => paint(`--chart-${at + 1}`));
-  const text = { labelColor: paint("--ink-2"), titleColor: paint("--ink-2"), labelFontSize: 12, titleFontSize: 12, titleFontWeight: 550 };
+  const text = {
+    labelColor: paint("--ink-2"),
+    titleColor: paint("--ink-2"),
+    labelFontSize: 12,
+    titleFontSize: 12,
+    titleFontWeight: 550,
+  };
   const many = valuesOf(spec, color).length;
   const legend = narrow
-    ? { orient: "bottom", symbolDirection: "vertical", gradientDirection: "horizontal", gradientLength: 160, columns: many > 3 ? 2 : 1, labelLimit: width / 2 - 40, titleLimit: width - 20 }
+    ? {
+        orient: "bottom",
+        symbolDirection: "vertical",
+        gradientDirection: "horizontal",
+        gradientLength: 160,
+        columns: many > 3 ? 2 : 1,
+        labelLimit: width / 2 - 40,
+        titleLimit: width - 20,
+      }
     : { labelLimit: 220, titleLimit: 220 };
   return {
     font: getComputedStyle(document.documentElement).getPropertyValue("--sans").trim(),
@@ -105,7 +126,14 @@ export function configOf(spec: Spec, place: number, paint: Paint) {
     area: { fillOpacity: 0.75, line: true },
     point: { filled: true, size: 45, opacity: 0.9 },
     range: { category: colors, ramp: RAMP, heatmap: RAMP },
-    axis: { ...text, domainColor: paint("--control"), tickColor: paint("--control"), gridColor: paint("--line"), labelLimit: narrow ? 100 : 170, titleLimit: width - 40 },
+    axis: {
+      ...text,
+      domainColor: paint("--control"),
+      tickColor: paint("--control"),
+      gridColor: paint("--line"),
+      labelLimit: narrow ? 100 : 170,
+      titleLimit: width - 40,
+    },
     axisYDiscrete: { labelLimit: roomFor(width) },
     // Above the axis and upright: Chinese is hard to read on its side.
     axisY: { titleAngle: 0, titleAlign: "left", titleAnchor: "end", titleBaseline: "bottom", titleX: 0, titleY: -9 },
@@ -128,16 +156,28 @@ function angle(columns: readonly string[], width: number) {
 export function vegaLocale(locale: string) {
   const parts = new Intl.NumberFormat(locale).formatToParts(-1234567.5);
   const part = (type: string) => parts.find((each) => each.type === type)?.value;
-  const named = (options: Intl.DateTimeFormatOptions, dates: Date[]) => dates.map((date) => new Intl.DateTimeFormat(locale, { ...options, timeZone: "UTC" }).format(date));
+  const named = (options: Intl.DateTimeFormatOptions, dates: Date[]) =>
+    dates.map((date) => new Intl.DateTimeFormat(locale, { ...options, timeZone: "UTC" }).format(date));
   const months = Array.from({ length: 12 }, (_, month) => new Date(Date.UTC(2023, month, 1)));
   const days = Array.from({ length: 7 }, (_, day) => new Date(Date.UTC(2023, 0, 1 + day)));
   const periods = [8, 20].map((hour) => periodOf(locale, hour));
   return {
-    number: { decimal: part("decimal") ?? ".", thousands: part("group") ?? ",", grouping: [3], currency: ["", ""], minus: "−" },
+    number: {
+      decimal: part("decimal") ?? ".",
+      thousands: part("group") ?? ",",
+      grouping: [3],
+      currency: ["", ""],
+      minus: "−",
+    },
     time: {
-      dateTime: "%x %X", date: "%Y-%m-%d", time: "%H:%M:%S", periods,
-      months: named({ month: "long" }, months), shortMonths: named({ month: "short" }, months),
-      days: named({ weekday: "long" }, days), shortDays: named({ weekday: "short" }, days),
+      dateTime: "%x %X",
+      date: "%Y-%m-%d",
+      time: "%H:%M:%S",
+      periods,
+      months: named({ month: "long" }, months),
+      shortMonths: named({ month: "short" }, months),
+      days: named({ weekday: "long" }, days),
+      shortDays: named({ weekday: "short" }, days),
     },
   };
 }

@@ -10,8 +10,16 @@ import { tracer } from "./receipts";
 import type { QueryResult } from "./result";
 
 const countries: QueryResult = {
-  step: 7, label: "q1", sql: "SELECT", columns: ["country", "rockets_count"], total: 3,
-  rows: [["China", 15], ["United States", 11], ["Russia", 5]],
+  step: 7,
+  label: "q1",
+  sql: "SELECT",
+  columns: ["country", "rockets_count"],
+  total: 3,
+  rows: [
+    ["China", 15],
+    ["United States", 11],
+    ["Russia", 5],
+  ],
 };
 const trace = tracer([countries]);
 
@@ -49,10 +57,16 @@ test.each([
 });
 
 test("a row of a table is traced by its own cells", () => {
-  expect(marked("| country | n |\n|---|--:|\n| China | 15 |\n| Russia | 5 |\n| Peru | 11 |").replace(/\s+/g, " ")).toContain("China <15> Russia <5> Peru 11");
+  expect(
+    marked("| country | n |\n|---|--:|\n| China | 15 |\n| Russia | 5 |\n| Peru | 11 |").replace(/\s+/g, " "),
+  ).toContain("China <15> Russia <5> Peru 11");
 });
 
 test("what is counted is what is seen", () => {
   const all = numbersOf(tree("China has 15, Russia 5, Peru 77. See [q1] and `99`, since 2015."), trace);
-  expect(all.map(({ text, source }) => [text, source !== null])).toEqual([["15", true], ["5", true], ["77", false]]);
+  expect(all.map(({ text, source }) => [text, source !== null])).toEqual([
+    ["15", true],
+    ["5", true],
+    ["77", false],
+  ]);
 });

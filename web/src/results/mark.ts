@@ -35,7 +35,8 @@ function walk(tree: Root, trace: Tracer, marks: boolean): Receipt[] {
   const visit = (node: Root | Element) => {
     for (const child of node.children) {
       if (child.type !== "element" || child.tagName === "pre" || child.tagName === "thead") continue;
-      if (child.tagName === "tr" || (BLOCKS.has(child.tagName) && !child.children.some(isBlock))) found.push(...ofBlock(child, trace, marks));
+      if (child.tagName === "tr" || (BLOCKS.has(child.tagName) && !child.children.some(isBlock)))
+        found.push(...ofBlock(child, trace, marks));
       else visit(child);
     }
   };
@@ -43,7 +44,8 @@ function walk(tree: Root, trace: Tracer, marks: boolean): Receipt[] {
   return found;
 }
 
-const isBlock = (node: ElementContent) => node.type === "element" && (BLOCKS.has(node.tagName) || ["ul", "ol", "table", "blockquote"].includes(node.tagName));
+const isBlock = (node: ElementContent) =>
+  node.type === "element" && (BLOCKS.has(node.tagName) || ["ul", "ol", "table", "blockquote"].includes(node.tagName));
 
 function ofBlock(block: Element, trace: Tracer, marks: boolean): Receipt[] {
   const pieces: Piece[] = [];
@@ -60,12 +62,20 @@ function ofBlock(block: Element, trace: Tracer, marks: boolean): Receipt[] {
     }
   };
   collect(block, false);
-  const inside = (receipt: Receipt) => pieces.find(({ start, node, quiet }) => !quiet && receipt.start >= start && receipt.start < start + node.value.length);
+  const inside = (receipt: Receipt) =>
+    pieces.find(
+      ({ start, node, quiet }) => !quiet && receipt.start >= start && receipt.start < start + node.value.length,
+    );
   const found = trace(text, block.tagName === "tr").flatMap((receipt) => {
     const piece = inside(receipt);
     return piece ? [{ receipt, piece }] : [];
   });
-  if (marks) for (const piece of pieces.filter(({ quiet }) => !quiet)) split(piece, found.filter((each) => each.piece === piece).map(({ receipt }) => receipt));
+  if (marks)
+    for (const piece of pieces.filter(({ quiet }) => !quiet))
+      split(
+        piece,
+        found.filter((each) => each.piece === piece).map(({ receipt }) => receipt),
+      );
   return found.map(({ receipt }) => receipt);
 }
 
@@ -73,9 +83,17 @@ function ofBlock(block: Element, trace: Tracer, marks: boolean): Receipt[] {
 function split({ node, parent, start }: Piece, found: readonly Receipt[]) {
   const numbers = found
     .filter(({ source }) => source !== null)
-    .map((receipt) => ({ from: receipt.start - start, to: Math.min(receipt.end - start, node.value.length), name: RECEIPT, data: { receipt } }));
+    .map((receipt) => ({
+      from: receipt.start - start,
+      to: Math.min(receipt.end - start, node.value.length),
+      name: RECEIPT,
+      data: { receipt },
+    }));
   const labels = [...node.value.matchAll(LABELS)].map((match) => ({
-    from: match.index, to: match.index + match[0].length, name: CITATION, data: { labels: (match[1] ?? "").split(/\s*,\s*/) },
+    from: match.index,
+    to: match.index + match[0].length,
+    name: CITATION,
+    data: { labels: (match[1] ?? "").split(/\s*,\s*/) },
   }));
   const cuts = [...numbers, ...labels].toSorted((a, b) => a.from - b.from);
   if (!cuts.length) return;
@@ -83,7 +101,13 @@ function split({ node, parent, start }: Piece, found: readonly Receipt[]) {
   let at = 0;
   for (const { from, to, name, data } of cuts) {
     if (from > at) parts.push({ type: "text", value: node.value.slice(at, from) });
-    parts.push({ type: "element", tagName: name, properties: {}, data, children: [{ type: "text", value: node.value.slice(from, to) }] } as Element);
+    parts.push({
+      type: "element",
+      tagName: name,
+      properties: {},
+      data,
+      children: [{ type: "text", value: node.value.slice(from, to) }],
+    } as Element);
     at = to;
   }
   if (at < node.value.length) parts.push({ type: "text", value: node.value.slice(at) });

@@ -16,8 +16,32 @@ export interface Numeral {
 }
 
 const POWERS: Readonly<Record<string, number>> = {
-  k: 3, thousand: 3, 千: 3, 万: 4, 萬: 4, 十万: 5, m: 6, mn: 6, million: 6, millions: 6, 百万: 6, 千万: 7, 亿: 8, 億: 8,
-  b: 9, bn: 9, billion: 9, billions: 9, 十亿: 9, 百亿: 10, 千亿: 11, t: 12, tn: 12, trillion: 12, trillions: 12, 万亿: 12,
+  k: 3,
+  thousand: 3,
+  千: 3,
+  万: 4,
+  萬: 4,
+  十万: 5,
+  m: 6,
+  mn: 6,
+  million: 6,
+  millions: 6,
+  百万: 6,
+  千万: 7,
+  亿: 8,
+  億: 8,
+  b: 9,
+  bn: 9,
+  billion: 9,
+  billions: 9,
+  十亿: 9,
+  百亿: 10,
+  千亿: 11,
+  t: 12,
+  tn: 12,
+  trillion: 12,
+  trillions: 12,
+  万亿: 12,
 };
 
 const WORDS = "thousand|millions?|billions?|trillions?|mn|bn|tn";
@@ -39,7 +63,10 @@ const NONE = [
   /\d{4}-\d{1,2}-\d{1,2}(?:[T ]\d{1,2}:\d{2}(?::\d{2}(?:\.\d+)?)?(?:Z|[+-]\d{2}(?::?\d{2})?)?)?/g,
   /\d{4}[/.]\d{1,2}[/.]\d{1,2}|\d{1,2}[/.]\d{1,2}[/.]\d{4}|\d{4}-\d{2}(?![\d-])/g,
   /\d{1,2}:\d{2}(?::\d{2})?/g,
-  new RegExp(`\\b${MONTHS}\\s+\\d{1,2}(?:st|nd|rd|th)?\\b(?:,?\\s+\\d{4})?|\\b\\d{1,2}(?:st|nd|rd|th)?\\s+${MONTHS}(?:,?\\s+\\d{4})?\\b`, "g"),
+  new RegExp(
+    `\\b${MONTHS}\\s+\\d{1,2}(?:st|nd|rd|th)?\\b(?:,?\\s+\\d{4})?|\\b\\d{1,2}(?:st|nd|rd|th)?\\s+${MONTHS}(?:,?\\s+\\d{4})?\\b`,
+    "g",
+  ),
   /(?:\d{4}\s*年\s*)?\d{1,2}\s*月(?:\s*\d{1,2}\s*[日号])?|第\s*\d+(?:\.\d+)?/g,
   /\d+(?:\.\d+){2,}/g,
   /\d+(?:st|nd|rd|th)\b|\bNo\.\s*\d+|#\d+/gi,
@@ -73,7 +100,9 @@ function numeral(text: string, match: RegExpMatchArray): Numeral | null {
 
 /** Full-width digits and points as usual ones; each stays one character long. */
 function halfWidth(text: string): string {
-  return text.replace(/[０-９]/g, (each) => String.fromCharCode(each.charCodeAt(0) - 0xfee0)).replace(/(?<=\d)．(?=\d)/g, ".");
+  return text
+    .replace(/[０-９]/g, (each) => String.fromCharCode(each.charCodeAt(0) - 0xfee0))
+    .replace(/(?<=\d)．(?=\d)/g, ".");
 }
 
 function blanked(text: string, names: Iterable<string>): string {
@@ -87,5 +116,7 @@ function blanked(text: string, names: Iterable<string>): string {
 
 function withoutName(text: string, name: string): string {
   const escaped = name.replace(/[.*+?^${}()|[\]\\]/g, "\\$&");
-  return text.replace(new RegExp(`(?<![A-Za-z0-9_])${escaped}(?![A-Za-z0-9_]|[.,]\\d)`, "g"), (all) => " ".repeat(all.length));
+  return text.replace(new RegExp(`(?<![A-Za-z0-9_])${escaped}(?![A-Za-z0-9_]|[.,]\\d)`, "g"), (all) =>
+    " ".repeat(all.length),
+  );
 }

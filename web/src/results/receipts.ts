@@ -88,7 +88,10 @@ function newTracer(results: readonly QueryResult[]): Tracer {
       last = numeral.end;
       const source = first(cited(place.sentence, block, indexed), (each) => traced(numeral, place, each));
       const { start, end } = numeral;
-      return { receipt: { start, end, text: block.slice(start, end), source }, isWord: (numeral.year && isTime(place)) || RANK.test(place.before) };
+      return {
+        receipt: { start, end, text: block.slice(start, end), source },
+        isWord: (numeral.year && isTime(place)) || RANK.test(place.before),
+      };
     });
     // A year that no result has, and the 3 of `the first 3`, are parts of the sentence.
     return found.filter(({ receipt, isWord }) => receipt.source || !isWord).map(({ receipt }) => receipt);
@@ -98,7 +101,9 @@ function newTracer(results: readonly QueryResult[]): Tracer {
 function index(result: QueryResult): Indexed {
   const kinds = kindsOf(result.columns, result.rows);
   const numbers = result.rows.map((row) => row.map(cellNumber));
-  const measures = result.columns.filter((_, column) => kinds[column] === "number" && numbers.some((cells) => cells[column]));
+  const measures = result.columns.filter(
+    (_, column) => kinds[column] === "number" && numbers.some((cells) => cells[column]),
+  );
   return { result, kinds, numbers, measures };
 }
 
@@ -108,16 +113,26 @@ function namesIn(results: readonly QueryResult[]): Set<string> {
   return new Set(cells.filter(isName).map((cell) => cell.trim()));
 }
 
-const isName = (cell: unknown): cell is string => typeof cell === "string" && cell.length < 200 && /\p{L}/u.test(cell) && /\d/.test(cell);
+const isName = (cell: unknown): cell is string =>
+  typeof cell === "string" && cell.length < 200 && /\p{L}/u.test(cell) && /\d/.test(cell);
 
 function placeOf(block: string, { start, end }: Numeral, isRow: boolean, last: number): Place {
   const { sentence, from } = isRow ? { sentence: block, from: 0 } : sentenceAt(block, start);
-  return { sentence, at: start - from, before: block.slice(0, start), behind: block.slice(end), between: last > from ? block.slice(last, start).replace(NOUN, "") : block.slice(from, start), isRow };
+  return {
+    sentence,
+    at: start - from,
+    before: block.slice(0, start),
+    behind: block.slice(end),
+    between: last > from ? block.slice(last, start).replace(NOUN, "") : block.slice(from, start),
+    isRow,
+  };
 }
 
 const RANK = /(?:\b(?:first|top|last)|前)[\s*_`]*$/i;
-const TIME = /(?:\b(?:in|since|from|to|until|till|by|before|after|during|through|between|for|of|the|year|fiscal|FY|Q[1-4]|early|mid|late|(?:19|20)\d\d\W+and)|[在从自于至到前后截止和–—-])[\s*_`]*$/i;
-const COUNTED = /^[\s*_`]*(?:(?!(?:was|has|is|as|its|this|does|sees|shows|brings|marks)\b)\p{Ll}+s\b|[家个個位人件条名只台辆艘座枚项笔间所])/u;
+const TIME =
+  /(?:\b(?:in|since|from|to|until|till|by|before|after|during|through|between|for|of|the|year|fiscal|FY|Q[1-4]|early|mid|late|(?:19|20)\d\d\W+and)|[在从自于至到前后截止和–—-])[\s*_`]*$/i;
+const COUNTED =
+  /^[\s*_`]*(?:(?!(?:was|has|is|as|its|this|does|sees|shows|brings|marks)\b)\p{Ll}+s\b|[家个個位人件条名只台辆艘座枚项笔间所])/u;
 
 /** Whether what may be a year is one, as far as the words beside it say: `2011 customers` are none. */
 const isTime = ({ before, behind }: Place) => TIME.test(before) || !COUNTED.test(behind);
@@ -146,13 +161,16 @@ function first<T, U>(all: readonly T[], find: (one: T) => U | null): U | null {
 function traced(numeral: Numeral, place: Place, indexed: Indexed): Source | null {
   const { result } = indexed;
   const { step, label } = result;
-  if (isCountOfRows(numeral, place, result)) return { step, label, kind: "rows", cells: [], value: String(numeral.digits.digits) };
+  if (isCountOfRows(numeral, place, result))
+    return { step, label, kind: "rows", cells: [], value: String(numeral.digits.digits) };
   const all = matches(numeral, place, indexed);
   const exact = all.filter((match) => match.exact);
   const cells = meant(numeral, place, indexed, exact.length ? exact : all).map(({ row, column }) => ({ row, column }));
   const [at] = cells;
   if (at) return { step, label, kind: "cell", cells, value: cellText(result.rows[at.row]?.[at.column]) };
-  return isCountFound(numeral, place, result) ? { step, label, kind: "rows", cells: [], value: String(numeral.digits.digits) } : null;
+  return isCountFound(numeral, place, result)
+    ? { step, label, kind: "rows", cells: [], value: String(numeral.digits.digits) }
+    : null;
 }
 
 function matches(numeral: Numeral, place: Place, { result, numbers, measures }: Indexed): Match[] {
@@ -161,7 +179,13 @@ function matches(numeral: Numeral, place: Place, { result, numbers, measures }: 
   const units = columns.map((name) => place.isRow || namesUnit(place.sentence, name));
   const found = numbers.flatMap((cells, row) =>
     cells.flatMap((cell, column) => {
-      const is = cell && worth(numeral, cell, { column: columns[column] ?? "", isNamed: named[column] ?? false, isUnitTold: units[column] ?? false });
+      const is =
+        cell &&
+        worth(numeral, cell, {
+          column: columns[column] ?? "",
+          isNamed: named[column] ?? false,
+          isUnitTold: units[column] ?? false,
+        });
       return is ? [{ row, column, exact: is === "same" }] : [];
     }),
   );
@@ -174,7 +198,8 @@ function matches(numeral: Numeral, place: Place, { result, numbers, measures }: 
 const NOUN = /^[\s*_`]*([\p{L}_]+(?:[ \u00a0][\p{L}_]+)?)/u;
 
 /** What a number is said to be, at the end of the words before it: the revenue in `a revenue of`. */
-const SAID = /([\p{L}_]+(?:[ \u00a0][\p{L}_]+)?)[\s*_`]*(?:\b(?:of|is|was|were|are|at|about|around|to)\b|[:：=为是达有约\s*_`])*[$€£¥￥]?$/iu;
+const SAID =
+  /([\p{L}_]+(?:[ \u00a0][\p{L}_]+)?)[\s*_`]*(?:\b(?:of|is|was|were|are|at|about|around|to)\b|[:：=为是达有约\s*_`])*[$€£¥￥]?$/iu;
 
 /**
  * Whether the words right beside a number name other columns and not this one: `150 failures` is none of `launches`, and
@@ -187,18 +212,32 @@ function isOfAnother({ behind, between }: Place, column: string, columns: readon
 }
 
 /** Of the cells that are worth it those that the sentence means; none if that is not sure. */
-function meant(numeral: Numeral, place: Place, { result, kinds, numbers }: Indexed, all: readonly Match[]): readonly Match[] {
+function meant(
+  numeral: Numeral,
+  place: Place,
+  { result, kinds, numbers }: Indexed,
+  all: readonly Match[],
+): readonly Match[] {
   const { sentence, at, isRow } = place;
   const rows = isRow || !all.length ? null : rowsMeant(sentence, at, result.rows, kinds);
   const found = rows === null ? all : all.filter(({ row }) => rows.has(row));
   const isNamed = ({ column }: Match) => namesColumn(sentence, result.columns[column] ?? "");
   const ends = isRow ? [] : preferred(endsOfRange(place, all, numbers), isNamed);
   if (ends.length && new Set(ends.map(({ column }) => column)).size === 1) return ends;
-  const told = found.map((match) => ({ match, cells: cellsTold(sentence, result.rows[match.row] ?? [], match.column, kinds, isRow) }));
+  const told = found.map((match) => ({
+    match,
+    cells: cellsTold(sentence, result.rows[match.row] ?? [], match.column, kinds, isRow),
+  }));
   const most = Math.max(0, ...told.map(({ cells }) => cells));
-  if (most > 0) return preferred(told.filter(({ cells }) => cells === most).map(({ match }) => match), isNamed);
+  if (most > 0)
+    return preferred(
+      told.filter(({ cells }) => cells === most).map(({ match }) => match),
+      isNamed,
+    );
   const isYear = numeral.year && isTime(place);
-  const free = found.filter(({ column }) => kinds[column] !== "id" && (!numeral.year || isYear === (kinds[column] === "year")));
+  const free = found.filter(
+    ({ column }) => kinds[column] !== "id" && (!numeral.year || isYear === (kinds[column] === "year")),
+  );
   if (isYear) return free;
   if (result.rows.length === 1) {
     const named = preferred(free, isNamed);
@@ -212,11 +251,15 @@ function meant(numeral: Numeral, place: Place, { result, kinds, numbers }: Index
   const sure = named.length ? named : free.length === 1 && (digits > 3 || numeral.digits.places > 0) ? free : [];
   // `Italy had 3400`: a row that has a name is meant where it is named, or is the highest and is said to be, or all are alike.
   const isNameless = kinds.every((kind) => kind !== "text" && kind !== "year");
-  return isNameless || sure.length === result.rows.length ? sure : sure.filter((match) => isExtreme(sentence, match, numbers));
+  return isNameless || sure.length === result.rows.length
+    ? sure
+    : sure.filter((match) => isExtreme(sentence, match, numbers));
 }
 
-const MOST = /\b(?:highest|most|largest|biggest|greatest|heaviest|longest|fastest|tallest|max(?:imum)?|peak(?:ed)?|record|best|range[sd]?|between|span)\b|最[高多大重长快贵好]|之间/i;
-const LEAST = /\b(?:lowest|least|fewest|smallest|lightest|shortest|slowest|cheapest|min(?:imum)?|worst|range[sd]?|between|span)\b|最[低少小轻短慢便差]|之间/i;
+const MOST =
+  /\b(?:highest|most|largest|biggest|greatest|heaviest|longest|fastest|tallest|max(?:imum)?|peak(?:ed)?|record|best|range[sd]?|between|span)\b|最[高多大重长快贵好]|之间/i;
+const LEAST =
+  /\b(?:lowest|least|fewest|smallest|lightest|shortest|slowest|cheapest|min(?:imum)?|worst|range[sd]?|between|span)\b|最[低少小轻短慢便差]|之间/i;
 
 /** Whether a cell is the highest or the lowest of its column, and the sentence says so. */
 const isExtreme = (sentence: string, match: Match, numbers: Indexed["numbers"]): boolean =>
@@ -248,7 +291,11 @@ const SHOWN = /(?:\b(?:first|top|showing|shows?|shown|only)|前|显示|列出)[\
 const ROWS = /^[\s*]*(?:of [\d,]+\s+rows?|rows?|records?|results?|entries|行|条|項|项)/i;
 
 /** `7 rows` of a result with so many, or `showing 2 of 1818 rows`. */
-function isCountOfRows({ digits, power, percent }: Numeral, { before, behind }: Place, { total, rows }: QueryResult): boolean {
+function isCountOfRows(
+  { digits, power, percent }: Numeral,
+  { before, behind }: Place,
+  { total, rows }: QueryResult,
+): boolean {
   if (power || percent || digits.places || !ROWS.test(behind)) return false;
   const isTotal = total !== null && digits.digits === BigInt(total);
   return isTotal || (SHOWN.test(before) && digits.digits === BigInt(rows.length));
@@ -257,7 +304,20 @@ function isCountOfRows({ digits, power, percent }: Numeral, { before, behind }: 
 const FOUND = /(?:\b[Ff]ound|找到)[\s*_`]*$/;
 
 /** `Found 12 customers`, or `24 countries: …` at the beginning of a sentence, of a result with so many rows. */
-function isCountFound({ digits, power, percent, year }: Numeral, { sentence, at, before, isRow }: Place, { total, rows }: QueryResult): boolean {
-  if (isRow || power || percent || year || digits.places || rows.length < 2 || digits.digits !== BigInt(total ?? rows.length)) return false;
+function isCountFound(
+  { digits, power, percent, year }: Numeral,
+  { sentence, at, before, isRow }: Place,
+  { total, rows }: QueryResult,
+): boolean {
+  if (
+    isRow ||
+    power ||
+    percent ||
+    year ||
+    digits.places ||
+    rows.length < 2 ||
+    digits.digits !== BigInt(total ?? rows.length)
+  )
+    return false;
   return FOUND.test(before) || !/[\p{L}\p{N}]/u.test(sentence.slice(0, at));
 }

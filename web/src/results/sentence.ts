@@ -20,7 +20,12 @@ export function cellsTold(text: string, row: Row, column: number, kinds: readonl
  * Which row a place of a text is about: the one whose names stand nearest before it, or nearest behind it where none
  * stands before. Null: it names no row. Several: rows with the same name.
  */
-export function rowsMeant(text: string, place: number, rows: readonly Row[], kinds: readonly Kind[]): ReadonlySet<number> | null {
+export function rowsMeant(
+  text: string,
+  place: number,
+  rows: readonly Row[],
+  kinds: readonly Kind[],
+): ReadonlySet<number> | null {
   const named = rows.flatMap((row, at) =>
     row.flatMap((cell, column) => {
       const name = nameIn(cell, kinds[column] ?? "text", false);
@@ -28,7 +33,9 @@ export function rowsMeant(text: string, place: number, rows: readonly Row[], kin
     }),
   );
   const before = named.filter(({ start }) => start <= place);
-  const nearest = before.length ? Math.max(...before.map(({ start }) => start)) : Math.min(...named.map(({ start }) => start));
+  const nearest = before.length
+    ? Math.max(...before.map(({ start }) => start))
+    : Math.min(...named.map(({ start }) => start));
   return named.length ? new Set(named.filter(({ start }) => start === nearest).map(({ at }) => at)) : null;
 }
 
@@ -70,7 +77,10 @@ const words = new Map<string, (string | RegExp)[]>();
 function wordsOf(column: string): (string | RegExp)[] {
   const known = words.get(column);
   if (known) return known;
-  const all = column.replace(/([a-z])([A-Z])/g, "$1 $2").toLowerCase().split(/[^\p{L}]+/u);
+  const all = column
+    .replace(/([a-z])([A-Z])/g, "$1 $2")
+    .toLowerCase()
+    .split(/[^\p{L}]+/u);
   const made = all.flatMap((word): (string | RegExp)[] => {
     if (HAN.test(word)) return word.length >= 2 ? [word] : [];
     return word.length >= 3 && !COMMON.has(word) ? [new RegExp(`(?<![a-z])${stem(word)}`)] : [];

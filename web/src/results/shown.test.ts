@@ -8,7 +8,17 @@ import { expect, test } from "vitest";
 import type { QueryResult } from "./result";
 import { withoutShown } from "./shown";
 
-const result: QueryResult = { step: 1, label: "q1", sql: "SELECT a, b\nFROM t", columns: ["a", "b"], rows: [["x", 1], [null, 2.5]], total: 2 };
+const result: QueryResult = {
+  step: 1,
+  label: "q1",
+  sql: "SELECT a, b\nFROM t",
+  columns: ["a", "b"],
+  rows: [
+    ["x", 1],
+    [null, 2.5],
+  ],
+  total: 2,
+};
 
 function left(markdown: string, of = result): string[] {
   const process = unified().use(remarkParse).use(readGfm).use(remarkRehype);
@@ -21,7 +31,11 @@ const table = (...rows: string[]) => ["| a | b |", "|---|---|", ...rows].join("\
 
 test.each<[string, string, string[]]>([
   ["its rows", `Rows:\n\n${table("| x | 1 |", "| NULL | 2.50 |")}`, ["p"]],
-  ...["null", "-", "–", "—", ""].map((mark): [string, string, string[]] => [`NULL as "${mark}"`, table("| x | 1 |", `| ${mark} | 2.5 |`), []]),
+  ...["null", "-", "–", "—", ""].map((mark): [string, string, string[]] => [
+    `NULL as "${mark}"`,
+    table("| x | 1 |", `| ${mark} | 2.5 |`),
+    [],
+  ]),
   ["a value where NULL is", table("| x | 1 |", "| y | 2.5 |"), ["table"]],
   ["a mark where a value is", table("| — | 1 |"), ["table"]],
   ["its first rows", table("| x | 1 |"), []],
@@ -44,8 +58,14 @@ test.each<[string, string, string[]]>([
 });
 
 test("cells as people write them are the result's", () => {
-  const written: QueryResult = { ...result, columns: ["day", "share", "price"], rows: [["2024-01-05T00:00:00", 0.956, 52838.549999999996]], total: 1 };
-  const of = (...cells: string[]) => left(["| day | share | price |", "|---|---|---|", `| ${cells.join(" | ")} |`].join("\n"), written);
+  const written: QueryResult = {
+    ...result,
+    columns: ["day", "share", "price"],
+    rows: [["2024-01-05T00:00:00", 0.956, 52838.549999999996]],
+    total: 1,
+  };
+  const of = (...cells: string[]) =>
+    left(["| day | share | price |", "|---|---|---|", `| ${cells.join(" | ")} |`].join("\n"), written);
   expect(of("2024-01-05", "95.6%", "€52,838.55")).toEqual([]);
   expect(of("2024-01-06", "95.6%", "€52,838.55")).toEqual(["table"]);
   expect(of("2024-01-05", "96.6%", "€52,838.55")).toEqual(["table"]);

@@ -9,7 +9,9 @@ const CUT = /^(?:Only the first (\d+) are printed here\.|这里只列出前 (\d+
 /** A rehype plugin; `shown` are the results that stand below the answer. What differs in a cell, a row or a column stays. */
 export function withoutShown(shown: readonly QueryResult[]) {
   return (tree: Root): void => {
-    tree.children = tree.children.filter((node) => node.type !== "element" || !shown.some((result) => isOf(node, result)));
+    tree.children = tree.children.filter(
+      (node) => node.type !== "element" || !shown.some((result) => isOf(node, result)),
+    );
   };
 }
 
@@ -35,10 +37,16 @@ function isTableOf(table: Element, { columns, rows }: QueryResult): boolean {
 
 /** Whether a text is a cell as an answer writes it: a mark for NULL, on one line, a number with fewer digits. */
 const isCell = (text: string, cell: string) =>
-  words(text) === words(cell) || (cell === "" && /^(?:null|-|–|—)$/i.test(text)) || isNumberOf(text, cell) || isDayOf(text, cell);
+  words(text) === words(cell) ||
+  (cell === "" && /^(?:null|-|–|—)$/i.test(text)) ||
+  isNumberOf(text, cell) ||
+  isDayOf(text, cell);
 
 /** Whether a moment is at midnight of a day, or is written without its T. */
-const isDayOf = (text: string, cell: string) => /^\d{4}-\d{2}-\d{2}/.test(cell) && (text === cell.replace("T", " ") || (text === cell.slice(0, 10) && /^[T ]00:00(?::00(?:\.0+)?)?(?:Z|\+00(?::?00)?)?$/.test(cell.slice(10))));
+const isDayOf = (text: string, cell: string) =>
+  /^\d{4}-\d{2}-\d{2}/.test(cell) &&
+  (text === cell.replace("T", " ") ||
+    (text === cell.slice(0, 10) && /^[T ]00:00(?::00(?:\.0+)?)?(?:Z|\+00(?::?00)?)?$/.test(cell.slice(10))));
 
 /** Whether a text is a number, with separators and a unit, rounded to the decimals that the text has; or a share in percent. */
 function isNumberOf(written: string, cell: string): boolean {
@@ -47,7 +55,11 @@ function isNumberOf(written: string, cell: string): boolean {
   const [shown, whole] = [Number(text), Number(cell)];
   const decimals = text.split(".")[1]?.length ?? 0;
   const near = 0.5 * 10 ** -decimals + 1e-9;
-  return shown === whole || (decimals > 0 && Math.abs(shown - whole) <= near) || (written.endsWith("%") && Math.abs(shown - 100 * whole) <= near);
+  return (
+    shown === whole ||
+    (decimals > 0 && Math.abs(shown - whole) <= near) ||
+    (written.endsWith("%") && Math.abs(shown - 100 * whole) <= near)
+  );
 }
 
 function rowsIn(node: Element): string[][] {

@@ -16,15 +16,26 @@ export function specOf(form: Form, columns: readonly string[], rows: readonly Ro
   const kind = kinds[x] ?? "text";
   const isSeveral = beside.length > 0;
   const title = (place: number) => columns[place] ?? "";
-  const along = { field: `c${x}`, title: title(x), ...typeOf(kind, rows, x), ...(kind === "year" && sort !== "rows" ? { sort: null } : {}) };
-  const measure = isSeveral ? { field: "value", type: "quantitative", title: null } : { field: `c${y}`, title: title(y), type: "quantitative" };
+  const along = {
+    field: `c${x}`,
+    title: title(x),
+    ...typeOf(kind, rows, x),
+    ...(kind === "year" && sort !== "rows" ? { sort: null } : {}),
+  };
+  const measure = isSeveral
+    ? { field: "value", type: "quantitative", title: null }
+    : { field: `c${y}`, title: title(y), type: "quantitative" };
   const series = isSeveral
     ? { field: "measure", type: "nominal", title: null, sort: null }
-    : color === null ? null : { field: `c${color}`, title: title(color), ...typeOf(kinds[color] ?? "text", rows, color) };
+    : color === null
+      ? null
+      : { field: `c${color}`, title: title(color), ...typeOf(kinds[color] ?? "text", rows, color) };
   const shown = rows.slice(0, MOST_ROWS).flatMap((row) => {
     const value = (place: number) => valueOf(row[place] ?? null, kinds[place] ?? "text");
     const own = { [along.field]: value(x), ...(color === null || isSeveral ? {} : { [`c${color}`]: value(color) }) };
-    return isSeveral ? [y, ...beside].map((place) => ({ ...own, measure: title(place), value: value(place) })) : [{ ...own, [measure.field]: value(y) }];
+    return isSeveral
+      ? [y, ...beside].map((place) => ({ ...own, measure: title(place), value: value(place) }))
+      : [{ ...own, [measure.field]: value(y) }];
   });
   const added = mark === "point" ? shown : addedUp(shown, measure.field);
   const values = kind === "time" ? added : inOrder(added, along.field, measure.field, sort);
@@ -33,7 +44,10 @@ export function specOf(form: Form, columns: readonly string[], rows: readonly Ro
     ...(added.length < shown.length ? { usermeta: { sum: measure.field } } : {}),
     data: { values },
     mark: { type: mark, tooltip: true, ...(mark === "line" ? { point: rows.length <= MOST_BARS } : {}) },
-    encoding: mark === "arc" ? { theta: measure, color: along } : { ...placed(form, along, measure, series, kind, values), ...(series ? { color: series } : {}) },
+    encoding:
+      mark === "arc"
+        ? { theta: measure, color: along }
+        : { ...placed(form, along, measure, series, kind, values), ...(series ? { color: series } : {}) },
   };
 }
 
@@ -50,23 +64,38 @@ function addedUp(values: Values, measure: string): Values {
 }
 
 /** Whether a form adds up rows. */
-export const addsUp = (form: Form, columns: readonly string[], rows: readonly Row[]): boolean => "usermeta" in specOf(form, columns, rows);
+export const addsUp = (form: Form, columns: readonly string[], rows: readonly Row[]): boolean =>
+  "usermeta" in specOf(form, columns, rows);
 
 function inOrder(values: Values, x: string, measure: string, sort: Sort): Values {
   if (sort === "rows") return values;
   const places = [...new Set(values.map((value) => value[x] ?? ""))];
-  const total = (place: string | number) => values.reduce((sum, value) => sum + ((value[x] ?? "") === place ? Number(value[measure]) : 0), 0);
+  const total = (place: string | number) =>
+    values.reduce((sum, value) => sum + ((value[x] ?? "") === place ? Number(value[measure]) : 0), 0);
   const totals = new Map(places.map((place) => [place, total(place)]));
   const named = new Intl.Collator(undefined, { numeric: true });
-  const compare = (a: string | number, b: string | number) => (sort === "name" ? named.compare(String(a), String(b)) : ((totals.get(b) ?? 0) - (totals.get(a) ?? 0)) * (sort === "most" ? 1 : -1));
+  const compare = (a: string | number, b: string | number) =>
+    sort === "name"
+      ? named.compare(String(a), String(b))
+      : ((totals.get(b) ?? 0) - (totals.get(a) ?? 0)) * (sort === "most" ? 1 : -1);
   const rank = new Map(places.toSorted(compare).map((place, at) => [place, at]));
   return values.toSorted((a, b) => (rank.get(a[x] ?? "") ?? 0) - (rank.get(b[x] ?? "") ?? 0));
 }
 
 /** The axes. Names stand on the left where they are many or long: they are read better there. */
-function placed({ mark, beside, stack = beside.length ? "grouped" : "stacked" }: Form, along: { field: string }, measure: object, series: object | null, kind: Kind, values: Values) {
+function placed(
+  { mark, beside, stack = beside.length ? "grouped" : "stacked" }: Form,
+  along: { field: string },
+  measure: object,
+  series: object | null,
+  kind: Kind,
+  values: Values,
+) {
   const names = [...new Set(values.map((value) => String(value[along.field])))];
-  const lies = mark === "bar" && kind === "text" && (values.length > 6 || Math.max(0, ...names.map(widthOf)) > UPRIGHT / names.length);
+  const lies =
+    mark === "bar" &&
+    kind === "text" &&
+    (values.length > 6 || Math.max(0, ...names.map(widthOf)) > UPRIGHT / names.length);
   const isStacked = series !== null && (mark === "bar" || mark === "area");
   const value = isStacked && stack === "normalize" ? { ...measure, stack } : measure;
   const offset = isStacked && mark === "bar" && stack === "grouped" ? { [lies ? "yOffset" : "xOffset"]: series } : {};
@@ -88,13 +117,26 @@ interface Channel {
 /** The form of a specification over a result's columns; null: it is none, since it reckons something. */
 export function formOf(spec: Spec, columns: readonly string[]): Form | null {
   const { x, y, color, theta, ...others } = (spec["encoding"] ?? {}) as Record<string, Channel>;
-  const mark = MARKS.find((each) => each === spec["mark"] || each === (spec["mark"] as { type?: string } | undefined)?.type);
-  const reckons = [x, y, color, theta].some((channel) => channel?.aggregate || channel?.bin) || "transform" in spec || "facet" in others || "row" in others || "column" in others;
+  const mark = MARKS.find(
+    (each) => each === spec["mark"] || each === (spec["mark"] as { type?: string } | undefined)?.type,
+  );
+  const reckons =
+    [x, y, color, theta].some((channel) => channel?.aggregate || channel?.bin) ||
+    "transform" in spec ||
+    "facet" in others ||
+    "row" in others ||
+    "column" in others;
   if (!mark || reckons) return null;
   const place = (channel: Channel | undefined) => columns.indexOf((channel?.field ?? "").replace(/\\(.)/g, "$1"));
   const lies = mark === "bar" && (y as { type?: string } | undefined)?.type !== "quantitative";
   const [along, value] = mark === "arc" ? [color, theta] : lies ? [y, x] : [x, y];
-  const form = { mark, x: place(along), y: place(value), color: mark === "arc" || !color ? null : place(color), beside: [] };
+  const form = {
+    mark,
+    x: place(along),
+    y: place(value),
+    color: mark === "arc" || !color ? null : place(color),
+    beside: [],
+  };
   return form.x < 0 || form.y < 0 || (form.color ?? 0) < 0 ? null : form;
 }
 
@@ -103,9 +145,13 @@ export function withRows(spec: Spec, columns: readonly string[], rows: readonly 
   const channels = Object.values((spec["encoding"] ?? {}) as Record<string, { field?: string; type?: string }>);
   // Vega reads points and brackets in a field's name as a path: there they are escaped.
   const typeOfField = new Map(channels.map(({ field = "", type }) => [field.replace(/\\(.)/g, "$1"), type]));
-  for (const { fold = [] } of (spec["transform"] ?? []) as { fold?: readonly string[] }[]) for (const field of fold) typeOfField.set(field.replace(/\\(.)/g, "$1"), "quantitative");
-  const kindOf = (name: string): Kind => ({ quantitative: "number", temporal: "time" } as const)[typeOfField.get(name) ?? ""] ?? "text";
-  const values = rows.map((row) => Object.fromEntries(columns.map((name, at) => [name, valueOf(row[at] ?? null, kindOf(name))])));
+  for (const { fold = [] } of (spec["transform"] ?? []) as { fold?: readonly string[] }[])
+    for (const field of fold) typeOfField.set(field.replace(/\\(.)/g, "$1"), "quantitative");
+  const kindOf = (name: string): Kind =>
+    (({ quantitative: "number", temporal: "time" }) as const)[typeOfField.get(name) ?? ""] ?? "text";
+  const values = rows.map((row) =>
+    Object.fromEntries(columns.map((name, at) => [name, valueOf(row[at] ?? null, kindOf(name))])),
+  );
   return { ...spec, data: { ...(spec["data"] as object), values } };
 }
 
@@ -116,7 +162,10 @@ function typeOf(kind: Kind, rows: readonly Row[], place: number) {
   const texts = rows.map((row) => row[place]).filter((cell) => typeof cell === "string");
   // In local time a browser could show the day before.
   if (texts.every((text) => text.length === 10)) return { type: "temporal", timeUnit: "utcyearmonthdate" };
-  return { type: "temporal", ...(texts.every((text) => text.length === 7) ? { timeUnit: "utcyearmonth" } : { scale: { type: "utc" } }) };
+  return {
+    type: "temporal",
+    ...(texts.every((text) => text.length === 7) ? { timeUnit: "utcyearmonth" } : { scale: { type: "utc" } }),
+  };
 }
 
 function valueOf(cell: Cell, kind: Kind): string | number | null {

@@ -47,7 +47,8 @@ const typedOver = EditorView.domEventHandlers({
   beforeinput(event, view) {
     const { inputType, data, isComposing } = event;
     const selected = document.getSelection();
-    if (inputType !== "insertText" || data === null || isComposing || view.state.readOnly || !selected?.rangeCount) return false;
+    if (inputType !== "insertText" || data === null || isComposing || view.state.readOnly || !selected?.rangeCount)
+      return false;
     const { startContainer, startOffset, endContainer, endOffset, collapsed } = selected.getRangeAt(0);
     if (collapsed || !view.contentDOM.contains(startContainer) || !view.contentDOM.contains(endContainer)) return false;
     const from = view.posAtDOM(startContainer, startOffset);

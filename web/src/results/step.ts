@@ -9,7 +9,15 @@ export function resultOf(step: Step): QueryResult | null {
   const { sql, columns, rows, query, total, index } = step;
   if (step.status !== "ok" || sql === undefined || !columns || !rows) return null;
   const formats = formatsOfJson(step.observation?.data?.["formats"]);
-  return { step: index, label: query ?? null, sql, columns, rows: rows as readonly Row[], total: total ?? null, formats };
+  return {
+    step: index,
+    label: query ?? null,
+    sql,
+    columns,
+    rows: rows as readonly Row[],
+    total: total ?? null,
+    formats,
+  };
 }
 
 /**
@@ -23,10 +31,14 @@ export function resultsOf(turns: readonly Turn[], turn: Turn, answer: string): Q
   const found = [...earlier.filter(({ label }) => label !== null && cited.has(label)), ...resultsIn(turn)];
   const known = new Set(found.map(({ label }) => label));
   const others = (turn.run?.cites ?? []).filter(({ query }) => cited.has(query) && !known.has(query));
-  return [...others.map(({ query, sql, columns }) => ({ step: null, label: query, sql, columns, rows: [], total: null })), ...found];
+  return [
+    ...others.map(({ query, sql, columns }) => ({ step: null, label: query, sql, columns, rows: [], total: null })),
+    ...found,
+  ];
 }
 
-const resultsIn = ({ run, steps }: Turn) => (run?.steps ?? steps).map((step) => resultOf(step)).filter((result) => result !== null);
+const resultsIn = ({ run, steps }: Turn) =>
+  (run?.steps ?? steps).map((step) => resultOf(step)).filter((result) => result !== null);
 const labelsIn = (answer: string) => [...answer.matchAll(/\bq\d+\b/g)].map(([label]) => label);
 
 /** A card: a query, with the charts that the model made of it. */
@@ -46,7 +58,9 @@ export function cardsOf(steps: readonly Step[], text: string, model = ""): Card[
   const queries = steps.filter((step) => resultOf(step) !== null);
   const charts = steps.filter((step) => step.chart && step.status === "ok");
   const cited = new Set(labelsIn(answer));
-  const shown = queries.filter((step) => chartsOf(step, charts).length || (step.query !== undefined && cited.has(step.query)));
+  const shown = queries.filter(
+    (step) => chartsOf(step, charts).length || (step.query !== undefined && cited.has(step.query)),
+  );
   const last = isDemo ? [] : queries.slice(-1).filter(({ rows }) => rows?.length);
   const cards = (shown.length ? shown : last).map((step) => ({ step, charts: chartsOf(step, charts) }));
   const placed = new Set(cards.flatMap((card) => card.charts));
@@ -54,7 +68,8 @@ export function cardsOf(steps: readonly Step[], text: string, model = ""): Card[
   return [...cards, ...charts.filter((chart) => !placed.has(chart)).map((step) => ({ step, charts: [step] }))];
 }
 
-const chartsOf = (query: Step, charts: readonly Step[]) => charts.filter((chart) => query.query !== undefined && labelOf(chart) === query.query);
+const chartsOf = (query: Step, charts: readonly Step[]) =>
+  charts.filter((chart) => query.query !== undefined && labelOf(chart) === query.query);
 
 /** The label of the query that a chart shows. */
 function labelOf({ chart }: Step): string | null {

@@ -52,6 +52,9 @@ export function useDrawing(box: RefObject<HTMLElement | null>, spec: Spec, words
 
 function toldOf(event: MouseEvent, value: unknown): Told | null {
   if (value === null || value === undefined || value === "") return null;
-  const lines = typeof value === "object" ? Object.entries(value).map(([name, said]) => `${name}: ${String(said)}`) : [String(value)];
+  const lines =
+    typeof value === "object"
+      ? Object.entries(value).map(([name, said]) => `${name}: ${String(said)}`)
+      : [String(value)];
   return { lines, x: event.clientX, y: event.clientY };
 }

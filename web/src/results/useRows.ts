@@ -46,7 +46,13 @@ export function useRows(threadId: string, result: QueryResult, size: number, row
     /** Up, down, and as the query has it. */
     sortBy(column: string) {
       setOffset(0);
-      setSort(sort.column !== column ? { column, descending: false } : sort.descending ? UNSORTED : { column, descending: true });
+      setSort(
+        sort.column !== column
+          ? { column, descending: false }
+          : sort.descending
+            ? UNSORTED
+            : { column, descending: true },
+      );
     },
   };
 }

@@ -18,11 +18,20 @@ export function specQuery(threadId: string, result: QueryResult | null, { step, 
   });
 }
 
-async function allRows(client: QueryClient, threadId: string, { step, rows, total }: QueryResult): Promise<readonly Row[]> {
+async function allRows(
+  client: QueryClient,
+  threadId: string,
+  { step, rows, total }: QueryResult,
+): Promise<readonly Row[]> {
   if (step === null || total === rows.length) return rows;
   const queryFn = () => api.page(threadId, step, { offset: 0, limit: MOST_DRAWN, sort: null, descending: false });
-  const page = await client.ensureQueryData({ queryKey: ["result", threadId, step, "all"], queryFn, staleTime: Infinity });
+  const page = await client.ensureQueryData({
+    queryKey: ["result", threadId, step, "all"],
+    queryFn,
+    staleTime: Infinity,
+  });
   return page.rows as readonly Row[];
 }
 
-export const useSpec = (threadId: string, result: QueryResult | null, choice: ChartChoice) => useQuery(specQuery(threadId, result, choice));
+export const useSpec = (threadId: string, result: QueryResult | null, choice: ChartChoice) =>
+  useQuery(specQuery(threadId, result, choice));

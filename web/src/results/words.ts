@@ -10,8 +10,10 @@ export function useWords(): Words {
     () => ({
       loads: t("results.chartLoads"),
       count: t("results.count"),
-      countOf: (field: string) => t("results.countOf", { field: /\w$/.test(field) && language.startsWith("zh") ? `${field} ` : field }),
-      aggregate: (aggregate: string, field: string) => t("results.aggregate", { aggregate: named(`results.aggregate.${aggregate}`, aggregate, t), field }),
+      countOf: (field: string) =>
+        t("results.countOf", { field: /\w$/.test(field) && language.startsWith("zh") ? `${field} ` : field }),
+      aggregate: (aggregate: string, field: string) =>
+        t("results.aggregate", { aggregate: named(`results.aggregate.${aggregate}`, aggregate, t), field }),
       locale: language,
     }),
     [t, language],

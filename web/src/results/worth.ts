@@ -79,7 +79,11 @@ const scales = new Map<string, (typeof SCALES)[number] | undefined>();
 
 /** Asked for each cell, and the same for all of a column. */
 function scaleIn(column: string) {
-  if (!scales.has(column)) scales.set(column, SCALES.find(([said]) => said.test(column.toLowerCase())));
+  if (!scales.has(column))
+    scales.set(
+      column,
+      SCALES.find(([said]) => said.test(column.toLowerCase())),
+    );
   return scales.get(column);
 }
 /** Ten to this power is the unit that a column's name says. */

@@ -20,7 +20,14 @@ export function Memories() {
   return (
     <Part title={t("settings.memories")} about={t("memory.about")}>
       <Add />
-      <input className={styles["input"]} type="search" aria-label={t("memory.search")} placeholder={t("memory.search")} value={words} onChange={(event) => setWords(event.target.value)} />
+      <input
+        className={styles["input"]}
+        type="search"
+        aria-label={t("memory.search")}
+        placeholder={t("memory.search")}
+        value={words}
+        onChange={(event) => setWords(event.target.value)}
+      />
       <Told answer={asked}>
         {(found) =>
           found.memories.length ? (
@@ -48,7 +55,14 @@ function Add() {
   };
   return (
     <form className={styles["form"]} onSubmit={add}>
-      <input className={styles["input"]} aria-label={t("memory.new")} placeholder={t("memory.new")} maxLength={2000} value={text} onChange={(event) => setText(event.target.value)} />
+      <input
+        className={styles["input"]}
+        aria-label={t("memory.new")}
+        placeholder={t("memory.new")}
+        maxLength={2000}
+        value={text}
+        onChange={(event) => setText(event.target.value)}
+      />
       <Button kind="primary" type="submit" disabled={!text.trim() || remember.isPending}>
         {t("memory.add")}
       </Button>

@@ -27,7 +27,9 @@ function Found({ list }: { list: ModelList }) {
             <li key={name} className={styles["card"]}>
               <div className={styles["text"]}>
                 <h3 className={styles["name"]}>{name}</h3>
-                <p className={styles["fact"]}>{t(`settings.model.${origin}`, { provider: providerName(list, provider) })}</p>
+                <p className={styles["fact"]}>
+                  {t(`settings.model.${origin}`, { provider: providerName(list, provider) })}
+                </p>
                 {protocol && <p className={styles["fact"]}>{t(`settings.protocol.${protocol}`)}</p>}
               </div>
             </li>
@@ -57,7 +59,10 @@ function Connected({ list: { providers } }: { list: ModelList }) {
   );
 }
 
-const STATE: Record<"stored" | "environment", MessageId> = { stored: "settings.key.stored", environment: "settings.key.environment" };
+const STATE: Record<"stored" | "environment", MessageId> = {
+  stored: "settings.key.stored",
+  environment: "settings.key.environment",
+};
 
 function Connection({ of }: { of: ModelProvider }) {
   const t = useT();
@@ -80,7 +85,9 @@ function Connection({ of }: { of: ModelProvider }) {
       <div className={styles["text"]}>
         <h3 className={styles["name"]}>{name}</h3>
         {url && <p className={styles["fact"]}>{url}</p>}
-        <p className={problem ? styles["wrong"] : styles["fact"]}>{t(problem ? `settings.key.${problem}` : key ? STATE[key] : "settings.key.none")}</p>
+        <p className={problem ? styles["wrong"] : styles["fact"]}>
+          {t(problem ? `settings.key.${problem}` : key ? STATE[key] : "settings.key.none")}
+        </p>
       </div>
       <div className={styles["actions"]}>
         {/* The server of the settings has no name, and is changed there. */}
@@ -90,7 +97,12 @@ function Connection({ of }: { of: ModelProvider }) {
           </Button>
         )}
         {set_at !== null && (
-          <Button kind="quiet" disabled={busy} aria-label={t("settings.disconnectOf", { provider: name })} onClick={() => void disconnect()}>
+          <Button
+            kind="quiet"
+            disabled={busy}
+            aria-label={t("settings.disconnectOf", { provider: name })}
+            onClick={() => void disconnect()}
+          >
             {t("settings.disconnect")}
           </Button>
         )}

@@ -21,7 +21,9 @@ export function Notifications() {
   return (
     <Part title={t("notify.title")} about={t("notify.about")}>
       <div>
-        <Button onClick={() => (isOn ? notifies.set(false) : void turnOn().finally(() => setAllowed(permission())))}>{t(isOn ? "notify.turnOff" : "notify.turnOn")}</Button>
+        <Button onClick={() => (isOn ? notifies.set(false) : void turnOn().finally(() => setAllowed(permission())))}>
+          {t(isOn ? "notify.turnOff" : "notify.turnOn")}
+        </Button>
       </div>
     </Part>
   );

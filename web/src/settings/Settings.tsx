@@ -14,7 +14,10 @@ import { LABELS, PAGES } from "./pages";
 
 /** The editors, with their messages. */
 const edits = async () => {
-  await bring(async (language) => (await (language === "zh" ? import("../i18n/zh/catalog") : import("../i18n/en/catalog"))).catalog);
+  await bring(
+    async (language) =>
+      (await (language === "zh" ? import("../i18n/zh/catalog") : import("../i18n/en/catalog"))).catalog,
+  );
   return import("../catalog");
 };
 const Catalog = lazy(() => edits().then(({ Catalog }) => ({ default: Catalog })));
@@ -67,10 +70,23 @@ function Section({ section, name, part }: Shown): ReactNode {
   return section === "you" ? <You part={part} /> : <Models />;
 }
 
-function To({ section, current, className }: { section: SettingsPage; current: boolean; className: string | undefined }) {
+function To({
+  section,
+  current,
+  className,
+}: {
+  section: SettingsPage;
+  current: boolean;
+  className: string | undefined;
+}) {
   const t = useT();
   return (
-    <a className={className} href={toSettings(section)} aria-current={current ? "page" : undefined} onClick={(event) => follow(event, toSettings(section))}>
+    <a
+      className={className}
+      href={toSettings(section)}
+      aria-current={current ? "page" : undefined}
+      onClick={(event) => follow(event, toSettings(section))}
+    >
       {t(LABELS[section])}
     </a>
   );

@@ -30,7 +30,13 @@ export function Sources() {
           <Part title={t("settings.sources")} about={t("settings.sourcesAbout")}>
             <ul className={styles["cards"]}>
               {sources.map((each) => (
-                <Source key={each.name} source={each} isFirst={each.name === first} changeable={changeable && each.origin === "catalog"} teaches={changeable} />
+                <Source
+                  key={each.name}
+                  source={each}
+                  isFirst={each.name === first}
+                  changeable={changeable && each.origin === "catalog"}
+                  teaches={changeable}
+                />
               ))}
             </ul>
           </Part>
@@ -74,17 +80,33 @@ function Source({ source, isFirst, changeable, teaches }: SourceProps) {
       <div className={styles["text"]}>
         <h3 className={styles["name"]}>{source.name}</h3>
         {about && <p dir="auto">{about}</p>}
-        {(filesOf(source) || source.address) !== source.name && <p className={styles["fact"]}>{filesOf(source) || source.address}</p>}
+        {(filesOf(source) || source.address) !== source.name && (
+          <p className={styles["fact"]}>{filesOf(source) || source.address}</p>
+        )}
         {isFirst && <p className={styles["fact"]}>{t("settings.sourceOwn")}</p>}
         {teaches && (
-          <a className={styles["fact"]} href={toTerms(source.name)} onClick={(event) => follow(event, toTerms(source.name))}>
+          <a
+            className={styles["fact"]}
+            href={toTerms(source.name)}
+            onClick={(event) => follow(event, toTerms(source.name))}
+          >
             {t("settings.termsOf")}
           </a>
         )}
       </div>
       <Button onClick={() => begin(source.name)}>{t("settings.ask")}</Button>
-      {changeable && <IconButton icon="trash" label={t("settings.removeSource", { name: source.name })} onClick={() => setRemoving(true)} />}
-      <Dialog open={removing} onClose={() => setRemoving(false)} title={t("settings.removeSource", { name: source.name })}>
+      {changeable && (
+        <IconButton
+          icon="trash"
+          label={t("settings.removeSource", { name: source.name })}
+          onClick={() => setRemoving(true)}
+        />
+      )}
+      <Dialog
+        open={removing}
+        onClose={() => setRemoving(false)}
+        title={t("settings.removeSource", { name: source.name })}
+      >
         <p>{t(source.upload === null ? "settings.removeAddress" : "settings.removeFile")}</p>
         <div className={styles["buttons"]}>
           <Button onClick={() => setRemoving(false)}>{t("settings.cancel")}</Button>
@@ -120,8 +142,21 @@ function Address() {
   return (
     <Part title={t("settings.address")} about={t("settings.addressAbout")}>
       <form className={styles["form"]} onSubmit={(event) => void add(event)} onChange={() => setError(null)}>
-        <input name="address" required className={styles["input"]} aria-label={t("settings.address")} placeholder={t("settings.addressHint")} spellCheck={false} />
-        <input name="name" className={styles["input"]} aria-label={t("settings.sourceName")} placeholder={t("settings.sourceName")} maxLength={100} />
+        <input
+          name="address"
+          required
+          className={styles["input"]}
+          aria-label={t("settings.address")}
+          placeholder={t("settings.addressHint")}
+          spellCheck={false}
+        />
+        <input
+          name="name"
+          className={styles["input"]}
+          aria-label={t("settings.sourceName")}
+          placeholder={t("settings.sourceName")}
+          maxLength={100}
+        />
         <Button type="submit" disabled={busy}>
           {t("settings.add")}
         </Button>

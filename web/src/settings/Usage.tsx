@@ -18,7 +18,9 @@ export function Usage() {
   const data = list.data?.pages[0]?.conversations.slice(0, SHOWN);
   return (
     <Part title={t("settings.usage")} about={t("settings.usageAbout", { n: SHOWN })}>
-      <Told answer={{ ...list, data }}>{(items) => (items.length ? <Table items={items} /> : <Note>{t("list.none")}</Note>)}</Told>
+      <Told answer={{ ...list, data }}>
+        {(items) => (items.length ? <Table items={items} /> : <Note>{t("list.none")}</Note>)}
+      </Told>
     </Part>
   );
 }
@@ -26,7 +28,10 @@ export function Usage() {
 function Table({ items }: { items: ConversationView[] }) {
   const t = useT();
   const answers = useQueries({
-    queries: items.map(({ id }) => ({ queryKey: ["usage", id], queryFn: ({ signal }: { signal: AbortSignal }) => usage(id, signal) })),
+    queries: items.map(({ id }) => ({
+      queryKey: ["usage", id],
+      queryFn: ({ signal }: { signal: AbortSignal }) => usage(id, signal),
+    })),
   });
   const hasCost = answers.some(({ data }) => data?.models.some((each) => each.cost !== null));
   return (

@@ -30,7 +30,12 @@ interface ChoiceProps<Value extends string> {
 /** One of a few. */
 export function OneOf<Value extends string>({ label, value, options, onChoose }: ChoiceProps<Value>) {
   return (
-    <RadioGroup aria-label={label} value={value} onValueChange={(chosen: Value) => onChoose(chosen)} className={styles["options"]}>
+    <RadioGroup
+      aria-label={label}
+      value={value}
+      onValueChange={(chosen: Value) => onChoose(chosen)}
+      className={styles["options"]}
+    >
       {options.map((option) => (
         <label key={option.value} className={styles["option"]}>
           <Radio.Root value={option.value} className={styles["radio"]}>
@@ -50,7 +55,13 @@ interface Answer<Data> {
 }
 
 /** What the server told, once it has: until then a skeleton, and what went wrong with a way to try again. */
-export function Told<Data>({ answer: { data, error, refetch }, children }: { answer: Answer<Data>; children: (data: Data) => ReactNode }) {
+export function Told<Data>({
+  answer: { data, error, refetch },
+  children,
+}: {
+  answer: Answer<Data>;
+  children: (data: Data) => ReactNode;
+}) {
   const t = useT();
   if (data !== undefined) return children(data);
   if (!error) return <Skeleton label={t("list.loading")} />;

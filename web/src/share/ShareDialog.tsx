@@ -21,7 +21,15 @@ const LOOPBACK = /^(localhost|127\..*|\[::1\])$/;
 /** Makes links by which others read a conversation, and revokes them. */
 export function ShareDialog({ thread }: { thread: string }) {
   const t = useT();
-  return <Sharing path={at(thread)} about={t("share.about")} note={t("share.without")} heading={t("share.links")} onDone={closeOverlay} />;
+  return (
+    <Sharing
+      path={at(thread)}
+      about={t("share.about")}
+      note={t("share.without")}
+      heading={t("share.links")}
+      onDone={closeOverlay}
+    />
+  );
 }
 
 interface SharingProps {
@@ -41,7 +49,10 @@ export function Sharing({ path, about, note, heading, onDone }: SharingProps) {
   const key = ["shares", path];
   const { data } = useQuery({ queryKey: key, queryFn: ({ signal }) => api.shares(path, signal) });
   const changed = () => void client.invalidateQueries({ queryKey: key });
-  const made = useMutation({ mutationFn: (days: number) => api.share(path, days ? { ttl_seconds: days * DAY } : {}), onSuccess: changed });
+  const made = useMutation({
+    mutationFn: (days: number) => api.share(path, days ? { ttl_seconds: days * DAY } : {}),
+    onSuccess: changed,
+  });
   const links = data?.shares ?? [];
   return (
     <div className={styles["share"]}>
@@ -51,10 +62,19 @@ export function Sharing({ path, about, note, heading, onDone }: SharingProps) {
       {made.data ? <Made link={made.data} /> : <Make busy={made.isPending} onMake={made.mutate} />}
       {made.error && (
         <p role="alert" className={styles["wrong"]}>
-          {made.error instanceof Problem && made.error.code === "run_in_progress" ? t("share.busy") : sentence(made.error)}
+          {made.error instanceof Problem && made.error.code === "run_in_progress"
+            ? t("share.busy")
+            : sentence(made.error)}
         </p>
       )}
-      {links.length > 0 && <Links path={path} heading={heading} links={links} onRevoked={(id) => (id === made.data?.id && made.reset(), changed())} />}
+      {links.length > 0 && (
+        <Links
+          path={path}
+          heading={heading}
+          links={links}
+          onRevoked={(id) => (id === made.data?.id && made.reset(), changed())}
+        />
+      )}
       <Button className={styles["done"]} onClick={onDone}>
         {t("list.done")}
       </Button>
@@ -70,7 +90,12 @@ function Make({ busy, onMake }: { busy: boolean; onMake: (days: number) => void 
   return (
     <form className={styles["line"]} onSubmit={submit}>
       <label htmlFor={id}>{t("share.works")}</label>
-      <select id={id} className={styles["input"]} value={days} onChange={(event) => setDays(Number(event.target.value))}>
+      <select
+        id={id}
+        className={styles["input"]}
+        value={days}
+        onChange={(event) => setDays(Number(event.target.value))}
+      >
         {TERMS.map((term) => (
           <option key={term} value={term}>
             {term ? t("share.days", { n: term }) : t("share.untilRevoked")}
@@ -97,7 +122,14 @@ function Made({ link }: { link: ShareMade }) {
   return (
     <div className={styles["made"]}>
       <div className={styles["line"]}>
-        <input ref={field} className={styles["input"]} readOnly aria-label={t("share.link")} value={url} onFocus={(event) => event.currentTarget.select()} />
+        <input
+          ref={field}
+          className={styles["input"]}
+          readOnly
+          aria-label={t("share.link")}
+          value={url}
+          onFocus={(event) => event.currentTarget.select()}
+        />
         <Button kind="primary" autoFocus onClick={() => void copy()}>
           {t(copied ? "chat.copied" : "share.copy")}
         </Button>
@@ -134,9 +166,15 @@ function Links({ path, heading, links, onRevoked }: LinksProps) {
             <li key={link.id} className={styles["one"]}>
               <span className={styles["when"]}>
                 {t("share.made", { when })}
-                <small>{link.expires_at ? t("share.until", { when: dayAndTime(link.expires_at) }) : t("share.untilRevoked")}</small>
+                <small>
+                  {link.expires_at ? t("share.until", { when: dayAndTime(link.expires_at) }) : t("share.untilRevoked")}
+                </small>
               </span>
-              <Button aria-label={t("share.revokeOf", { when })} disabled={revoke.isPending} onClick={() => revoke.mutate(link.id)}>
+              <Button
+                aria-label={t("share.revokeOf", { when })}
+                disabled={revoke.isPending}
+                onClick={() => revoke.mutate(link.id)}
+              >
                 {t("share.revoke")}
               </Button>
             </li>

@@ -34,7 +34,11 @@ export function SharedPage({ token, at }: { token: string; at: string | null }) 
   return (
     <main className={styles["page"]}>
       <Head label={parts?.[0]?.label} sharedAt={parts?.[0]?.sharedAt} />
-      {isWhole ? <Turns token={token} turns={turns} at={at} /> : <Absent error={error} onRetry={() => void (parts ? fetchNextPage() : refetch())} />}
+      {isWhole ? (
+        <Turns token={token} turns={turns} at={at} />
+      ) : (
+        <Absent error={error} onRetry={() => void (parts ? fetchNextPage() : refetch())} />
+      )}
     </main>
   );
 }
@@ -70,7 +74,9 @@ function Turns({ token, turns, at }: TurnsProps) {
   }, [turns, at]);
   const reading = useMemo(() => ({ threadId: `s/${token}`, get: () => ({ turns }) }), [token, turns]);
   const render = useCallback(
-    (turn: Turn) => <TurnView conversation={reading} turn={turn} isLast={false} editing={false} onEdit={nothing} onAsk={nothing} />,
+    (turn: Turn) => (
+      <TurnView conversation={reading} turn={turn} isLast={false} editing={false} onEdit={nothing} onAsk={nothing} />
+    ),
     [reading],
   );
   return <Column ref={column} turns={turns} render={render} below={null} fromStart />;

@@ -25,7 +25,10 @@ export function partOf(body: SharedConversation): SharedPart {
     steps: body.steps,
     before: body.before,
   });
-  const results = turns.flatMap(({ run, steps }) => run?.steps ?? steps).map(resultOf).filter((result) => result !== null);
+  const results = turns
+    .flatMap(({ run, steps }) => run?.steps ?? steps)
+    .map(resultOf)
+    .filter((result) => result !== null);
   const read = (step: Step): Step => {
     // The server has no pages of a step here, and the conversations below are not shared.
     const made: Step = { ...step, index: null, ...(step.asked ? { asked: { ...step.asked, threadId: null } } : {}) };
@@ -36,7 +39,11 @@ export function partOf(body: SharedConversation): SharedPart {
   return {
     label: body.label,
     sharedAt: body.shared_at,
-    turns: turns.map((turn) => ({ ...turn, steps: turn.steps.map(read), run: turn.run && { ...turn.run, steps: turn.run.steps.map(read) } })),
+    turns: turns.map((turn) => ({
+      ...turn,
+      steps: turn.steps.map(read),
+      run: turn.run && { ...turn.run, steps: turn.run.steps.map(read) },
+    })),
     before: body.before,
   };
 }
@@ -58,7 +65,12 @@ const EMPTY = {
   at: null,
 };
 
-const messageOf = (message: SharedMessage): MessageView => ({ ...message, metadata: {}, siblings: { ids: [], shown: null }, answers: null });
+const messageOf = (message: SharedMessage): MessageView => ({
+  ...message,
+  metadata: {},
+  siblings: { ids: [], shown: null },
+  answers: null,
+});
 
 function runOf({ agent, outcome, ...run }: SharedRun, steps: number): RunView {
   return {

@@ -8,7 +8,13 @@ import { remove } from "./actions";
 import { type Group, grouped } from "./days";
 import { type Asked, useChildren, useList, usePinned } from "./list";
 
-const NAMED = { pinned: "list.pinned", today: "list.today", yesterday: "list.yesterday", week: "list.week", month: "list.month" } as const;
+const NAMED = {
+  pinned: "list.pinned",
+  today: "list.today",
+  yesterday: "list.yesterday",
+  week: "list.week",
+  month: "list.month",
+} as const;
 
 function useGroupName() {
   const t = useT();
@@ -25,7 +31,8 @@ export function List({ asked, active }: { asked: Asked; active: string | null })
   const nameOf = useGroupName();
   const pins = usePinned();
   const { data, error, isPending, hasNextPage, isFetchingNextPage, fetchNextPage, refetch } = useList(asked);
-  if (isPending) return <div className={styles["list"]}>{!error && <Skeleton label={t("list.loading")} lines={6} />}</div>;
+  if (isPending)
+    return <div className={styles["list"]}>{!error && <Skeleton label={t("list.loading")} lines={6} />}</div>;
   if (error && !data) {
     return (
       <div role="alert" className={styles["note"]}>
@@ -67,7 +74,8 @@ export function List({ asked, active }: { asked: Asked; active: string | null })
   );
 }
 
-const emptyOf = ({ q, archived, tag }: Asked) => (q || tag ? "list.nothingFound" : archived ? "list.noArchived" : "list.none");
+const emptyOf = ({ q, archived, tag }: Asked) =>
+  q || tag ? "list.nothingFound" : archived ? "list.noArchived" : "list.none";
 
 /** Below the one that is shown stand the conversations that agents have begun for it. */
 function RowWithChildren({ item, active }: { item: Parameters<typeof Row>[0]["item"]; active: string | null }) {
@@ -100,7 +108,11 @@ function Damaged({ id }: { id: string }) {
         {id}
         <small>{t("list.damaged")}</small>
       </span>
-      <IconButton icon="trash" label={t("list.deleteDamaged", { label: id })} onClick={() => void remove({ id, label: id }, "keep")} />
+      <IconButton
+        icon="trash"
+        label={t("list.deleteDamaged", { label: id })}
+        onClick={() => void remove({ id, label: id }, "keep")}
+      />
     </li>
   );
 }

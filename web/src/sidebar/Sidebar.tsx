@@ -32,7 +32,11 @@ export function Sidebar({ active }: { active: string | null }) {
         <Icon name="plus" />
         {t("shell.new")}
       </a>
-      <a className={classes(styles["link"], styles["boards"])} href={toBoards} onClick={(event) => follow(event, toBoards)}>
+      <a
+        className={classes(styles["link"], styles["boards"])}
+        href={toBoards}
+        onClick={(event) => follow(event, toBoards)}
+      >
         <Icon name="board" size={16} />
         {t("shell.boards")}
       </a>
@@ -62,7 +66,11 @@ export function Sidebar({ active }: { active: string | null }) {
           <Icon name="archive" size={16} />
           {t("list.archive.shown")}
         </button>
-        <a className={styles["link"]} href={toSettings("models")} onClick={(event) => follow(event, toSettings("models"))}>
+        <a
+          className={styles["link"]}
+          href={toSettings("models")}
+          onClick={(event) => follow(event, toSettings("models"))}
+        >
           <Icon name="settings" size={16} />
           {t("shell.settings")}
         </a>

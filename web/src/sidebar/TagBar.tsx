@@ -20,7 +20,14 @@ export default function TagBar({ chosen, onChoose }: TagBarProps) {
   return (
     <div role="group" aria-label={t("list.tags")} className={styles["tags"]}>
       {shown.map((tag) => (
-        <button key={tag} type="button" className={styles["tag"]} aria-pressed={tag === chosen} title={tag} onClick={() => onChoose(tag === chosen ? "" : tag)}>
+        <button
+          key={tag}
+          type="button"
+          className={styles["tag"]}
+          aria-pressed={tag === chosen}
+          title={tag}
+          onClick={() => onChoose(tag === chosen ? "" : tag)}
+        >
           <bdi>{tag}</bdi>
         </button>
       ))}

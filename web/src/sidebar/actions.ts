@@ -30,7 +30,10 @@ async function tried<T>(work: Promise<T>): Promise<T> {
 }
 
 /** Whether the change was made. */
-export async function change(id: string, fields: { label?: string; tags?: string[]; pinned?: boolean }): Promise<boolean> {
+export async function change(
+  id: string,
+  fields: { label?: string; tags?: string[]; pinned?: boolean },
+): Promise<boolean> {
   try {
     replaced(await api.change(id, fields));
     if (fields.tags) void refreshTags();
@@ -57,7 +60,10 @@ function leave(id: string): boolean {
 /** Deletes a conversation; if something was remembered from it alone, asks what shall become of that. */
 export async function askToRemove(item: { id: string; label: string }) {
   // Where it cannot be told, what was remembered stays: that loses nothing.
-  const memories = await memoryOf(item.id).then(({ only_here }) => only_here.length, () => 0);
+  const memories = await memoryOf(item.id).then(
+    ({ only_here }) => only_here.length,
+    () => 0,
+  );
   if (memories) openDelete(item.id, item.label, memories);
   else await remove(item, "keep");
 }

@@ -18,7 +18,9 @@ test.each([
 ])("%s", (group, iso) => expect(groupOf(iso, now)).toBe(group));
 
 test("groups keep the order", () => {
-  const items = [at(2026, 2, 30), at(2026, 2, 29), at(2026, 2, 29), at(2025, 0, 1)].map((last_active_at) => ({ last_active_at }));
+  const items = [at(2026, 2, 30), at(2026, 2, 29), at(2026, 2, 29), at(2025, 0, 1)].map((last_active_at) => ({
+    last_active_at,
+  }));
   expect(grouped(items, now).map(({ group, items }) => [group, items.length])).toEqual([
     ["today", 1],
     ["yesterday", 2],

@@ -18,7 +18,10 @@ export function groupOf(iso: string, now: Date): Group {
 }
 
 /** Items that follow each other in one group, in their order. */
-export function grouped<Item extends { last_active_at: string }>(items: readonly Item[], now = new Date()): { group: Group; items: Item[] }[] {
+export function grouped<Item extends { last_active_at: string }>(
+  items: readonly Item[],
+  now = new Date(),
+): { group: Group; items: Item[] }[] {
   const made: { group: Group; items: Item[] }[] = [];
   for (const item of items) {
     const group = groupOf(item.last_active_at, now);

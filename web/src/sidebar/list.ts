@@ -36,7 +36,11 @@ export const useList = (asked: Asked) =>
 /** The pinned ones, also those that the list has further below. */
 export function usePinned(): readonly ConversationView[] {
   const { data } = useList(PINNED);
-  return data?.pages.flatMap((page) => page.conversations).filter((each) => each.pinned_at !== null && each.archived_at === null) ?? [];
+  return (
+    data?.pages
+      .flatMap((page) => page.conversations)
+      .filter((each) => each.pinned_at !== null && each.archived_at === null) ?? []
+  );
 }
 
 /** The conversations that agents have begun for one. */
@@ -48,15 +52,17 @@ export const refreshTags = () => queryClient.invalidateQueries({ queryKey: ["tag
 
 /** A change of one conversation, wherever it is listed. */
 export function replaced(item: ConversationView) {
-  queryClient.setQueriesData<Pages>({ queryKey: [KEY], predicate: ({ queryKey }) => queryKey[1] !== "below" }, (data) =>
-    data && withPages(data, (each) => (each.id === item.id ? { ...each, ...item } : each)),
+  queryClient.setQueriesData<Pages>(
+    { queryKey: [KEY], predicate: ({ queryKey }) => queryKey[1] !== "below" },
+    (data) => data && withPages(data, (each) => (each.id === item.id ? { ...each, ...item } : each)),
   );
 }
 
 /** Out of all lists, until they are asked for again. */
 export function removed(id: string) {
-  queryClient.setQueriesData<Pages>({ queryKey: [KEY], predicate: ({ queryKey }) => queryKey[1] !== "below" }, (data) =>
-    data && withPages(data, (each) => (each.id === id ? null : each), id),
+  queryClient.setQueriesData<Pages>(
+    { queryKey: [KEY], predicate: ({ queryKey }) => queryKey[1] !== "below" },
+    (data) => data && withPages(data, (each) => (each.id === id ? null : each), id),
   );
 }
 

@@ -35,7 +35,15 @@ const PAGE = 100;
 const LONGEST_LOOK_MS = 8000;
 
 export class Conversation {
-  private state: ConversationState = { load: "loading", error: null, data: null, turns: [], run: null, begun: null, loadsOlder: false };
+  private state: ConversationState = {
+    load: "loading",
+    error: null,
+    data: null,
+    turns: [],
+    run: null,
+    begun: null,
+    loadsOlder: false,
+  };
   private readonly listeners = new Set<() => void>();
   private readonly heard = new Map<string, Run>();
   private readonly watches = new Map<string, () => void>();
@@ -111,7 +119,10 @@ export class Conversation {
     for (;;) {
       const data = joined(this.state.data, fresh);
       if (data !== null) return data;
-      fresh = prepended(fresh, conversationOf(await requests.history(this.threadId, { limit: PAGE, before: fresh.before, at })));
+      fresh = prepended(
+        fresh,
+        conversationOf(await requests.history(this.threadId, { limit: PAGE, before: fresh.before, at })),
+      );
     }
   }
 
@@ -121,7 +132,9 @@ export class Conversation {
     if (data === null || data.before === null || loadsOlder) return;
     this.show({ loadsOlder: true });
     try {
-      const earlier = conversationOf(await requests.history(this.threadId, { limit: PAGE, before: data.before, at: this.aside }));
+      const earlier = conversationOf(
+        await requests.history(this.threadId, { limit: PAGE, before: data.before, at: this.aside }),
+      );
       // Loaded again meanwhile, it may begin elsewhere.
       const now = this.state.data;
       if (now !== null && now.before === data.before) this.show({ data: prepended(now, earlier) });
@@ -180,7 +193,11 @@ export class Conversation {
     if (next.data === null) this.state = { ...next, turns: [], run: null };
     else {
       const run = next.data.run;
-      this.state = { ...next, turns: withHeard(next.data.turns, this.heard), run: run && further(run, this.heard.get(run.id)) };
+      this.state = {
+        ...next,
+        turns: withHeard(next.data.turns, this.heard),
+        run: run && further(run, this.heard.get(run.id)),
+      };
     }
     this.listeners.forEach((each) => each());
   }
@@ -198,7 +215,14 @@ export class Conversation {
   private async hearAll(listed: readonly ConversationView[]): Promise<void> {
     await this.loading;
     const { data } = this.state;
-    if (data === null || !isAsListed(data, listed.find((each) => each.id === this.threadId))) await this.refresh();
+    if (
+      data === null ||
+      !isAsListed(
+        data,
+        listed.find((each) => each.id === this.threadId),
+      )
+    )
+      await this.refresh();
   }
 
   /** Hears the runs that are under way. One that waited, or was interrupted, is heard again when it goes on. */
@@ -209,7 +233,10 @@ export class Conversation {
     for (const run of runs) {
       if (run === null || run.status !== "running" || this.watches.has(run.id)) continue;
       const from = this.heard.get(run.id)?.position ?? START;
-      this.watches.set(run.id, this.live.watch(this.threadId, run.id, from, (events) => this.hear(run.id, events)));
+      this.watches.set(
+        run.id,
+        this.live.watch(this.threadId, run.id, from, (events) => this.hear(run.id, events)),
+      );
     }
   }
 
@@ -238,7 +265,8 @@ export class Conversation {
       const timer = setTimeout(async () => {
         await this.refresh();
         this.looks = null;
-        if (this.state.run?.status === "running" && this.state.run.steps.some(isOpen)) look(Math.min(LONGEST_LOOK_MS, ms * 2));
+        if (this.state.run?.status === "running" && this.state.run.steps.some(isOpen))
+          look(Math.min(LONGEST_LOOK_MS, ms * 2));
       }, ms);
       this.looks = { ms, timer };
     };

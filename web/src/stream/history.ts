@@ -86,7 +86,8 @@ function turnsOf(body: History, runs: ReadonlyMap<string, Run>): Turn[] {
   for (const message of body.messages) {
     const entry = entryOf(message);
     const last = turns.at(-1);
-    if (message.role !== "user" && last !== undefined) turns[turns.length - 1] = { ...last, said: [...last.said, entry] };
+    if (message.role !== "user" && last !== undefined)
+      turns[turns.length - 1] = { ...last, said: [...last.said, entry] };
     else turns.push(turnOf(message, entry, body, runs));
   }
   return turns;

@@ -29,8 +29,10 @@ const SLEEP_MS = 90_000;
 
 export const keyOf = (threadId: string, runId: string): string => `${threadId}/${runId}`;
 
-const isInterrupted = (event: StreamEvent): boolean => event.type === "CUSTOM" && event.name === "longthread.interrupted";
-const isHalt = (event: StreamEvent): boolean => event.type === "RUN_FINISHED" || event.type === "RUN_ERROR" || isInterrupted(event);
+const isInterrupted = (event: StreamEvent): boolean =>
+  event.type === "CUSTOM" && event.name === "longthread.interrupted";
+const isHalt = (event: StreamEvent): boolean =>
+  event.type === "RUN_FINISHED" || event.type === "RUN_ERROR" || isInterrupted(event);
 
 export class Leader {
   private readonly wants = new Map<string, Wanted>();
@@ -56,7 +58,9 @@ export class Leader {
   want(tab: string, runs: Wanted): void {
     if (Object.keys(runs).length) this.wants.set(tab, runs);
     else this.wants.delete(tab);
-    const lacks = [...this.merged()].some(([key, position]) => isBehind(position, this.positions.get(key) ?? { seq: Infinity, part: 0 }));
+    const lacks = [...this.merged()].some(([key, position]) =>
+      isBehind(position, this.positions.get(key) ?? { seq: Infinity, part: 0 }),
+    );
     if (lacks) this.openIn(0);
   }
 

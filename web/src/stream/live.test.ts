@@ -29,7 +29,10 @@ class Connection {
   tell(from: number, to: number) {
     for (let seq = from; seq <= to && !this.closed; seq++) {
       const event = { type: Connection.halts.has(seq) ? "RUN_FINISHED" : "CUSTOM", name: String(seq) };
-      this.listeners.get("run")?.({ data: JSON.stringify({ thread_id: "t", run_id: "r", event }), lastEventId: `x,${seq}` });
+      this.listeners.get("run")?.({
+        data: JSON.stringify({ thread_id: "t", run_id: "r", event }),
+        lastEventId: `x,${seq}`,
+      });
     }
   }
   /** Tells all that was asked for, up to an event. */
@@ -85,19 +88,22 @@ function watching(tab: Live): string[] {
 const watchingOther = (tab: Live) => tab.watch("t", "other", START, () => undefined);
 const upTo = (last: number) => Array.from({ length: last }, (_, at) => String(at + 1));
 
-test.each([0, 1, 4, 8, 9])("a tab that joins hears all, if %i more events come before the connection is opened again", (more) => {
-  const leads = watching(new Live());
-  vi.runOnlyPendingTimers();
-  Connection.last.tell(1, 3);
-  const old = Connection.last;
-  const follows = watching(new Live());
-  old.tell(4, Math.max(3, more));
-  vi.advanceTimersByTime(100);
-  if (Connection.last !== old) Connection.last.tellAll(9);
-  vi.advanceTimersByTime(100);
-  expect(follows).toEqual(upTo(9));
-  expect(leads).toEqual(upTo(9));
-});
+test.each([0, 1, 4, 8, 9])(
+  "a tab that joins hears all, if %i more events come before the connection is opened again",
+  (more) => {
+    const leads = watching(new Live());
+    vi.runOnlyPendingTimers();
+    Connection.last.tell(1, 3);
+    const old = Connection.last;
+    const follows = watching(new Live());
+    old.tell(4, Math.max(3, more));
+    vi.advanceTimersByTime(100);
+    if (Connection.last !== old) Connection.last.tellAll(9);
+    vi.advanceTimersByTime(100);
+    expect(follows).toEqual(upTo(9));
+    expect(leads).toEqual(upTo(9));
+  },
+);
 
 test.each([4, 5, 8])("a run that waited and went on is heard to its end, if %i events come at once", (atOnce) => {
   Connection.halts.add(4);

@@ -43,7 +43,10 @@ export class Live {
     window.addEventListener("pageshow", (event) => event.persisted && this.want());
     // Browsers freeze tabs in the background, but none that holds a lock. Without locks (a page over plain HTTP from another host, or a browser that keeps nothing) each tab has its own connection.
     if (!navigator.locks) this.lead();
-    else navigator.locks.request(this.name, () => (this.lead(), new Promise<never>(() => undefined))).catch(() => this.lead());
+    else
+      navigator.locks
+        .request(this.name, () => (this.lead(), new Promise<never>(() => undefined)))
+        .catch(() => this.lead());
     this.want();
   }
 

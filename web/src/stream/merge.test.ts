@@ -92,7 +92,14 @@ describe("a run that is heard", () => {
 
 describe("what the stream's list tells of a conversation", () => {
   const shown = { ...data(["a"], null), lastActiveAt: "2026-01-02" };
-  const listed = { id: "t", label: "", last_active_at: "2026-01-02", status: null, queued: 0, waiting_below: [] } as unknown as ConversationView;
+  const listed = {
+    id: "t",
+    label: "",
+    last_active_at: "2026-01-02",
+    status: null,
+    queued: 0,
+    waiting_below: [],
+  } as unknown as ConversationView;
 
   it("is what is shown", () => expect(isAsListed(shown, listed)).toBe(true));
 

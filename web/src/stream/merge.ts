@@ -20,7 +20,11 @@ export function joined(loaded: ConversationData | null, fresh: ConversationData)
 /** What is loaded, with the page before it. */
 export function prepended(loaded: ConversationData, earlier: ConversationData): ConversationData {
   const known = new Set(loaded.turns.map((turn) => turn.id));
-  return { ...loaded, turns: [...earlier.turns.filter((turn) => !known.has(turn.id)), ...loaded.turns], before: earlier.before };
+  return {
+    ...loaded,
+    turns: [...earlier.turns.filter((turn) => !known.has(turn.id)), ...loaded.turns],
+    before: earlier.before,
+  };
 }
 
 /** The same object for a turn that has not changed, so that it is not drawn again. */
@@ -36,7 +40,8 @@ function kept(before: readonly Turn[], turns: readonly Turn[]): Turn[] {
 export function further(told: Run, heard: Run | undefined): Run {
   if (heard === undefined || isBehind(heard.position, told.position)) return told;
   // Nobody works on it any more: that is in no event.
-  if (told.status === "interrupted" && heard.status === "running" && !isBehind(told.position, heard.position)) return told;
+  if (told.status === "interrupted" && heard.status === "running" && !isBehind(told.position, heard.position))
+    return told;
   const asked = new Map(told.steps.flatMap((step) => (step.asked ? [[step.callId, step.asked] as const] : [])));
   return asked.size ? { ...heard, steps: heard.steps.map((step) => withAsked(step, asked.get(step.callId))) } : heard;
 }
@@ -54,15 +59,25 @@ export function withHeard(turns: readonly Turn[], heard: ReadonlyMap<string, Run
 }
 
 /** Whether the list knows the conversation as it is shown; one that is not in it may be any. */
-export function isAsListed({ lastActiveAt, label, run, queue, waitingBelow }: ConversationData, listed: ConversationView | undefined): boolean {
+export function isAsListed(
+  { lastActiveAt, label, run, queue, waitingBelow }: ConversationData,
+  listed: ConversationView | undefined,
+): boolean {
   if (listed === undefined || listed.last_active_at !== lastActiveAt || listed.label !== label) return false;
   // The list counts questions that wait: as many may be others.
   const waits = listed.queued > 0 || queue.length > 0;
-  return !waits && listed.status === (run?.status ?? null) && listed.waiting_below.join() === waitingBelow.map(({ id }) => id).join();
+  return (
+    !waits &&
+    listed.status === (run?.status ?? null) &&
+    listed.waiting_below.join() === waitingBelow.map(({ id }) => id).join()
+  );
 }
 
 /** The turn that shows a message. */
 export const turnOf = (turns: readonly Turn[], entryId: string): Turn | undefined =>
-  turns.find(({ id, said, answers }) => id === entryId || said.some((each) => each.id === entryId) || isShown(answers, entryId));
+  turns.find(
+    ({ id, said, answers }) => id === entryId || said.some((each) => each.id === entryId) || isShown(answers, entryId),
+  );
 
-const isShown = (answers: Siblings | null, entryId: string): boolean => answers !== null && answers.shown !== null && answers.ids[answers.shown] === entryId;
+const isShown = (answers: Siblings | null, entryId: string): boolean =>
+  answers !== null && answers.shown !== null && answers.ids[answers.shown] === entryId;

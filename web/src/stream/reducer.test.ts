@@ -35,7 +35,8 @@ const untimed = (run: Run) => ({
   steps: run.steps.map((step) => ({ ...step, startedAt: null, finishedAt: null, asked: step.asked?.threadId })),
 });
 
-const frozen = (run: Run): Run => Object.freeze({ ...run, steps: Object.freeze(run.steps.map((step) => Object.freeze(step))) as Run["steps"] });
+const frozen = (run: Run): Run =>
+  Object.freeze({ ...run, steps: Object.freeze(run.steps.map((step) => Object.freeze(step))) as Run["steps"] });
 
 /** The run after events that come one by one. */
 const after = (...events: StreamEvent[]) =>
@@ -85,7 +86,12 @@ describe("a run", () => {
   it("is interrupted while it runs, not after its end", () => {
     const gone: StreamEvent = { type: "CUSTOM", name: "longthread.interrupted", value: {} };
     expect(reduce(emptyRun("r"), gone, null).status).toBe("interrupted");
-    const finished = after({ type: "RUN_FINISHED", threadId: "t", runId: "r", result: { status: "finished", answer: "41" } });
+    const finished = after({
+      type: "RUN_FINISHED",
+      threadId: "t",
+      runId: "r",
+      result: { status: "finished", answer: "41" },
+    });
     expect(reduce(finished, gone, null).status).toBe("finished");
   });
 
@@ -95,8 +101,16 @@ describe("a run", () => {
   });
 
   it("has a repeated call once, under its last number", () => {
-    const run = after(start(1, "a"), { type: "TOOL_CALL_START", toolCallId: "a", toolCallName: "run_sql" }, start(2, "b"), start(3, "a"));
-    expect(run.steps.map((step) => [step.index, step.callId, step.action])).toEqual([[2, "b", ""], [3, "a", "run_sql"]]);
+    const run = after(
+      start(1, "a"),
+      { type: "TOOL_CALL_START", toolCallId: "a", toolCallName: "run_sql" },
+      start(2, "b"),
+      start(3, "a"),
+    );
+    expect(run.steps.map((step) => [step.index, step.callId, step.action])).toEqual([
+      [2, "b", ""],
+      [3, "a", "run_sql"],
+    ]);
   });
 });
 

@@ -116,7 +116,12 @@ function thought(run: Run, event: Of<"REASONING_MESSAGE_CONTENT">): Run {
 function stepStarted(run: Run, event: Of<"STEP_STARTED">): Run {
   const { step, call_id: callId } = event.metadata?.longthread ?? { step: null, call_id: "" };
   const known = run.steps.find((each) => each.callId === callId);
-  const begins: Step = { ...(known ?? begun(callId, "")), index: step, status: "running", startedAt: event.timestamp ?? null };
+  const begins: Step = {
+    ...(known ?? begun(callId, "")),
+    index: step,
+    status: "running",
+    startedAt: event.timestamp ?? null,
+  };
   if (run.thought) begins.thought = run.thought;
   return { ...run, thought: "", steps: [...run.steps.filter((each) => each !== known), begins] };
 }
@@ -134,7 +139,9 @@ function resulted(run: Run, event: Of<"TOOL_CALL_RESULT">): Run {
   const observation = parseExact(event.content || "null") as Observation | null;
   return changed(run, event.toolCallId, (step) => {
     const times = { finishedAt: event.timestamp ?? null, elapsedMs };
-    return observation === null ? { ...step, ...times, status: "failed" } : { ...withObservation(step, observation), ...times };
+    return observation === null
+      ? { ...step, ...times, status: "failed" }
+      : { ...withObservation(step, observation), ...times };
   });
 }
 
@@ -147,7 +154,9 @@ function custom(run: Run, event: Of<"CUSTOM">): Run {
     case "longthread.warning":
       return { ...run, warnings: [...run.warnings, event.value.message] };
     case "longthread.text_withdrawn":
-      return run.text !== null && run.text.id === event.value.message_id ? { ...run, text: { ...run.text, withdrawn: true } } : run;
+      return run.text !== null && run.text.id === event.value.message_id
+        ? { ...run, text: { ...run.text, withdrawn: true } }
+        : run;
     case "longthread.decided":
       return { ...run, decided: [...run.decided, ...decidedOf(event.value.calls)] };
     case "longthread.interrupted":
@@ -158,20 +167,32 @@ function custom(run: Run, event: Of<"CUSTOM">): Run {
 }
 
 function failed(run: Run, event: Of<"RUN_ERROR">): Run {
-  const { error = { type: event.code ?? "error", message: event.message }, unfinished = "" } = event.metadata?.longthread ?? {};
+  const { error = { type: event.code ?? "error", message: event.message }, unfinished = "" } =
+    event.metadata?.longthread ?? {};
   return ended(run, event, "failed", { error, unfinished });
 }
 
 function ended(run: Run, event: StreamEvent, status: Run["status"], outcome: RunOutcome): Run {
   const steps = status === "waiting" ? run.steps : run.steps.map(left);
-  return { ...run, ...outcomeOf(status, outcome), status, steps, thought: "", text: null, endedAt: event.timestamp ?? null };
+  return {
+    ...run,
+    ...outcomeOf(status, outcome),
+    status,
+    steps,
+    thought: "",
+    text: null,
+    endedAt: event.timestamp ?? null,
+  };
 }
 
 /** A call that has no result when its run ends. */
 export const left = (step: Step): Step => (step.status === "running" ? { ...step, status: "abandoned" } : step);
 
 /** What the end of a run says, from its last event or from the history. */
-export function outcomeOf(status: Run["status"], outcome: RunOutcome): Pick<Run, "answer" | "unfinished" | "waiting" | "reason" | "error" | "cites" | "usage"> {
+export function outcomeOf(
+  status: Run["status"],
+  outcome: RunOutcome,
+): Pick<Run, "answer" | "unfinished" | "waiting" | "reason" | "error" | "cites" | "usage"> {
   const usage = outcome.usage;
   const isOut = status === "paused" && (outcome.reason === "max_steps" || outcome.reason === "repeated");
   return {
@@ -181,7 +202,10 @@ export function outcomeOf(status: Run["status"], outcome: RunOutcome): Pick<Run,
     reason: status === "paused" ? (outcome.reason ?? "stopped") : null,
     error: status === "failed" ? (outcome.error ?? null) : null,
     cites: (outcome.queries ?? []).map(({ query, sql, columns }) => ({ query, sql, columns })),
-    usage: usage?.input_tokens || usage?.output_tokens ? { input: usage.input_tokens ?? 0, output: usage.output_tokens ?? 0 } : null,
+    usage:
+      usage?.input_tokens || usage?.output_tokens
+        ? { input: usage.input_tokens ?? 0, output: usage.output_tokens ?? 0 }
+        : null,
   };
 }
 

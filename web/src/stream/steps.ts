@@ -3,7 +3,11 @@
 import type { ShownStatus } from "../api/types";
 import type { Asked, Decided, Found, Observation, Step } from "./types";
 
-const OUTCOMES: Record<string, ShownStatus> = { agent_waits: "waiting", agent_failed: "failed", agent_paused: "paused" };
+const OUTCOMES: Record<string, ShownStatus> = {
+  agent_waits: "waiting",
+  agent_failed: "failed",
+  agent_paused: "paused",
+};
 
 const textOf = (value: unknown): string | undefined => (typeof value === "string" && value.trim() ? value : undefined);
 

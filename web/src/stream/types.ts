@@ -1,6 +1,15 @@
 // What the page knows of a conversation: the server's answers and events, folded and typed for views.
 
-import type { Below, DecisionView, ErrorView, ObservationView, Parent, PendingCall, ShownStatus, Siblings } from "../api/types";
+import type {
+  Below,
+  DecisionView,
+  ErrorView,
+  ObservationView,
+  Parent,
+  PendingCall,
+  ShownStatus,
+  Siblings,
+} from "../api/types";
 
 /** What a call found: what the page reads of it, by the tools of the analyst and of agents. */
 export interface Found {

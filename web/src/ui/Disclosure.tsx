@@ -21,7 +21,13 @@ export function Disclosure({ summary, children, open, onOpenChange }: Disclosure
   };
   return (
     <div>
-      <button type="button" className={styles["trigger"]} aria-expanded={isOpen} aria-controls={isOpen ? id : undefined} onClick={toggle}>
+      <button
+        type="button"
+        className={styles["trigger"]}
+        aria-expanded={isOpen}
+        aria-controls={isOpen ? id : undefined}
+        onClick={toggle}
+      >
         <span className={styles["arrow"]}>
           <Icon name="right" size={14} />
         </span>

@@ -46,7 +46,17 @@ export function MenuItem({ icon, children, onClick, danger }: ItemProps) {
 }
 
 /** An item that is a link, such as to a file. */
-export function MenuLink({ icon, children, href, download }: { icon?: IconName; children: ReactNode; href: string; download?: boolean }) {
+export function MenuLink({
+  icon,
+  children,
+  href,
+  download,
+}: {
+  icon?: IconName;
+  children: ReactNode;
+  href: string;
+  download?: boolean;
+}) {
   return (
     <Base.LinkItem className={styles["item"]} href={href} download={download} closeOnClick>
       {icon && <Icon name={icon} size={16} />}

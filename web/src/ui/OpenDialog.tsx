@@ -22,13 +22,27 @@ export interface DialogProps {
 }
 
 /** A dialog once it has been opened. */
-export function OpenDialog({ open, onClose, title, untitled, place = "middle", children, className, focus, back }: DialogProps) {
+export function OpenDialog({
+  open,
+  onClose,
+  title,
+  untitled,
+  place = "middle",
+  children,
+  className,
+  focus,
+  back,
+}: DialogProps) {
   const t = useT();
   return (
     <Base.Root open={open} onOpenChange={(next) => next || onClose()}>
       <Base.Portal>
         <Base.Backdrop className={styles["veil"]} />
-        <Base.Popup className={classes(styles["popup"], styles[place], className)} {...(focus ? { initialFocus: focus } : {})} {...(back ? { finalFocus: () => back.current ?? true } : {})}>
+        <Base.Popup
+          className={classes(styles["popup"], styles[place], className)}
+          {...(focus ? { initialFocus: focus } : {})}
+          {...(back ? { finalFocus: () => back.current ?? true } : {})}
+        >
           <Base.Title className={untitled ? "unseen" : styles["title"]}>{title}</Base.Title>
           {children}
           {(place === "middle" || place === "broad") && (

@@ -25,14 +25,17 @@ let made = 0;
 
 export const unsay = (id: number) => toasts.set(toasts.get().filter((each) => each.id !== id));
 
-const change = (id: number, next: (toast: Toast) => Toast) => toasts.set(toasts.get().map((each) => (each.id === id ? next(each) : each)));
+const change = (id: number, next: (toast: Toast) => Toast) =>
+  toasts.set(toasts.get().map((each) => (each.id === id ? next(each) : each)));
 
 /** Takes it away, but keeps its place. */
 export const end = (id: number) => change(id, (toast) => ({ ...toast, over: true }));
-export const clearEnded = () => toasts.get().some(({ over }) => over) && toasts.set(toasts.get().filter(({ over }) => !over));
+export const clearEnded = () =>
+  toasts.get().some(({ over }) => over) && toasts.set(toasts.get().filter(({ over }) => !over));
 
 /** Says something else in the same place. */
-export const sayInstead = (id: number, text: string) => change(id, ({ about }) => ({ id, text, ...(about === undefined ? {} : { about }) }));
+export const sayInstead = (id: number, text: string) =>
+  change(id, ({ about }) => ({ id, text, ...(about === undefined ? {} : { about }) }));
 
 /** Says something at the edge of the page for a while. Returns what takes it away. */
 export function say(said: Said): () => void {

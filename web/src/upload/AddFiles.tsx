@@ -39,12 +39,20 @@ export function AddFiles({ main, ready, current, added, onDone, onCancel }: AddF
   const databases = ready.filter(({ view }) => isDatabase(view.file));
   const to = together && tables.length > 0 ? current : null;
   const isNamed = tables.length > 0 ? to === null : databases.length === 1;
-  const add = async (files: readonly ReadyFile[], request: (uploads: string[]) => Promise<SourceView>, text: (source: SourceView) => string) => {
+  const add = async (
+    files: readonly ReadyFile[],
+    request: (uploads: string[]) => Promise<SourceView>,
+    text: (source: SourceView) => string,
+  ) => {
     const uploads = files.map(({ view }) => view.upload);
     const source = await request(uploads);
     for (const each of uploads) added.current.add(each);
     await refreshSources();
-    onDone(source, files.map((each) => each.id), text(source));
+    onDone(
+      source,
+      files.map((each) => each.id),
+      text(source),
+    );
   };
   const asked = (source: SourceView) => t("files.added", { name: source.name });
   const addAll = async () => {
@@ -54,8 +62,18 @@ export function AddFiles({ main, ready, current, added, onDone, onCancel }: AddF
     const define = (uploads: string[]) => addSource({ uploads, ...(given && { name: given }) });
     try {
       // What is asked next is added last.
-      for (const each of databases) await add([each], (uploads) => (tables.length || databases.length > 1 ? addSource({ uploads }) : define(uploads)), asked);
-      if (to) await add(tables, (uploads) => addFiles(to.name, uploads), (source) => t("files.addedTo", { name: source.name, n: tables.length }));
+      for (const each of databases)
+        await add(
+          [each],
+          (uploads) => (tables.length || databases.length > 1 ? addSource({ uploads }) : define(uploads)),
+          asked,
+        );
+      if (to)
+        await add(
+          tables,
+          (uploads) => addFiles(to.name, uploads),
+          (source) => t("files.addedTo", { name: source.name, n: tables.length }),
+        );
       else if (tables.length) await add(tables, define, asked);
     } catch (problem) {
       setError(problem);
@@ -72,7 +90,11 @@ export function AddFiles({ main, ready, current, added, onDone, onCancel }: AddF
         ))}
       {current && tables.length > 0 && (
         <label className={styles["row"]}>
-          <input type="checkbox" checked={together} onChange={(event) => (setTogether(event.target.checked), setError(null))} />
+          <input
+            type="checkbox"
+            checked={together}
+            onChange={(event) => (setTogether(event.target.checked), setError(null))}
+          />
           {t("files.together", { files: filesOf(current) })}
         </label>
       )}
@@ -90,7 +112,10 @@ export function AddFiles({ main, ready, current, added, onDone, onCancel }: AddF
               id={id}
               ref={name}
               className={styles["name"]}
-              defaultValue={(tables.length ? tables : databases).map(({ view }) => view.name).join("_").slice(0, 60)}
+              defaultValue={(tables.length ? tables : databases)
+                .map(({ view }) => view.name)
+                .join("_")
+                .slice(0, 60)}
               maxLength={100}
               onChange={() => setError(null)}
             />

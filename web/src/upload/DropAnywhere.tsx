@@ -9,7 +9,11 @@ import { offer, offered } from "./offered";
 import { FIELD } from "./pick";
 
 const UploadDialog = later(async () => {
-  const [{ UploadDialog }, { bringFiles }] = await Promise.all([import("./UploadDialog"), import("./messages"), bringSettings()]);
+  const [{ UploadDialog }, { bringFiles }] = await Promise.all([
+    import("./UploadDialog"),
+    import("./messages"),
+    bringSettings(),
+  ]);
   await bringFiles();
   return UploadDialog;
 });
@@ -64,7 +68,12 @@ function useDrop(): boolean {
       event.preventDefault();
       offer(event.dataTransfer?.files ?? []);
     };
-    const listeners = [["dragenter", drag], ["dragover", drag], ["dragleave", leave], ["drop", drop]] as const;
+    const listeners = [
+      ["dragenter", drag],
+      ["dragover", drag],
+      ["dragleave", leave],
+      ["drop", drop],
+    ] as const;
     for (const [name, listener] of listeners) window.addEventListener(name, listener);
     return () => {
       for (const [name, listener] of listeners) window.removeEventListener(name, listener);

@@ -82,7 +82,13 @@ function Encoding({ value, onChoose }: { value: string; onChoose: (encoding: str
   return (
     <div className={styles["row"]}>
       <label htmlFor={id}>{t("files.encoding")}</label>
-      <select id={id} autoFocus className={styles["name"]} value={value} onChange={(event) => onChoose(event.target.value)}>
+      <select
+        id={id}
+        autoFocus
+        className={styles["name"]}
+        value={value}
+        onChange={(event) => onChoose(event.target.value)}
+      >
         <option value="">{t("files.encodingFound")}</option>
         {ENCODINGS.map(([name, label]) => (
           <option key={name} value={name}>
@@ -103,7 +109,18 @@ interface AttemptProps extends FilePartProps {
   onChange: (() => void) | undefined;
 }
 
-function Attempt({ offer: { file }, rows, added, encoding, onConflict, onView, onReplaced, onAgain, onChoose, onChange }: AttemptProps) {
+function Attempt({
+  offer: { file },
+  rows,
+  added,
+  encoding,
+  onConflict,
+  onView,
+  onReplaced,
+  onAgain,
+  onChoose,
+  onChange,
+}: AttemptProps) {
   const t = useT();
   const [state, setState] = useState<State>(BEGUN);
   const told = useEffectEvent(onView);
@@ -116,7 +133,11 @@ function Attempt({ offer: { file }, rows, added, encoding, onConflict, onView, o
       if (view.source === null && !added.current.has(view.upload)) void discard(view.upload).catch(() => undefined);
     };
     told(null);
-    const { answer, cancel } = upload(file, { encoding, onConflict }, (part) => gone || setState({ step: "sends", part }));
+    const { answer, cancel } = upload(
+      file,
+      { encoding, onConflict },
+      (part) => gone || setState({ step: "sends", part }),
+    );
     answer.then(
       async (view) => {
         sent = view;
@@ -144,7 +165,8 @@ function Attempt({ offer: { file }, rows, added, encoding, onConflict, onView, o
         <span>{number(state.part, { style: "percent" })}</span>
       </div>
     );
-  if (state.error instanceof Problem && state.error.code === "upload_exists") return <Exists problem={state.error} onChoose={onChoose} />;
+  if (state.error instanceof Problem && state.error.code === "upload_exists")
+    return <Exists problem={state.error} onChoose={onChoose} />;
   return (
     <div className={styles["row"]}>
       <p role="alert" className={styles["wrong"]}>
@@ -161,7 +183,14 @@ function Exists({ problem, onChoose }: { problem: Problem; onChoose: AttemptProp
   const said = (name: string) => String(problem.params[name]);
   return (
     <>
-      <p role="alert">{t("files.exists", { file: said("name"), source: said("source"), at: dayAndTime(said("uploaded_at")), other: said("other") })}</p>
+      <p role="alert">
+        {t("files.exists", {
+          file: said("name"),
+          source: said("source"),
+          at: dayAndTime(said("uploaded_at")),
+          other: said("other"),
+        })}
+      </p>
       <div className={styles["row"]}>
         <Button kind="danger" onClick={() => onChoose("replace")}>
           {t("files.replace")}

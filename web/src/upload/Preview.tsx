@@ -19,7 +19,9 @@ export function Preview({ view, rows, onChange }: PreviewProps) {
       {view.tables.map((table) => (
         <Table key={table.name} table={table} rows={rows} />
       ))}
-      {view.of > view.tables.length && <p className={styles["note"]}>{t("files.tablesOf", { shown: view.tables.length, n: view.of })}</p>}
+      {view.of > view.tables.length && (
+        <p className={styles["note"]}>{t("files.tablesOf", { shown: view.tables.length, n: view.of })}</p>
+      )}
       {groupNotes(view.notes, view.of).map(({ note, on }) => (
         <p key={`${note.text} ${on.join()}`} className={styles["note"]} dir="auto">
           {on.length > 0 && `${on.join(", ")}: `}
@@ -83,4 +85,5 @@ function Table({ table: { name, columns, rows, problem }, rows: most }: { table:
 }
 
 /** A value as text: one of several parts as JSON. */
-const cellText = (cell: Exclude<Json, null>): string => (typeof cell === "object" ? JSON.stringify(cell) : String(cell));
+const cellText = (cell: Exclude<Json, null>): string =>
+  typeof cell === "object" ? JSON.stringify(cell) : String(cell);

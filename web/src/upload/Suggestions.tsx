@@ -27,11 +27,21 @@ const ANY: readonly Suggested[] = [{ id: "shell.questionAny", values: {} }];
 function Known({ source, found, onAsk }: SuggestionsProps & { found: SourceView | null }) {
   useT();
   const isOfFiles = found !== null && (found.upload !== null || !/:\/\//.test(found.address ?? ""));
-  const { data, isLoading } = useQuery({ queryKey: ["preview", source, found?.files], queryFn: ({ signal }) => preview(source, signal), enabled: isOfFiles, retry: false, staleTime: 60_000 });
+  const { data, isLoading } = useQuery({
+    queryKey: ["preview", source, found?.files],
+    queryFn: ({ signal }) => preview(source, signal),
+    enabled: isOfFiles,
+    retry: false,
+    staleTime: 60_000,
+  });
   const [suggested, setSuggested] = useState<readonly Suggested[] | null>(null);
   if (suggested === null && !isLoading) {
     const questions = suggest(data?.tables ?? []);
     setSuggested(questions.length > 0 ? questions : ANY);
   }
-  return suggested === null ? <Awaited /> : <Questions questions={suggested.map(({ id, values }) => t(id, values))} onAsk={onAsk} />;
+  return suggested === null ? (
+    <Awaited />
+  ) : (
+    <Questions questions={suggested.map(({ id, values }) => t(id, values))} onAsk={onAsk} />
+  );
 }

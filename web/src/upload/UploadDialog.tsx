@@ -22,7 +22,8 @@ const ROWS_OF_SEVERAL = 3;
 /** What the next question asks, here: of uploaded files, more can be added to it. `first` is what new conversations ask. */
 function currentSource(sources: readonly SourceView[], first: string | null): SourceView | null {
   const route = currentRoute();
-  const spec = route.page === "conversation" ? (chosenIn(route.id) ?? conversation(route.id).get().data?.source) : first;
+  const spec =
+    route.page === "conversation" ? (chosenIn(route.id) ?? conversation(route.id).get().data?.source) : first;
   const found = sourceOf(spec ?? null, sources);
   return found?.files.some((file) => !isDatabase(file)) ? found : null;
 }
@@ -51,7 +52,7 @@ export function UploadDialog() {
     say({ text, about: "source" });
     leave(ids);
   };
-  const ready = offers.flatMap(({ id }) => views[id] ? [{ id, view: views[id] }] : []);
+  const ready = offers.flatMap(({ id }) => (views[id] ? [{ id, view: views[id] }] : []));
   const isSeveral = offers.length > 1;
   return (
     <Dialog open onClose={leaveAll} title={t("files.title")} focus={main} back={question}>

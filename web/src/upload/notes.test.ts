@@ -2,7 +2,13 @@ import { expect, test } from "vitest";
 import type { NoteView } from "../api/types";
 import { groupNotes } from "./notes";
 
-const note = (text: string, table: string | null = null, column: string | null = null): NoteView => ({ text, code: "", values: {}, table, column });
+const note = (text: string, table: string | null = null, column: string | null = null): NoteView => ({
+  text,
+  code: "",
+  values: {},
+  table,
+  column,
+});
 
 test("a note is told once, with all columns that it is on", () => {
   const notes = [note("in €", "a", "x"), note("in €", "a", "y"), note("in $", "a", "z"), note("A sheet is left out.")];

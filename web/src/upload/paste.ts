@@ -6,7 +6,10 @@ const HTML = /<table[\s>]/i;
 
 /** Offers a table that is pasted, as a spreadsheet copies it, as a file. Any other text is pasted as ever. */
 export function takeTable(event: ClipboardEvent<HTMLTextAreaElement>, change: (text: string) => void) {
-  const [plain, html] = ["text/plain", "text/html"].map((kind) => event.clipboardData.getData(kind)) as [string, string];
+  const [plain, html] = ["text/plain", "text/html"].map((kind) => event.clipboardData.getData(kind)) as [
+    string,
+    string,
+  ];
   if (!PLAIN.test(plain) && !HTML.test(html)) return;
   event.preventDefault();
   const { value, selectionStart, selectionEnd } = event.currentTarget;

@@ -34,7 +34,9 @@ function isTable(rows: readonly (readonly string[])[]): boolean {
 export function rowsOf(text: string): string[][] {
   const rows: string[][] = [];
   let row: string[] = [];
-  for (const [, quoted, plain = "", end] of text.replace(/(\r?\n)+$/, "").matchAll(/(?:"((?:[^"]|"")*)"(?=[\t\r\n]|$)|([^\t\r\n]*))(\t|\r?\n|\r|$)/g)) {
+  for (const [, quoted, plain = "", end] of text
+    .replace(/(\r?\n)+$/, "")
+    .matchAll(/(?:"((?:[^"]|"")*)"(?=[\t\r\n]|$)|([^\t\r\n]*))(\t|\r?\n|\r|$)/g)) {
     row.push(quoted === undefined ? plain : quoted.replaceAll('""', '"'));
     if (end === "\t") continue;
     rows.push(row);
@@ -52,7 +54,12 @@ function rowsOfHtml(html: string): string[][] {
   const page = new DOMParser().parseFromString(html.replace(STYLES, ""), "text/html");
   const [table, ...others] = page.querySelectorAll("table");
   if (!table || others.length > 0) return [];
-  const rows = [...table.rows].map((row) => [...row.cells].flatMap((cell) => [cell.textContent.trim(), ...Array<string>(Math.min(cell.colSpan, 1000) - 1).fill("")]));
+  const rows = [...table.rows].map((row) =>
+    [...row.cells].flatMap((cell) => [
+      cell.textContent.trim(),
+      ...Array<string>(Math.min(cell.colSpan, 1000) - 1).fill(""),
+    ]),
+  );
   table.remove();
   for (const each of page.querySelectorAll("script")) each.remove();
   return page.body.textContent.trim() === "" ? rows : [];

@@ -45,7 +45,11 @@ interface Fields {
 export function suggest(tables: readonly TableView[]): Suggested[] {
   const read = tables.filter(({ problem }) => problem === null).map(fieldsOf);
   const fields = read.toSorted((one, other) => best(one) - best(other));
-  const found = [...fields.flatMap((each) => joined(each, fields)).slice(0, 1), ...fields.flatMap(alone), ...fields.map(({ table }) => ({ id: "files.askRows", values: { table } }) as const)];
+  const found = [
+    ...fields.flatMap((each) => joined(each, fields)).slice(0, 1),
+    ...fields.flatMap(alone),
+    ...fields.map(({ table }) => ({ id: "files.askRows", values: { table } }) as const),
+  ];
   const seen = new Set<string>();
   return found.filter((each) => !seen.has(JSON.stringify(each)) && seen.add(JSON.stringify(each))).slice(0, MOST);
 }
@@ -57,18 +61,30 @@ const rank = (name: string): number => (RATE.test(name) && !SUM.test(name) ? 2 :
 const best = ({ numbers: [number] }: Fields): number => (number === undefined ? 3 : rank(number));
 
 function fieldsOf({ name, columns, rows }: TableView): Fields {
-  const of = (...kinds: string[]) => columns.flatMap((column, at) => (kinds.includes(kindOf(column.type) ?? "") && !KEY.test(column.name) ? [{ name: column.name, at }] : []));
-  const isShort = ({ at }: { at: number }) => rows.every((row) => String(row[at] ?? "").length <= SHORT && !/@|:\/\//.test(String(row[at] ?? "")));
-  const numbers = of("number").map((each) => each.name).toSorted((one, other) => rank(one) - rank(other));
+  const of = (...kinds: string[]) =>
+    columns.flatMap((column, at) =>
+      kinds.includes(kindOf(column.type) ?? "") && !KEY.test(column.name) ? [{ name: column.name, at }] : [],
+    );
+  const isShort = ({ at }: { at: number }) =>
+    rows.every((row) => String(row[at] ?? "").length <= SHORT && !/@|:\/\//.test(String(row[at] ?? "")));
+  const numbers = of("number")
+    .map((each) => each.name)
+    .toSorted((one, other) => rank(one) - rank(other));
   const [first] = columns;
-  const isKey = first !== undefined && ["text", "number"].includes(kindOf(first.type) ?? "") && rows.length > 1 && new Set(rows.map(([value]) => String(value))).size === rows.length;
+  const isKey =
+    first !== undefined &&
+    ["text", "number"].includes(kindOf(first.type) ?? "") &&
+    rows.length > 1 &&
+    new Set(rows.map(([value]) => String(value))).size === rows.length;
   return {
     table: name,
     names: columns.map((column) => column.name),
     key: isKey ? first.name : null,
     sums: numbers.filter((each) => rank(each) < 2),
     numbers,
-    texts: of("text").filter(isShort).map((each) => each.name),
+    texts: of("text")
+      .filter(isShort)
+      .map((each) => each.name),
     dates: of("date", "moment").map((each) => each.name),
   };
 }
@@ -77,15 +93,21 @@ function fieldsOf({ name, columns, rows }: TableView): Fields {
 function joined(one: Fields, all: readonly Fields[]): Suggested[] {
   const [number] = one.sums;
   if (number === undefined) return [];
-  const others = all.filter((other) => other !== one && other.key !== null && one.key !== other.key && one.names.includes(other.key));
-  return others.flatMap(({ texts }) => texts.filter((text) => !one.names.includes(text)).slice(0, 1)).map((text) => ({ id: "files.askTotal", values: { number, text } }));
+  const others = all.filter(
+    (other) => other !== one && other.key !== null && one.key !== other.key && one.names.includes(other.key),
+  );
+  return others
+    .flatMap(({ texts }) => texts.filter((text) => !one.names.includes(text)).slice(0, 1))
+    .map((text) => ({ id: "files.askTotal", values: { number, text } }));
 }
 
 function alone({ sums: [sum], numbers: [number], texts, dates }: Fields): Suggested[] {
   if (number === undefined) return [];
   const [text, other = text] = texts;
   return [
-    ...(sum === undefined || text === undefined ? [] : [{ id: "files.askTotal", values: { number: sum, text } } as const]),
+    ...(sum === undefined || text === undefined
+      ? []
+      : [{ id: "files.askTotal", values: { number: sum, text } } as const]),
     ...(sum === undefined || dates.length === 0 ? [] : [{ id: "files.askMonths", values: { number: sum } } as const]),
     ...(other === undefined ? [] : [{ id: "files.askAverage", values: { number, text: other } } as const]),
   ];

@@ -16,6 +16,7 @@ const KINDS: readonly (readonly [ColumnKind, RegExp])[] = [
 ];
 
 /** The kind of a type, as databases write it; null: another one. */
-export const kindOf = (type: string): ColumnKind | null => KINDS.find(([, form]) => form.test(type.toUpperCase()))?.[0] ?? null;
+export const kindOf = (type: string): ColumnKind | null =>
+  KINDS.find(([, form]) => form.test(type.toUpperCase()))?.[0] ?? null;
 
 export const kindName = (kind: ColumnKind): MessageId => `files.${kind}`;

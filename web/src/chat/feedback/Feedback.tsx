@@ -37,7 +37,9 @@ export function Feedback({ threadId, messageId }: FeedbackProps) {
   };
   const press = async (opinion: Opinion) => {
     const takesBack = given?.opinion === opinion;
-    const change = takesBack ? api.takeBack(threadId, messageId) : api.judge(threadId, messageId, { opinion, text: given?.text ?? "" });
+    const change = takesBack
+      ? api.takeBack(threadId, messageId)
+      : api.judge(threadId, messageId, { opinion, text: given?.text ?? "" });
     if (await keep(change)) setWrites(!takesBack);
   };
   const write = async (text: string) => {
@@ -62,18 +64,33 @@ export function Feedback({ threadId, messageId }: FeedbackProps) {
         ))}
       </span>
       {given && !writes && (
-        <button type="button" className={styles["said"]} title={given.text || undefined} onClick={() => setWrites(true)}>
+        <button
+          type="button"
+          className={styles["said"]}
+          title={given.text || undefined}
+          onClick={() => setWrites(true)}
+        >
           <bdi>{given.text || t("feedback.add")}</bdi>
         </button>
       )}
-      {given && writes && <Sentence text={given.text} opinion={given.opinion} onKeep={write} onClose={() => setWrites(false)} />}
+      {given && writes && (
+        <Sentence text={given.text} opinion={given.opinion} onKeep={write} onClose={() => setWrites(false)} />
+      )}
     </>
   );
 }
 
 function Thumb({ down }: { down: boolean }) {
   return (
-    <svg width={16} height={16} viewBox="0 0 20 20" stroke="currentColor" strokeWidth={1.5} strokeLinejoin="round" aria-hidden="true">
+    <svg
+      width={16}
+      height={16}
+      viewBox="0 0 20 20"
+      stroke="currentColor"
+      strokeWidth={1.5}
+      strokeLinejoin="round"
+      aria-hidden="true"
+    >
       <path d={UP} {...(down ? { transform: "rotate(180 10 10)" } : {})} />
     </svg>
   );

@@ -3,6 +3,9 @@ import { Feedback } from "./Feedback";
 
 /** The thumbs, with their messages. */
 export async function load() {
-  await bring(async (language) => (await (language === "zh" ? import("../../i18n/zh/feedback") : import("../../i18n/en/feedback"))).feedback);
+  await bring(
+    async (language) =>
+      (await (language === "zh" ? import("../../i18n/zh/feedback") : import("../../i18n/en/feedback"))).feedback,
+  );
   return { default: Feedback };
 }

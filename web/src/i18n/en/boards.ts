@@ -21,7 +21,8 @@ export const boards = {
   "boards.every.day": "Every day",
   "boards.every.week": "Every week",
   "boards.delete": "Delete the board",
-  "boards.deleteAsk": "{n, plural, =0 {Delete “{title}”?} one {Delete “{title}” with its card?} other {Delete “{title}” with its # cards?}} This cannot be undone. The conversations stay.",
+  "boards.deleteAsk":
+    "{n, plural, =0 {Delete “{title}”?} one {Delete “{title}” with its card?} other {Delete “{title}” with its # cards?}} This cannot be undone. The conversations stay.",
   "boards.back": "All boards",
   "boards.values": "Values of this board",
   "boards.apply": "Apply",
@@ -49,7 +50,8 @@ export const boards = {
   "boards.edit.name": "Title",
   "boards.edit.sql": "Query",
   "boards.edit.places": "Values that change",
-  "boards.edit.about": "Write '{{'name'}}' where a value stands in the query. It is set at the top of the board, for all cards with the same name.",
+  "boards.edit.about":
+    "Write '{{'name'}}' where a value stands in the query. It is set at the top of the board, for all cards with the same name.",
   "boards.edit.make": "Make {value} changeable",
   "boards.edit.label": "Label of {name}",
   "boards.edit.kind": "Kind of {name}",
@@ -60,19 +62,23 @@ export const boards = {
   "boards.edit.run": "Save and run",
   "boards.saveTo": "Board",
   "boards.saveNew": "A new board",
-  "boards.saveAbout": "A card keeps the question with its query, its rows and how it looks. You can refresh it on the board.",
+  "boards.saveAbout":
+    "A card keeps the question with its query, its rows and how it looks. You can refresh it on the board.",
   "boards.saved": "Saved to “{title}”.",
   "boards.open": "Open the board",
   "boards.mine": "My board",
   "boards.share": "Share this board",
-  "boards.share.about": "Whoever has the link reads this board as it is now: its cards with their queries, values and rows.",
-  "boards.share.without": "What is refreshed, added or changed later is not in it, and neither are conversations and the addresses of sources. Nobody can ask or change anything by it.",
+  "boards.share.about":
+    "Whoever has the link reads this board as it is now: its cards with their queries, values and rows.",
+  "boards.share.without":
+    "What is refreshed, added or changed later is not in it, and neither are conversations and the addresses of sources. Nobody can ask or change anything by it.",
   "boards.share.links": "Links to this board",
   "boards.shared": "A shared board",
   "problem.board_not_found": "This board is gone.",
   "problem.card_not_found": "This card is gone. Load the page again.",
   "problem.board_full": "There are {most} already, and no more fit. Delete some that you do not need.",
   "problem.nothing_on_board": "This board is empty: save a result to it first.",
-  "problem.not_savable": "A tool with values of its own gave this result, so that it cannot be read again. Save the result of a query.",
+  "problem.not_savable":
+    "A tool with values of its own gave this result, so that it cannot be read again. Save the result of a query.",
   "boards.share.note": "Read only: the board as it was on {when}.",
 };

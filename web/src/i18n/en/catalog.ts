@@ -29,7 +29,8 @@ export const catalog = {
   "catalog.delete": "Delete",
   "catalog.deleteTitle": "Delete {name}?",
   "catalog.deleteUsed": "Used by {names}: it is removed there, too.",
-  "catalog.deleteAgent": "Its conversations and memories are deleted with it, permanently. To keep them, switch Active off instead.",
+  "catalog.deleteAgent":
+    "Its conversations and memories are deleted with it, permanently. To keep them, switch Active off instead.",
   "catalog.deleteVersions": "Earlier versions are kept, and runs that used it still show it.",
   "catalog.wrong": "Not saved. Correct these fields:",
   "catalog.noJson": "This is not valid JSON.",
@@ -77,11 +78,13 @@ export const catalog = {
   "catalog.short.mcp": "MCP",
   "catalog.short.code": "Code",
   "catalog.short.builtin": "Built in",
-  "catalog.commandLine": "Tools that run code or a program, send a secret, or call addresses inside your network are defined on the command line, since other users of the machine can open this page too.",
+  "catalog.commandLine":
+    "Tools that run code or a program, send a secret, or call addresses inside your network are defined on the command line, since other users of the machine can open this page too.",
   "catalog.power.code": "It runs code, so its implementation is changed on the command line.",
   "catalog.power.program": "It starts a program, so its implementation is changed on the command line.",
   "catalog.power.secret": "It sends a secret, so its implementation is changed on the command line.",
-  "catalog.power.private": "It calls addresses inside your network, so its implementation is changed on the command line.",
+  "catalog.power.private":
+    "It calls addresses inside your network, so its implementation is changed on the command line.",
   "catalog.function": "Name for the model",
   "catalog.functionHint": "What the model calls it by: letters, digits, _ and -. Leave empty to use the name above.",
   "catalog.descriptionTool": "The model reads this to decide when to call it.",
@@ -123,7 +126,8 @@ export const catalog = {
   "catalog.unset": "not set",
   "catalog.sourceToAsk": "Source to ask",
   "catalog.conversationTool": "It works only within a conversation, so it cannot be tried here.",
-  "terms.about": "What your words mean in this data, and questions with the SQL that answers them. The model gets those that fit a question.",
+  "terms.about":
+    "What your words mean in this data, and questions with the SQL that answers them. The model gets those that fit a question.",
   "terms.terms": "Business terms",
   "terms.examples": "Example questions",
   "terms.none": "No terms yet. A term says what a word such as “active customer” means here.",

@@ -73,11 +73,14 @@ export const chat = {
   "chat.byUser": " by user “{user}”",
   "chat.continue": "Continue",
   "chat.didNotWork": "It failed, and the cause is not known.",
-  "chat.interrupted": "Interrupted: the process that was working on this has ended. Finished steps are kept and do not run again.",
+  "chat.interrupted":
+    "Interrupted: the process that was working on this has ended. Finished steps are kept and do not run again.",
   "chat.repeated": "Paused: the model repeats a call that fails. What was found so far is above.",
-  "chat.paused": "{n, plural, one {Paused after # step.} other {Paused after # steps.}} What was found so far is above.",
+  "chat.paused":
+    "{n, plural, one {Paused after # step.} other {Paused after # steps.}} What was found so far is above.",
   "chat.stopped": "Stopped. Finished steps are kept.",
-  "chat.unfinished": "Not finished. The model sees this text and knows that it was cut off; Continue picks up from here.",
+  "chat.unfinished":
+    "Not finished. The model sees this text and knows that it was cut off; Continue picks up from here.",
   "chat.superseded": "Not approved: another question was asked instead.",
   "chat.queueLabel": "Questions that wait",
   "chat.nextBegins": "Stopped. The question that waited is next.",
@@ -93,7 +96,8 @@ export const chat = {
   "chat.tokens": "{input} tokens in, {output} out",
   "chat.agentWaits": "{agent} waits for approval: {label}",
   "chat.decideThere": "Go there to decide",
-  "chat.modelDropped": "Nothing was asked: {model} is no longer available. The default model is chosen now; send the question again.",
+  "chat.modelDropped":
+    "Nothing was asked: {model} is no longer available. The default model is chosen now; send the question again.",
   "chat.archived": "This conversation is archived.",
   "chat.unarchive": "Move back to the list",
   "chat.aside": "This is another version of the conversation, not the current one.",

@@ -29,7 +29,8 @@ export const connect = {
   "connect.back": "Back",
   "connect.test": "Test",
   "connect.testing": "Testing …",
-  "connect.listed": "{n, plural, =0 {Connected. No models are listed.} one {Connected. # model is available.} other {Connected. # models are available.}}",
+  "connect.listed":
+    "{n, plural, =0 {Connected. No models are listed.} one {Connected. # model is available.} other {Connected. # models are available.}}",
   "connect.noList": "Connected, but it does not list its models. Type the name of one.",
   "connect.find": "Find a model",
   "connect.findHint": "A name that is not listed can be used too.",
@@ -47,5 +48,6 @@ export const connect = {
   "connect.ask": "Ask a question",
   "problem.key_refused": "The API key was not accepted. Copy it again from its provider.",
   "problem.key_not_found": "Paste the API key first.",
-  "problem.provider_unreachable": "No list of models comes from there. Is the server running, and the address right? Nothing was saved.",
+  "problem.provider_unreachable":
+    "No list of models comes from there. Is the server running, and the address right? Nothing was saved.",
 };

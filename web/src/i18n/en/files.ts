@@ -2,13 +2,16 @@
 
 export const files = {
   "files.title": "Chat with your files",
-  "files.about": "The file becomes a source that your next question asks. Settings has all sources, also to remove them.",
-  "files.aboutAll": "The files become one source: each is a table, and one question can ask several. Settings has all sources, also to remove them.",
+  "files.about":
+    "The file becomes a source that your next question asks. Settings has all sources, also to remove them.",
+  "files.aboutAll":
+    "The files become one source: each is a table, and one question can ask several. Settings has all sources, also to remove them.",
   "files.unknown": "{file} cannot be asked. Files that can: CSV, TSV, Parquet, Excel, JSON and SQLite.",
   "files.encoding": "Encoding",
   "files.encodingFound": "Found automatically",
   "files.change": "change",
-  "files.exists": "There is a file {file} already, in the source {source}, uploaded on {at}. Replace it with the new one, and conversations on it ask the new data; or keep both, and the new one is called {other}.",
+  "files.exists":
+    "There is a file {file} already, in the source {source}, uploaded on {at}. Replace it with the new one, and conversations on it ask the new data; or keep both, and the new one is called {other}.",
   "files.replace": "Replace",
   "files.keepBoth": "Keep both",
   "files.leave": "Leave out",
@@ -19,7 +22,8 @@ export const files = {
   "files.add": "{n, plural, one {Add} other {Add # files}}",
   "files.apart": "{file} is a database: it becomes a source of its own.",
   "files.added": "The next question asks {name}.",
-  "files.addedTo": "{name} has {n, plural, one {one more file} other {# more files}}. The next question can ask them together.",
+  "files.addedTo":
+    "{name} has {n, plural, one {one more file} other {# more files}}. The next question can ask them together.",
   "files.pasted": "pasted table",
   "files.tablesOf": "{shown} of {n} tables are shown.",
   "files.tableOf": "First rows of {name}",
@@ -40,7 +44,8 @@ export const files = {
   "note.encoding_damaged": "Some bytes are not UTF-8; each is read as �",
   "note.encoding_said": "Read as {encoding}",
   "note.encoding_guess": "Read as {encoding}",
-  "note.titles": "{n, plural, one {The line above the header is left out: {texts}} other {# lines above the header are left out: {texts}}}",
+  "note.titles":
+    "{n, plural, one {The line above the header is left out: {texts}} other {# lines above the header are left out: {texts}}}",
   "note.no_header": "There is no header: the columns are numbered",
   "note.two_header_rows": "The header has two rows, which are joined",
   "note.header_short": "The header has a name less than the rows have values: the first column has none",
@@ -48,16 +53,20 @@ export const files = {
   "note.equal_names": "Columns of one name are numbered: {names}",
   "note.footnotes": "Notes under the table are left out: {text}",
   "note.footnotes_left_out": "Notes under the table are left out",
-  "note.ragged": "{n, plural, one {# row has} other {# rows have}} fewer or more values than the header has names (line {lines})",
+  "note.ragged":
+    "{n, plural, one {# row has} other {# rows have}} fewer or more values than the header has names (line {lines})",
   "note.types_of_first": "Types are those of the first {n} rows",
   "note.sum_row": "The last row begins with “{label}”: it may be a sum of the others",
-  "note.quote_swallows": "Line {line}: a quote is closed only in line {end}, so {n} lines are in one cell. Close it, or double it where it belongs to the text",
-  "note.quote_open": "Line {line}: a quote is never closed, so quotes are read as letters. Close it, or double it where it belongs to the text",
+  "note.quote_swallows":
+    "Line {line}: a quote is closed only in line {end}, so {n} lines are in one cell. Close it, or double it where it belongs to the text",
+  "note.quote_open":
+    "Line {line}: a quote is never closed, so quotes are read as letters. Close it, or double it where it belongs to the text",
   "note.merged_cells": "Merged cells have their value in each of their rows",
   "note.sheet_no_cells": "The sheet “{sheet}” is left out: it has no cells",
   "note.sheet_hidden": "The sheet “{sheet}” is left out: it is hidden",
   "note.sheet_empty": "The sheet “{sheet}” is left out: it is empty",
-  "note.no_stored_values": "{n, plural, one {# formula has} other {# formulas have}} no stored value and are empty here. Open the file in Excel and save it",
+  "note.no_stored_values":
+    "{n, plural, one {# formula has} other {# formulas have}} no stored value and are empty here. Open the file in Excel and save it",
   "note.rows_of_list": "The rows are those of the list “{list}”",
   "note.too_many_fields": "The objects have too many fields to be columns",
   "note.list_table": "The lists “{list}” are a table of their own, whose {above} is {key} here",
@@ -66,7 +75,8 @@ export const files = {
   "note.thousands_or_decimals": "kept as text: “{value}” may be written with thousands or with decimals",
   "note.shortened": "kept as text: “{value}” may be a code, and a spreadsheet has shortened “{other}” for good",
   "note.date_orders": "kept as text: “{value}” may be either of two dates",
-  "note.thousands_in_file": "kept as text: “{value}” may be written with thousands, as other columns have decimal commas",
+  "note.thousands_in_file":
+    "kept as text: “{value}” may be written with thousands, as other columns have decimal commas",
   "note.rounded": "rounded to {digits} digits, as some numbers have more than {most}",
   "note.parentheses": "numbers in parentheses are negative",
   "note.numbers_as": "numbers are read as {form}",
@@ -77,9 +87,11 @@ export const files = {
   "note.some_in_unit": "only some cells are in {unit}, so their formats are not used",
   "note.mixed_zones": "kept as text: some times have a time zone, and others none",
   "note.dates_as": "dates are read as {form}",
-  "note.missing": "{n, plural, one {# value such as “{mark}” is} other {# values such as “{mark}” are}} read as missing",
+  "note.missing":
+    "{n, plural, one {# value such as “{mark}” is} other {# values such as “{mark}” are}} read as missing",
   "note.code": "kept as text: “{value}” may be a code",
   "note.zeros": "kept as text: values such as “{value}” begin with zeros",
-  "note.not_all": "kept as text: {n} of {all} values are {kind, select, number {numbers} date {dates of one form} time {times} other {true or false}}, and others are not",
+  "note.not_all":
+    "kept as text: {n} of {all} values are {kind, select, number {numbers} date {dates of one form} time {times} other {true or false}}, and others are not",
   "note.more_notes": "{n, plural, one {# more note on columns} other {# more notes on columns}}",
 };

@@ -110,7 +110,8 @@ export const inspector = {
   "inspector.topics": "Topics",
   "inspector.memories": "Memories",
   "inspector.noMemories": "This conversation neither added nor used memories.",
-  "memory.about": "What Longthread remembers about you, across all conversations. Pinned memories are part of every run.",
+  "memory.about":
+    "What Longthread remembers about you, across all conversations. Pinned memories are part of every run.",
   "memory.search": "Search the memories",
   "memory.none": "Nothing is remembered yet.",
   "memory.noneFound": "No memories match.",

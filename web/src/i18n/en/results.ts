@@ -13,7 +13,8 @@ export const results = {
   "results.noRows": "The query returned no rows.",
   "results.rerun": "The query was run again to show these rows: the data may have changed.",
   "results.notWhole": "The database has more rows. They cannot be loaded here.",
-  "results.cut": "{n, plural, one {One long value is shortened. Exported files have it in full.} other {{n} long values are shortened. Exported files have them in full.}}",
+  "results.cut":
+    "{n, plural, one {One long value is shortened. Exported files have it in full.} other {{n} long values are shortened. Exported files have them in full.}}",
   "results.printed": "{n} of {total} rows are printed. Export has them all.",
   "results.printedOfMany": "The first {n} rows are printed. Export has more.",
   "results.drawn": "The chart draws the first {n} of {total} rows.",
@@ -51,7 +52,8 @@ export const results = {
   "results.aggregate.max": "max",
   "results.tracedAll": "{n, plural, one {1 value} other {{n} values}}",
   "results.traced": "{traced} of {n} values",
-  "results.tracedWhy": "{n, plural, one {The value of this answer is} other {Of the {n} values of this answer, {traced} are}} in the rows of its queries, rounded as written.",
+  "results.tracedWhy":
+    "{n, plural, one {The value of this answer is} other {Of the {n} values of this answer, {traced} are}} in the rows of its queries, rounded as written.",
   "results.receipt": "{value} in {label}",
   "results.receiptRows": "The number of rows of {label}",
   "results.receiptOpen": "{text}: show its row in {label}",

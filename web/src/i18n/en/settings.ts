@@ -32,12 +32,14 @@ export const settings = {
   "settings.key.unreachable": "The server does not answer",
   "settings.key.unreadable": "The saved API key cannot be read any more. Enter it again.",
   "settings.upload": "Upload files",
-  "settings.uploadAbout": "CSV, TSV, Parquet, Excel, JSON or SQLite. You see the tables before they become a source. Files that you add together are asked together.",
+  "settings.uploadAbout":
+    "CSV, TSV, Parquet, Excel, JSON or SQLite. You see the tables before they become a source. Files that you add together are asked together.",
   "settings.drop": "Drop files here, or choose some",
   "settings.cancel": "Cancel",
   "settings.sourceName": "Name",
   "settings.address": "Add by address",
-  "settings.addressAbout": "The path of a file or folder on the server’s machine, or the URL of a database. In the place of a password write $'{'NAME'}', and set LONGTHREAD_SECRET_NAME.",
+  "settings.addressAbout":
+    "The path of a file or folder on the server’s machine, or the URL of a database. In the place of a password write $'{'NAME'}', and set LONGTHREAD_SECRET_NAME.",
   "settings.addressHint": "Path or URL",
   "settings.add": "Add",
   "settings.remove": "Remove",

@@ -31,7 +31,8 @@ export const shell = {
   "shell.demoData": "demo data",
   "shell.sourceWhere": "Path or URL",
   "shell.sourceExample": "/data/sales.csv",
-  "shell.sourceHint": "A file or folder on the server’s machine, the URL of a database such as postgresql://user@host/sales, or demo. To use a file of your own, attach it to the question or drop it on the page.",
+  "shell.sourceHint":
+    "A file or folder on the server’s machine, the URL of a database such as postgresql://user@host/sales, or demo. To use a file of your own, attach it to the question or drop it on the page.",
   "shell.otherSource": "Another source …",
   "shell.choose": "Choose",
   "shell.analyst": "Answers questions about your data.",

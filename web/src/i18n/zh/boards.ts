@@ -21,7 +21,8 @@ export const boards: Record<keyof typeof en, string> = {
   "boards.every.day": "每天",
   "boards.every.week": "每周",
   "boards.delete": "删除看板",
-  "boards.deleteAsk": "{n, plural, =0 {删除“{title}”？} other {删除“{title}”和其中的 # 张卡片？}}此操作无法撤销，相关会话会保留。",
+  "boards.deleteAsk":
+    "{n, plural, =0 {删除“{title}”？} other {删除“{title}”和其中的 # 张卡片？}}此操作无法撤销，相关会话会保留。",
   "boards.back": "全部看板",
   "boards.values": "看板的参数",
   "boards.apply": "应用",
@@ -66,7 +67,8 @@ export const boards: Record<keyof typeof en, string> = {
   "boards.mine": "我的看板",
   "boards.share": "分享看板",
   "boards.share.about": "拿到链接的人可以查看这个看板现在的内容：卡片、查询、参数和数据行。",
-  "boards.share.without": "之后的刷新、新增和修改都不包含在内，会话和数据源的地址也不包含在内。通过链接不能提问，也不能修改任何内容。",
+  "boards.share.without":
+    "之后的刷新、新增和修改都不包含在内，会话和数据源的地址也不包含在内。通过链接不能提问，也不能修改任何内容。",
   "boards.share.links": "这个看板的链接",
   "boards.shared": "分享的看板",
   "problem.board_not_found": "这个看板已不存在。",

@@ -77,7 +77,8 @@ export const catalog: Record<keyof typeof english, string> = {
   "catalog.short.mcp": "MCP",
   "catalog.short.code": "代码",
   "catalog.short.builtin": "内置",
-  "catalog.commandLine": "运行代码或程序、发送密钥、访问内网地址的工具要在命令行定义，因为这台机器的其他用户也能打开这个页面。",
+  "catalog.commandLine":
+    "运行代码或程序、发送密钥、访问内网地址的工具要在命令行定义，因为这台机器的其他用户也能打开这个页面。",
   "catalog.power.code": "它运行代码，实现要在命令行修改。",
   "catalog.power.program": "它会启动程序，实现要在命令行修改。",
   "catalog.power.secret": "它会发送密钥，实现要在命令行修改。",

@@ -5,12 +5,14 @@ import type { files as en } from "../en/files";
 export const files: Record<keyof typeof en, string> = {
   "files.title": "对文件提问",
   "files.about": "文件会成为一个数据源，你的下一个问题将查询它。所有数据源都在“设置”里，也可以在那里移除。",
-  "files.aboutAll": "这些文件会成为一个数据源：每个文件是一张表，一个问题可以同时查询多张表。所有数据源都在“设置”里，也可以在那里移除。",
+  "files.aboutAll":
+    "这些文件会成为一个数据源：每个文件是一张表，一个问题可以同时查询多张表。所有数据源都在“设置”里，也可以在那里移除。",
   "files.unknown": "无法对 {file} 提问。支持的文件：CSV、TSV、Parquet、Excel、JSON 和 SQLite。",
   "files.encoding": "编码",
   "files.encodingFound": "自动识别",
   "files.change": "更改",
-  "files.exists": "数据源 {source} 中已有文件 {file}，上传于 {at}。可以用新文件替换它，其上的会话将查询新数据；也可以两个都保留，新文件名为 {other}。",
+  "files.exists":
+    "数据源 {source} 中已有文件 {file}，上传于 {at}。可以用新文件替换它，其上的会话将查询新数据；也可以两个都保留，新文件名为 {other}。",
   "files.replace": "替换",
   "files.keepBoth": "两个都保留",
   "files.leave": "不添加",
@@ -53,7 +55,8 @@ export const files: Record<keyof typeof en, string> = {
   "note.ragged": "有 {n} 行的值比表头的名称多或少（第 {lines} 行）",
   "note.types_of_first": "类型按前 {n} 行确定",
   "note.sum_row": "最后一行以“{label}”开头，可能是其他各行的合计",
-  "note.quote_swallows": "第 {line} 行的引号直到第 {end} 行才结束，因此 {n} 行在同一个单元格里。请补上引号；如果它属于文字，请写两个引号",
+  "note.quote_swallows":
+    "第 {line} 行的引号直到第 {end} 行才结束，因此 {n} 行在同一个单元格里。请补上引号；如果它属于文字，请写两个引号",
   "note.quote_open": "第 {line} 行的引号没有结束，因此引号按普通字符读取。请补上引号；如果它属于文字，请写两个引号",
   "note.merged_cells": "跨行合并的单元格，每一行都有它的值",
   "note.sheet_no_cells": "已略去工作表“{sheet}”：没有单元格",
@@ -82,6 +85,7 @@ export const files: Record<keyof typeof en, string> = {
   "note.missing": "有 {n} 个类似“{mark}”的值按缺失处理",
   "note.code": "保留为文本：“{value}”可能是代码",
   "note.zeros": "保留为文本：“{value}”这样的值以零开头",
-  "note.not_all": "保留为文本：{all} 个值中有 {n} 个是{kind, select, number {数字} date {同一格式的日期} time {时间} other {是或否}}，其余不是",
+  "note.not_all":
+    "保留为文本：{all} 个值中有 {n} 个是{kind, select, number {数字} date {同一格式的日期} time {时间} other {是或否}}，其余不是",
   "note.more_notes": "另有 {n} 条关于列的说明",
 };

@@ -48,7 +48,8 @@ export const problems: Record<keyof typeof en, string> = {
   "problem.secret_key_unusable": "用于加密 API 密钥的主密钥无法使用：{problem} 服务器管理员可以设置它。",
   "problem.settings_not_allowed": "从这里不能进行此操作。请在运行服务器的机器上，用本机地址打开页面。",
   "problem.model_not_allowed": "这里不允许使用模型 {model}。可以使用：{allowed}。",
-  "problem.tool_on_command_line": "工具 {tool} 使用服务器用户的权限：它运行代码或程序、发送密钥，或访问内网地址。因此它的实现要在命令行修改，其他内容可以在这里修改。",
+  "problem.tool_on_command_line":
+    "工具 {tool} 使用服务器用户的权限：它运行代码或程序、发送密钥，或访问内网地址。因此它的实现要在命令行修改，其他内容可以在这里修改。",
   "problem.upload_too_large": "文件超过 {limit} MB。请把它放到服务器上，再按路径添加。",
   "problem.agent_of_thread": "这个会话属于智能体 {name}。请在这里向它提问，或新建会话。",
   "problem.arguments_invalid": "没有调用 {tool}：{problem}",
@@ -59,7 +60,8 @@ export const problems: Record<keyof typeof en, string> = {
   "problem.result_too_long": "一个工作表最多 {most} 行，结果超出了。请存为 CSV 或 Parquet。",
   "problem.source_crashed": "执行查询的进程退出了。请缩小查询范围：先筛选或汇总。",
   "problem.source_taken": "已有数据源 {name}，请换一个名称。",
-  "problem.source_unreachable": "无法连接 {source} 的数据库服务器：{reason} 请检查主机、端口、用户名和密码，并确认它在运行。",
+  "problem.source_unreachable":
+    "无法连接 {source} 的数据库服务器：{reason} 请检查主机、端口、用户名和密码，并确认它在运行。",
   "problem.source_unreadable": "无法读取数据源 {source}：{reason}",
   "problem.source_unsupported": "不支持这种数据源（{source}）：{reason}",
   "problem.sql_failed": "数据库拒绝了查询：{reason}",

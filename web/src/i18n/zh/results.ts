@@ -51,7 +51,8 @@ export const results: Record<keyof typeof en, string> = {
   "results.aggregate.max": "最大",
   "results.tracedAll": "{n, plural, other {{n} 个数值}}",
   "results.traced": "{traced}/{n} 个数值",
-  "results.tracedWhy": "{n, plural, other {这个回答的 {n} 个数值中，有 {traced} 个能在查询结果里找到（按所写的位数舍入）。}}",
+  "results.tracedWhy":
+    "{n, plural, other {这个回答的 {n} 个数值中，有 {traced} 个能在查询结果里找到（按所写的位数舍入）。}}",
   "results.receipt": "{label} 中的 {value}",
   "results.receiptRows": "{label} 的行数",
   "results.receiptOpen": "{text}：查看它在 {label} 中的行",

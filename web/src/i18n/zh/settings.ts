@@ -32,12 +32,14 @@ export const settings: Record<keyof typeof english, string> = {
   "settings.key.unreachable": "无法连接服务器",
   "settings.key.unreadable": "已保存的 API 密钥无法读取，请重新填写。",
   "settings.upload": "上传文件",
-  "settings.uploadAbout": "CSV、TSV、Parquet、Excel、JSON 或 SQLite。成为数据源之前，你会先看到其中的表。一起添加的文件可以一起查询。",
+  "settings.uploadAbout":
+    "CSV、TSV、Parquet、Excel、JSON 或 SQLite。成为数据源之前，你会先看到其中的表。一起添加的文件可以一起查询。",
   "settings.drop": "把文件拖到这里，或点击选择",
   "settings.cancel": "取消",
   "settings.sourceName": "名称",
   "settings.address": "按地址添加",
-  "settings.addressAbout": "服务器上的文件或文件夹路径，或数据库 URL。密码处请写 $'{'NAME'}'，并设置环境变量 LONGTHREAD_SECRET_NAME。",
+  "settings.addressAbout":
+    "服务器上的文件或文件夹路径，或数据库 URL。密码处请写 $'{'NAME'}'，并设置环境变量 LONGTHREAD_SECRET_NAME。",
   "settings.addressHint": "路径或 URL",
   "settings.add": "添加",
   "settings.remove": "移除",

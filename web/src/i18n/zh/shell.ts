@@ -31,7 +31,8 @@ export const shell: Record<keyof typeof en, string> = {
   "shell.demoData": "示例数据",
   "shell.sourceWhere": "路径或 URL",
   "shell.sourceExample": "/data/sales.csv",
-  "shell.sourceHint": "服务器上的文件或文件夹、数据库 URL（例如 postgresql://user@host/sales），或 demo。要用自己的文件，请在提问框添加，或拖到页面上。",
+  "shell.sourceHint":
+    "服务器上的文件或文件夹、数据库 URL（例如 postgresql://user@host/sales），或 demo。要用自己的文件，请在提问框添加，或拖到页面上。",
   "shell.otherSource": "其他数据源……",
   "shell.choose": "选择",
   "shell.analyst": "回答关于数据的问题。",
