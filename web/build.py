@@ -40,9 +40,10 @@ def build() -> None:
 
 
 def check() -> None:
-    """Check types, style and tests of `web/`, and build."""
+    """Check types, format, style and tests of `web/`, and build."""
     install()
     _run("node_modules/typescript/bin/tsc")
+    _run("node_modules/@biomejs/biome/bin/biome", "format")
     _run("node_modules/oxlint/bin/oxlint", "--deny-warnings", "src")
     _run("node_modules/vitest/vitest.mjs", "run", "--reporter=dot")
     build()
