@@ -20,18 +20,14 @@ from pydantic import SecretStr
 from longthread.errors import ModelUnavailable, SecretKeyUnusable
 from longthread.llm.chat import ChatModel
 from longthread.llm.models import DEMO, RunModels, model_name
-from longthread.llm.providers import ADDRESSES, LOCAL_SERVERS, OWN, ROWS, address_of, key_for, split_name
+from longthread.llm.providers import LOCAL_SERVERS, OWN, ROWS, address_of, key_for, split_name
 from longthread.settings import Settings
 from longthread.store import endpoints
 from longthread.store.driver import Driver
 from longthread.store.endpoints import Sealer
 
-PROVIDERS: tuple[str, ...] = tuple(ADDRESSES)
-"""The vendors that a key of the environment may be for."""
 CONNECTION = rf"^(?:{'|'.join(row for row in ROWS if row not in LOCAL_SERVERS)}|{OWN}:[a-z0-9][a-z0-9._-]{{0,39}})$"
 """What a person connects: a provider by its id, or a server of their own by its name: `own:NAME`."""
-_FIELDS = {"anthropic": "anthropic_api_key", "google_genai": "google_api_key", "openai": "openai_api_key"}
-"""The settings of keys, by provider; those of others are `api_key`."""
 _READ_AGAIN_SECONDS = 10.0
 """How long a process may use a key that another one has replaced."""
 
@@ -117,7 +113,8 @@ class ProviderKeys:
     def _purpose(self, provider: str, user_id: str) -> str:
         """What a key is sealed for: a key that was entered for one address cannot be opened for another."""
         address = address_of(provider, self._settings)
-        at = "" if address == ADDRESSES.get(provider) else f" at {address}"
+        row = ROWS.get(provider)
+        at = "" if row is not None and address in row.addresses[:1] else f" at {address}"
         return f"key of {provider} for {user_id}{at}"
 
 
@@ -140,7 +137,8 @@ def apply_connection(name: str, settings: Settings, connections: Mapping[str, Co
     if found is None or not model or (provider == "openai" and settings.base_url):
         return name, settings
     if found.url == address_of(provider, settings):
-        used = {_FIELDS.get(provider, "api_key"): found.key, "base_url": None, "model": name}
+        setting = ROWS[provider].key_setting if provider in ROWS else "api_key"
+        used = {setting: found.key, "base_url": None, "model": name}
         return name, settings.model_copy(update=used)
     used = {"api_key": found.key, "base_url": found.url, "model": name}
     return f"openai:{model}", settings.model_copy(update=used)

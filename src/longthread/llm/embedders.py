@@ -14,7 +14,7 @@ import numpy as np
 from longthread.errors import EmbedderUnavailable
 from longthread.extras import install_command
 from longthread.llm.failures import AuthenticationFailed, BadRequest, ProviderError, constructor_errors, first_line
-from longthread.llm.providers import ADDRESSES, embedding_key, provider_embedding_key
+from longthread.llm.providers import ROWS, embedding_key, provider_embedding_key
 from longthread.memory.embedder import Embedder, Vectors
 from longthread.plugins import plugins
 from longthread.settings import Settings
@@ -165,7 +165,7 @@ class OpenAIEmbedder:
         url, key = embedding_key(settings)
         sent = key.get_secret_value() if key else NO_KEY
         self._has_key = key is not None
-        self._is_openai = url == ADDRESSES["openai"]
+        self._is_openai = url in ROWS["openai"].addresses
         self.address = None if self._is_openai else Endpoint(url).address
         self._endpoint = Endpoint(f"{url.rstrip('/')}{_PATH}", bearer(self.name, sent), settings.timeout)
 

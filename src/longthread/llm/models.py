@@ -27,7 +27,7 @@ from longthread.llm.failures import (
     first_line,
     status_of,
 )
-from longthread.llm.providers import ADDRESSES, LOCAL_SERVERS, OWN, ROWS, address_of, is_near, key_for, split_name
+from longthread.llm.providers import LOCAL_SERVERS, OWN, ROWS, address_of, is_near, key_for, split_name, window_of
 from longthread.messages.message import Message
 from longthread.model.run import Protocol
 from longthread.plugins import CORE, Offer, plugins
@@ -36,36 +36,7 @@ from longthread.settings import Settings
 if TYPE_CHECKING:
     from longthread.memory.summary.summaries import Summarizer
 
-_CLAUDE = 200_000
-_WINDOWS = (
-    ("gpt-3.5", 16_385),
-    ("gpt-4-turbo", 128_000),
-    ("gpt-4.1", 1_047_576),
-    ("gpt-4o", 128_000),
-    ("gpt-4", 8_192),
-    ("gpt-5.3-codex-spark", 128_000),
-    ("gpt-5.3", 400_000),
-    ("gpt-5.4-mini", 400_000),
-    ("gpt-5.4-nano", 400_000),
-    ("gpt-5.4", 1_050_000),
-    ("gpt-5.5", 1_050_000),
-    ("gpt-5.6", 1_050_000),
-    ("gpt-5", 272_000),
-    ("gpt-6", 1_050_000),
-    ("o1-mini", 128_000),
-    ("o1", 200_000),
-    ("o3", 200_000),
-    ("o4", 200_000),
-    ("claude", _CLAUDE),
-    ("gemini-", 1_048_576),
-)
-"""Tokens of context of models whose names begin so; the first that fits is it. LangChain's profiles say the same."""
 _RESPONSES_ONLY = re.compile(r"codex|^(?:gpt-5(?:\.\d+)?-pro|o[13]-pro|computer-use|gpt-5\.6-sol|o\d.*-deep-research)")
-
-
-def window_of(model: str) -> int | None:
-    """Return the context window of a model of OpenAI, Anthropic or Google, in tokens; None if its name is unknown."""
-    return next((tokens for name, tokens in _WINDOWS if model.startswith(name)), None)
 
 
 def needs_responses(model: str) -> bool:
@@ -78,13 +49,9 @@ DEMO = "demo"
 DEFAULT_WINDOW = 32_000
 """Tokens of context that are safe to assume for an unknown model."""
 
-_KEYS = {"openai": "OPENAI_API_KEY", "anthropic": "ANTHROPIC_API_KEY", "google_genai": "GOOGLE_API_KEY"}
-_COMPATIBLE = {"google_genai": "/openai"}
-"""The paths of compatible APIs below the providers' addresses."""
 _NOT_CONNECTED = (
     "Its server is not connected: connect it on the page (Connect a model, beside the question), or set LLM_BASE_URL."
 )
-_MAX_TOKENS = {"google_genai": "max_output_tokens", "ollama": "num_predict"}
 _HINTS = {
     401: "Check the key: LLM_API_KEY with a base URL, else the provider's own, such as OPENAI_API_KEY.",
     403: "The key does not allow this model: use another key or another model.",
@@ -158,20 +125,21 @@ def provider_model(name: str, settings: Settings) -> ChatModel:
     """Return a model of a provider that the core knows, of a configured server, or of LangChain. Raises
     ModelUnavailable."""
     provider, model = split_name(name, settings)
+    row = ROWS.get(provider)
     if provider in LOCAL_SERVERS and not _is_installed(provider):
         return _openai_model(name, model, f"http://127.0.0.1:{LOCAL_SERVERS[provider]}/v1", None, settings)
     if provider == "openai" and settings.base_url:
         return _openai_model(name, model, settings.base_url, key_for(settings.base_url, settings), settings)
-    if provider == OWN or (provider in ROWS and provider not in ADDRESSES and provider not in LOCAL_SERVERS):
+    if provider == OWN or (row is not None and not row.addresses and row.port is None):
         raise ModelUnavailable(model=name, reason=_NOT_CONNECTED)
     key = _key(name, provider, settings)
     if provider == "anthropic" and key is not None:
         return _anthropic_model(name, model, key, settings)
     if provider == "openai" and not needs_responses(model):
         return _openai_model(name, model, address_of(provider, settings), key, settings)
-    if provider in ROWS and provider != "openai" and not _is_installed(provider):
-        url = address_of(provider, settings) + _COMPATIBLE.get(provider, "")
-        return _openai_model(name, model, url, key, settings, reports_usage=ROWS[provider].reports_usage)
+    if row is not None and provider != "openai" and not _is_installed(provider):
+        url = address_of(provider, settings) + row.api_path
+        return _openai_model(name, model, url, key, settings, reports_usage=row.reports_usage)
     return _langchain_model(name, provider, model, key, settings)
 
 
@@ -288,8 +256,8 @@ def _base_url_of(address: str, settings: Settings) -> str:
     """The variable that an address comes from; empty for an address of ours."""
     from longthread.llm.http import Endpoint
 
-    urls = {"LLM_BASE_URL": settings.base_url, "OPENAI_BASE_URL": settings.openai_base_url}
-    urls |= {"ANTHROPIC_BASE_URL": settings.anthropic_base_url}
+    urls = {"LLM_BASE_URL": settings.base_url}
+    urls |= {row.address_variable: row.own_address(settings) for row in ROWS.values()}
     return next((name for name, url in urls.items() if url and address.startswith(Endpoint(url).address)), "")
 
 
@@ -311,7 +279,8 @@ def _options(provider: str, settings: Settings) -> dict[str, Any]:
     if provider == "ollama":
         options = {"client_kwargs": {"timeout": options.pop("timeout")}, **options}
         del options["max_retries"]
-    options[_MAX_TOKENS.get(provider, "max_tokens")] = settings.max_tokens
+    row = ROWS.get(provider)
+    options["max_tokens" if row is None else row.limit_option] = settings.max_tokens
     if provider == "openai":
         options["base_url"] = address_of(provider, settings)  # else its package asks the environment
     return options
@@ -321,8 +290,9 @@ def _key(name: str, provider: str, settings: Settings) -> SecretStr | None:
     """Return the key that was given for the provider's address. Raises ModelUnavailable: it needs one."""
     address = address_of(provider, settings)
     key = key_for(address, settings)
-    if key is None and provider in ADDRESSES and (provider in _KEYS or not _is_installed(provider)):
-        variable = _KEYS.get(provider, "LLM_API_KEY, beside LONGTHREAD_MODEL,")
+    row = ROWS.get(provider)
+    if key is None and row is not None and row.addresses and (row.key_variable or not _is_installed(provider)):
+        variable = row.key_variable or "LLM_API_KEY, beside LONGTHREAD_MODEL,"
         reason = f"It needs a key: enter it on the page, or set {variable} in the environment or in .env."
         if settings.api_key is not None:
             reason += " LLM_API_KEY only goes to LLM_BASE_URL, or else to the provider of LONGTHREAD_MODEL."

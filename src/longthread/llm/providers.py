@@ -20,11 +20,20 @@ OWN = "own"
 
 
 @dataclass(frozen=True, slots=True)
-class ProviderRow:
+class Provider:
     """A provider that a person can connect, by the `id` that its models' names begin with.
 
     `addresses` are its base URLs, the usual one first. A provider without one has an address for each customer, or is a
-    server that listens at `port` of this machine by default. `reports_usage`: it takes `stream_options`.
+    server that listens at `port` of this machine by default. Names that begin with one of `families` need no provider.
+
+    `key_variable` and `address_variable`: the variables of its own key and base URL; the settings have the same names.
+    `api_path`: the path of its OpenAI-compatible API below the address. `reports_usage`: it takes `stream_options`.
+    `list_path`: the path of its list of models. `list_prefix`: how names in it begin. `key_header`: the header of a key
+    for it, else `Authorization`.
+
+    `windows`: tokens of context of models whose names begin so; the first that fits is it. LangChain's profiles say the
+    same. `window_setting`: what sets the window of such a server, as words in a sentence. `limit_option`: the name of
+    the most tokens of a reply in LangChain's class.
     """
 
     id: str
@@ -32,17 +41,92 @@ class ProviderRow:
     chinese_name: str = ""
     addresses: tuple[str, ...] = ()
     port: int | None = None
+    families: tuple[str, ...] = ()
+    key_variable: str = ""
+    address_variable: str = ""
+    api_path: str = ""
     reports_usage: bool = True
+    list_path: str = "/models"
+    list_prefix: str = ""
+    key_header: str = ""
+    windows: tuple[tuple[str, int], ...] = ()
+    window_setting: str = ""
+    limit_option: str = "max_tokens"
+
+    @property
+    def key_setting(self) -> str:
+        """The setting of its key: its own, or the common one."""
+        return self.key_variable.lower() or "api_key"
+
+    def own_key(self, settings: Settings) -> SecretStr | None:
+        """Return the key that is set for this provider alone."""
+        key: SecretStr | None = getattr(settings, self.key_setting) if self.key_variable else None
+        return key
+
+    def own_address(self, settings: Settings) -> str | None:
+        """Return the base URL that is set instead of the usual one."""
+        url: str | None = getattr(settings, self.address_variable.lower()) if self.address_variable else None
+        return url
 
 
-ROWS: Mapping[str, ProviderRow] = {
+_OPENAI_WINDOWS = (
+    ("gpt-3.5", 16_385),
+    ("gpt-4-turbo", 128_000),
+    ("gpt-4.1", 1_047_576),
+    ("gpt-4o", 128_000),
+    ("gpt-4", 8_192),
+    ("gpt-5.3-codex-spark", 128_000),
+    ("gpt-5.3", 400_000),
+    ("gpt-5.4-mini", 400_000),
+    ("gpt-5.4-nano", 400_000),
+    ("gpt-5.4", 1_050_000),
+    ("gpt-5.5", 1_050_000),
+    ("gpt-5.6", 1_050_000),
+    ("gpt-5", 272_000),
+    ("gpt-6", 1_050_000),
+    ("o1-mini", 128_000),
+    ("o1", 200_000),
+    ("o3", 200_000),
+    ("o4", 200_000),
+)
+ROWS: Mapping[str, Provider] = {
     row.id: row
     for row in (
-        ProviderRow("openai", "OpenAI", addresses=("https://api.openai.com/v1",)),
-        ProviderRow("anthropic", "Anthropic", addresses=("https://api.anthropic.com",)),
-        ProviderRow("google_genai", "Google Gemini", addresses=("https://generativelanguage.googleapis.com/v1beta",)),
-        ProviderRow("deepseek", "DeepSeek", "DeepSeek 深度求索", ("https://api.deepseek.com",)),
-        ProviderRow(
+        Provider(
+            "openai",
+            "OpenAI",
+            addresses=("https://api.openai.com/v1",),
+            families=("gpt-", "o1", "o3"),
+            key_variable="OPENAI_API_KEY",
+            address_variable="OPENAI_BASE_URL",
+            windows=_OPENAI_WINDOWS,
+        ),
+        Provider(
+            "anthropic",
+            "Anthropic",
+            addresses=("https://api.anthropic.com",),
+            families=("claude",),
+            key_variable="ANTHROPIC_API_KEY",
+            address_variable="ANTHROPIC_BASE_URL",
+            list_path="/v1/models?limit=1000",
+            key_header="x-api-key",
+            windows=(("claude", 200_000),),
+        ),
+        Provider(
+            "google_genai",
+            "Google Gemini",
+            addresses=("https://generativelanguage.googleapis.com/v1beta",),
+            families=("gemini",),
+            key_variable="GOOGLE_API_KEY",
+            api_path="/openai",
+            list_path="/models?pageSize=1000",
+            list_prefix="models/",
+            key_header="x-goog-api-key",
+            windows=(("gemini-", 1_048_576),),
+            limit_option="max_output_tokens",
+        ),
+        Provider("deepseek", "DeepSeek", "DeepSeek 深度求索", ("https://api.deepseek.com",)),
+        Provider(
             "dashscope",
             "Qwen (DashScope)",
             "通义千问（DashScope）",
@@ -51,35 +135,39 @@ ROWS: Mapping[str, ProviderRow] = {
                 "https://dashscope-intl.aliyuncs.com/compatible-mode/v1",
             ),
         ),
-        ProviderRow(
+        Provider(
             "zhipu", "Zhipu GLM", "智谱 GLM", ("https://open.bigmodel.cn/api/paas/v4", "https://api.z.ai/api/paas/v4")
         ),
-        ProviderRow(
+        Provider(
             "moonshot", "Moonshot Kimi", "月之暗面 Kimi", ("https://api.moonshot.cn/v1", "https://api.moonshot.ai/v1")
         ),
-        ProviderRow(
+        Provider(
             "siliconflow",
             "SiliconFlow",
             "硅基流动 SiliconFlow",
             ("https://api.siliconflow.cn/v1", "https://api.siliconflow.com/v1"),
         ),
-        ProviderRow("minimax", "MiniMax", addresses=("https://api.minimaxi.com/v1", "https://api.minimax.io/v1")),
-        ProviderRow("openrouter", "OpenRouter", addresses=("https://openrouter.ai/api/v1",)),
-        ProviderRow("azure", "Azure OpenAI"),
-        ProviderRow("groq", "Groq", addresses=("https://api.groq.com/openai/v1",)),
-        ProviderRow("mistralai", "Mistral AI", addresses=("https://api.mistral.ai/v1",), reports_usage=False),
-        ProviderRow("xai", "xAI", addresses=("https://api.x.ai/v1",)),
-        ProviderRow("ollama", "Ollama", port=11434),
-        ProviderRow("lmstudio", "LM Studio", port=1234),
-        ProviderRow("vllm", "vLLM", port=8000),
-        ProviderRow("llamacpp", "llama.cpp", port=8080),
+        Provider("minimax", "MiniMax", addresses=("https://api.minimaxi.com/v1", "https://api.minimax.io/v1")),
+        Provider("openrouter", "OpenRouter", addresses=("https://openrouter.ai/api/v1",)),
+        Provider("azure", "Azure OpenAI", api_path="/openai/v1"),
+        Provider("groq", "Groq", addresses=("https://api.groq.com/openai/v1",)),
+        Provider("mistralai", "Mistral AI", addresses=("https://api.mistral.ai/v1",), reports_usage=False),
+        Provider("xai", "xAI", addresses=("https://api.x.ai/v1",)),
+        Provider(
+            "ollama",
+            "Ollama",
+            port=11434,
+            window_setting="OLLAMA_CONTEXT_LENGTH, or `num_ctx` in the Modelfile",
+            limit_option="num_predict",
+        ),
+        Provider("lmstudio", "LM Studio", port=1234, window_setting="the model's Context Length in LM Studio"),
+        Provider("vllm", "vLLM", port=8000),
+        Provider("llamacpp", "llama.cpp", port=8080, window_setting="its `--ctx-size`"),
     )
 }
 """The one list of providers, for the API and the page."""
 LOCAL_SERVERS: Mapping[str, int] = {row.id: row.port for row in ROWS.values() if row.port is not None}
 """Servers with an OpenAI-compatible API, as providers, and the ports where they listen on this machine by default."""
-ADDRESSES: Mapping[str, str] = {row.id: row.addresses[0] for row in ROWS.values() if row.addresses}
-"""The usual base URLs of vendors."""
 PROVIDERS = frozenset(
     (
         *ROWS,
@@ -91,12 +179,6 @@ PROVIDERS = frozenset(
     )
 )
 """Providers that can be connected, users' own servers, and providers that LangChain knows."""
-_WINDOW_SETTINGS = {
-    "Ollama": "OLLAMA_CONTEXT_LENGTH, or `num_ctx` in the Modelfile",
-    "llama.cpp": "its `--ctx-size`",
-    "LM Studio": "the model's Context Length in LM Studio",
-}
-_FAMILIES = {"gpt-": "openai", "o1": "openai", "o3": "openai", "claude": "anthropic", "gemini": "google_genai"}
 _KNOWN = "openai, anthropic, google_genai, ollama, mistralai, groq, deepseek"
 
 
@@ -110,9 +192,8 @@ def split_name(name: str, settings: Settings) -> tuple[str, str]:
         return provider, tail
     if settings.base_url:
         return "openai", name
-    family = next((family for family in _FAMILIES if name.startswith(family)), None)
-    if family:
-        return _FAMILIES[family], name
+    if row := next((row for row in ROWS.values() if name.startswith(row.families)), None):
+        return row.id, name
     server = "set LLM_BASE_URL, as in http://localhost:11434/v1"
     if colon:
         reason = (
@@ -147,8 +228,9 @@ def provider_of(name: str, settings: Settings) -> str:
 def address_of(provider: str, settings: Settings) -> str:
     """Return the base URL of a provider: its vendor's, or the one that the settings name in its place. A provider
     whose address only its package knows has its own name."""
-    own = {"anthropic": settings.anthropic_base_url, "openai": settings.openai_base_url}
-    return (own.get(provider) or ADDRESSES.get(provider, provider)).rstrip("/")
+    row = ROWS.get(provider)
+    usual = row.addresses[0] if row is not None and row.addresses else provider
+    return ((row.own_address(settings) if row is not None else None) or usual).rstrip("/")
 
 
 def is_near(url: str) -> bool:
@@ -162,7 +244,14 @@ def is_near(url: str) -> bool:
 
 def window_setting(server: str) -> str:
     """Return what sets the context window of a kind of server, as words in a sentence."""
-    return _WINDOW_SETTINGS.get(server, "the server's own setting (Ollama: `num_ctx`, llama.cpp: `--ctx-size`)")
+    words = next((row.window_setting for row in ROWS.values() if row.name == server), "")
+    return words or "the server's own setting (Ollama: `num_ctx`, llama.cpp: `--ctx-size`)"
+
+
+def window_of(model: str) -> int | None:
+    """Return the context window of a model of OpenAI, Anthropic or Google, in tokens; None if its name is unknown."""
+    windows = (window for row in ROWS.values() for window in row.windows)
+    return next((tokens for name, tokens in windows if model.startswith(name)), None)
 
 
 _PORTS = {"http": 80, "https": 443}
@@ -188,8 +277,7 @@ def key_for(address: str, settings: Settings) -> SecretStr | None:
 def keys_for_others(address: str, settings: Settings) -> set[str]:
     """Return the keys of the settings that may not be sent to an address."""
     own = key_for(address, settings)
-    keys = {settings.api_key, settings.openai_api_key, settings.anthropic_api_key, settings.google_api_key}
-    keys |= {settings.memory_embedding_api_key}
+    keys = {settings.api_key, settings.memory_embedding_api_key, *(row.own_key(settings) for row in ROWS.values())}
     return {key.get_secret_value() for key in keys if key is not None and key != own}
 
 
@@ -211,18 +299,21 @@ def _credentials(settings: Settings) -> Iterator[Credential]:
     common = _common(settings)
     if common is not None and settings.base_url:
         yield common
-    # With a server of one's own, it is unknown whose OPENAI_API_KEY is, unless OPENAI_BASE_URL says it.
-    is_clear = not settings.base_url or settings.openai_base_url
-    if settings.openai_api_key is not None:
-        openai = Credential(settings.openai_api_key, address_of("openai", settings))
-        if is_clear or (settings.base_url and openai.belongs_to(settings.base_url)):
-            yield openai
-    if settings.anthropic_api_key is not None:
-        yield Credential(settings.anthropic_api_key, address_of("anthropic", settings))
-    if settings.google_api_key is not None:
-        yield Credential(settings.google_api_key, address_of("google_genai", settings))
+    for row in ROWS.values():
+        key = row.own_key(settings)
+        if key is None:
+            continue
+        own = Credential(key, address_of(row.id, settings))
+        if row.id != "openai" or _is_openai_key(own, settings):
+            yield own
     if common is not None and not settings.base_url:
         yield common
+
+
+def _is_openai_key(own: Credential, settings: Settings) -> bool:
+    """Return whether OPENAI_API_KEY is for OpenAI. With a server of one's own it is unknown whose it is, unless
+    OPENAI_BASE_URL says it."""
+    return not settings.base_url or bool(settings.openai_base_url) or own.belongs_to(settings.base_url)
 
 
 def _common(settings: Settings) -> Credential | None:

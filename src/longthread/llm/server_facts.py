@@ -21,7 +21,7 @@ from longthread.errors import InvalidInput, KeyRefused, ProviderUnreachable
 from longthread.llm import anthropic, openai
 from longthread.llm.chat import ChatModel
 from longthread.llm.http import certificates
-from longthread.llm.providers import ADDRESSES, LOCAL_SERVERS, OWN, ROWS, is_near, read_provider
+from longthread.llm.providers import LOCAL_SERVERS, OWN, ROWS, is_near, read_provider
 
 LARGEST = 4 * 2**20
 """Bytes of an answer."""
@@ -225,8 +225,6 @@ LOCAL_SECONDS = 0.5
 WHOLE_SECONDS = 15.0
 """How long a provider's whole list may take to come."""
 _MOST_MODELS = 1000
-_LISTS: Mapping[str, str] = {"anthropic": "/v1/models?limit=1000", "google_genai": "/models?pageSize=1000"}
-"""The paths of lists below the providers' addresses; those of others are `/models`."""
 _NO_LIST = frozenset({404, 405, 501})
 """What an API without a list answers."""
 _ENDINGS = ("/v1", "/v2", "/v3", "/v4")
@@ -263,11 +261,11 @@ async def models_of(provider: str, key: SecretStr | None, url: str) -> list[str]
 async def find_models(provider: str, key: SecretStr | None, given: str) -> tuple[str, list[str] | None]:
     """Return the base URL of an API at or below an address that a person gives, and its models; None: it answers, and
     has no list. Raises InvalidInput, KeyRefused, ProviderUnreachable."""
-    url = read_address(given)
-    if urlsplit(url).path.endswith(_ENDINGS) or provider in ADDRESSES:
+    url, row = read_address(given), ROWS.get(provider)
+    if urlsplit(url).path.endswith(_ENDINGS) or (row is not None and row.addresses):
         places = [url]
     else:
-        places = [f"{url}/openai/v1"] if provider == "azure" else [url, f"{url}/v1"]
+        places = [url + row.api_path] if row is not None and row.api_path else [url, f"{url}/v1"]
     unlisted: ProviderUnreachable | None = None
     for place in places:
         try:
@@ -312,15 +310,11 @@ def read_address(text: str) -> str:
 
 async def _ask_list(provider: str, key: SecretStr | None, url: str) -> list[str] | int:
     """Return the models that an address lists, or the status of its refusal. Raises as `models_of` does."""
-    url, secret = url + _LISTS.get(provider, "/models"), key.get_secret_value() if key is not None else ""
-    if provider == "anthropic":
-        headers = {"x-api-key": secret, "anthropic-version": anthropic.VERSION}
-    else:
-        headers = {"x-goog-api-key": secret} if provider == "google_genai" else {"authorization": f"Bearer {secret}"}
-    if key is None:
-        headers = {}
-    else:
+    row = ROWS.get(provider)
+    url, headers = f"{url}{row.list_path if row is not None else '/models'}", dict[str, str]()
+    if key is not None:
         expect_key(provider, key)
+        headers = _key_headers(provider, key.get_secret_value())
     try:
         # httpx's limit is of one read, and there may be many. No proxy reaches this machine or network.
         async with (
@@ -337,15 +331,21 @@ async def _ask_list(provider: str, key: SecretStr | None, url: str) -> list[str]
     return _asked_as(provider, listed)
 
 
+def _key_headers(provider: str, secret: str) -> dict[str, str]:
+    row = ROWS.get(provider)
+    headers = {row.key_header: secret} if row is not None and row.key_header else {"authorization": f"Bearer {secret}"}
+    return headers | ({"anthropic-version": anthropic.VERSION} if provider == "anthropic" else {})
+
+
 def _asked_as(provider: str, names: Sequence[str]) -> list[str]:
     """Return the names by which models are asked. All models of a server of one's own are; `own` without a name is the
     one of LLM_BASE_URL."""
     if provider == OWN:
         return [f"openai:{name}" if read_provider(name) else name for name in names]
-    if provider not in ROWS:
+    row = ROWS.get(provider)
+    if row is None:
         return [f"{provider}/{name}" for name in names]
-    if provider == "google_genai":
-        names = [name.removeprefix("models/") for name in names]
+    names = [name.removeprefix(row.list_prefix) for name in names]
     return [f"{provider}:{name}" for name in names if _NO_CHAT.search(name) is None]
 
 

@@ -16,7 +16,7 @@ from longthread.llm import connections as provider_keys
 from longthread.llm.connections import Connection, ProviderKeys, apply_connection
 from longthread.llm.models import resolve_model
 from longthread.llm.openai import OpenAIModel
-from longthread.llm.providers import ROWS, ProviderRow, bare_name, provider_of
+from longthread.llm.providers import ROWS, Provider, bare_name, provider_of
 from longthread.llm.server_facts import read_address
 from longthread.settings import Settings
 from longthread.store.driver import Driver
@@ -286,7 +286,7 @@ CORE = [row for row in ROWS.values() if row.addresses and row.id not in ("openai
 
 
 @pytest.mark.parametrize("row", CORE, ids=lambda row: row.id)
-def test_a_provider_is_asked_at_its_address_with_its_key(row: ProviderRow, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_provider_is_asked_at_its_address_with_its_key(row: Provider, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("longthread.llm.models._is_installed", lambda provider: False)
     for url in row.addresses:
         connections = {row.id: Connection(url, SecretStr(KEY))}

@@ -24,7 +24,7 @@ from longthread.errors import (
 from longthread.llm.connections import CONNECTION, Connection, StoredConnection, environment_key
 from longthread.llm.model_facts import check_model
 from longthread.llm.models import DEMO, model_name
-from longthread.llm.providers import OWN, ROWS, Credential, ProviderRow, address_of, bare_name, key_for
+from longthread.llm.providers import OWN, ROWS, Credential, Provider, address_of, bare_name, key_for
 from longthread.llm.server_facts import expect_key, find_models, local_servers, models_of, read_address
 from longthread.server.catalog_answers import KeyChecked, ModelChecked, ModelInfo, ModelList, ModelOrigin, ModelProvider
 from longthread.server.fields import Flag, Name
@@ -35,7 +35,7 @@ from longthread.store import endpoints
 
 router = APIRouter(prefix="/api/models", tags=["models"])
 
-Provider = Annotated[str, Path(pattern=CONNECTION), BeforeValidator(unquote)]
+ProviderId = Annotated[str, Path(pattern=CONNECTION), BeforeValidator(unquote)]
 KeyText = Annotated[Name, Field(max_length=500)]
 UrlText = Annotated[Name, Field(max_length=500)]
 
@@ -106,7 +106,7 @@ async def models(served: ServedDep, user: Caller, rights: Rights) -> ModelList:
         KeyNotFound, KeyRefused, ProviderUnreachable, SecretKeyUnusable, SettingsNotAllowed, StoreReadOnly, body=True
     ),
 )
-async def save_key(served: ServedDep, user: Caller, provider: Provider, body: KeyBody) -> KeyChecked:
+async def save_key(served: ServedDep, user: Caller, provider: ProviderId, body: KeyBody) -> KeyChecked:
     """Store a key and its address, sealed, for the user's next runs. The key is given back to nobody."""
     url, key = await _read_given(served, user, provider, body.url, body.key)
     if key is None and not provider.startswith(f"{OWN}:"):
@@ -125,7 +125,7 @@ async def save_key(served: ServedDep, user: Caller, provider: Provider, body: Ke
     dependencies=[OWNER_ONLY],
     responses=problems(KeyNotFound, KeyRefused, ProviderUnreachable, SettingsNotAllowed, body=True),
 )
-async def check_key(served: ServedDep, user: Caller, provider: Provider, body: CheckBody | None = None) -> KeyChecked:
+async def check_key(served: ServedDep, user: Caller, provider: ProviderId, body: CheckBody | None = None) -> KeyChecked:
     """Ask a provider for its models with a key: that uses no tokens, and tells whether the key is right."""
     given = body or CheckBody()
     url, key = await _read_given(served, user, provider, given.url, given.key)
@@ -141,7 +141,7 @@ async def check_key(served: ServedDep, user: Caller, provider: Provider, body: C
     status_code=204,
     responses=problems(KeyNotFound, SettingsNotAllowed),
 )
-async def delete_key(served: ServedDep, user: Caller, provider: Provider) -> Response:
+async def delete_key(served: ServedDep, user: Caller, provider: ProviderId) -> Response:
     """Delete a stored key and its address. Runs under way keep it."""
     if not await served.analyst.keys.remove(provider, user_id=user):
         raise KeyNotFound(provider=provider)
@@ -213,7 +213,7 @@ def _rows(settings: Settings, stored: Sequence[StoredConnection]) -> list[_Row]:
     return [*rows, *own]
 
 
-def _row_of(row: ProviderRow, stored: StoredConnection | None, settings: Settings) -> _Row:
+def _row_of(row: Provider, stored: StoredConnection | None, settings: Settings) -> _Row:
     kind: Literal["vendor", "local"] = "vendor" if row.port is None else "local"
     about = _about(row.id, kind, row.name, row.chinese_name)
     if row.port is not None:
