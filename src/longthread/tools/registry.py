@@ -83,34 +83,34 @@ def with_defaults(tool: Tool, defaults: Mapping[str, Any]) -> Tool:
 
 
 async def _api(definition: DefinedTool, _: ToolParts) -> list[Tool]:
-    from longthread.tools.api.tool import build
+    from longthread.tools.types.api import build
 
     return [build(definition)]
 
 
 async def _code(definition: DefinedTool, parts: ToolParts) -> list[Tool]:
-    from longthread.tools.code.interpreters import build
+    from longthread.tools.types.code import build
 
     return [build(definition, parts.interpreters)]
 
 
 async def _query(definition: DefinedTool, parts: ToolParts) -> list[Tool]:
-    from longthread.tools.query import build
+    from longthread.tools.types.query import build
 
     return [build(definition, parts.sources)]
 
 
 async def _mcp(definition: DefinedTool, parts: ToolParts) -> list[Tool]:
-    from longthread.tools.mcp.tool import build
+    from longthread.tools.types.mcp import build
 
     return await build(definition, parts.servers)
 
 
 _BUILDS: Mapping[str, Build] = {"api": _api, "code": _code, "query": _query, "mcp": _mcp}
 _MODULES = {
-    "api": "longthread.tools.api.tool",
-    "code": "longthread.tools.code.interpreters",
-    "query": "longthread.tools.query",
-    "mcp": "longthread.tools.mcp.tool",
+    "api": "longthread.tools.types.api",
+    "code": "longthread.tools.types.code",
+    "query": "longthread.tools.types.query",
+    "mcp": "longthread.tools.types.mcp",
 }
 """Where the tools of a type are checked."""

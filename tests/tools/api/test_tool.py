@@ -21,11 +21,11 @@ import pytest
 from tests.tools.api.conftest import Server, answer
 
 from longthread.errors import ToolInvalid
-from longthread.tools.api import build, check
 from longthread.tools.api.address import by_the_system
 from longthread.tools.api.exchange import Network
 from longthread.tools.secrets import Secrets
 from longthread.tools.tool import Observation
+from longthread.tools.types.api import build, check
 
 PARAMETERS: dict[str, Any] = {
     "type": "object",
@@ -226,7 +226,7 @@ class Rerouted(httpx.AsyncHTTPTransport):
 @pytest.fixture(autouse=True)
 def short_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
     """How often a request is sent again is tested, not how long it is waited between."""
-    monkeypatch.setattr("longthread.tools.api.tool._PAUSE", 0.005)
+    monkeypatch.setattr("longthread.tools.types.api._PAUSE", 0.005)
 
 
 @pytest.fixture

@@ -19,10 +19,11 @@ import pytest
 
 from longthread.errors import ToolInvalid
 from longthread.tools.analysis.isolation.forkserver import ForkServer
-from longthread.tools.code import Interpreters, build, check
+from longthread.tools.code import Interpreters
 from longthread.tools.code import interpreters as cpython
 from longthread.tools.code.confinement import lacking
 from longthread.tools.tool import Observation
+from longthread.tools.types.code import build, check
 
 PARAMETERS: dict[str, Any] = {
     "type": "object",

@@ -9,8 +9,8 @@ from typing import Any
 from tests.tools.api.conftest import Request, Server, answer, server
 
 from longthread.tools.mcp import Servers
-from longthread.tools.mcp.tool import build
 from longthread.tools.secrets import Secrets
+from longthread.tools.types.mcp import build
 
 __all__ = ["server"]
 

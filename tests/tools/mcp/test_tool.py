@@ -19,10 +19,10 @@ from longthread.errors import ApiRefused, ToolInvalid
 from longthread.tools.api.exchange import Network
 from longthread.tools.mcp import Servers
 from longthread.tools.mcp.endpoint import ServerUrl
-from longthread.tools.mcp.tool import build, check
 from longthread.tools.mcp.transports import Web
 from longthread.tools.secrets import Secrets
 from longthread.tools.tool import Tool
+from longthread.tools.types.mcp import build, check
 
 HERE = Path(__file__).parent
 PROGRAM: dict[str, Any] = {"args": ["-m", "tests.tools.mcp.offering"]}

@@ -21,8 +21,8 @@ from longthread.tools.analysis.limits import Limits
 from longthread.tools.analysis.open import open_source
 from longthread.tools.analysis.policy.user_policy import UserPolicy
 from longthread.tools.analysis.source import Source
-from longthread.tools.query import build, check
 from longthread.tools.tool import Observation
+from longthread.tools.types.query import build, check
 
 PRINTED = "SELECT * FROM data WHERE content ILIKE '%{{query}}%' LIMIT {{limit}}"
 PARAMETERS: dict[str, Any] = {

@@ -1,5 +1,5 @@
 """Code tools: Python functions in a sandbox."""
 
-from longthread.tools.code.interpreters import Interpreters, build, check
+from longthread.tools.code.interpreters import Interpreters
 
-__all__ = ["Interpreters", "build", "check"]
+__all__ = ["Interpreters"]
