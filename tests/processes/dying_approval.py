@@ -8,7 +8,7 @@ from typing import Any
 from langchain_core.messages import BaseMessage, HumanMessage, ToolMessage
 from tests.orphans import orphans
 from tests.processes.forks import Ended, Tell
-from tests.runs.approvals import define, types_that_tell
+from tests.runs.approvals import define, type_that_tells
 from tests.script import call, finish
 
 from longthread.errors import NothingToResume, ThreadNotFound
@@ -18,7 +18,7 @@ from longthread.settings import Settings
 from longthread.store import approvals, log, runs
 from longthread.store.driver import Driver
 from longthread.testing import ScriptedChatModel
-from longthread.tools import registry
+from longthread.tools.types import query
 
 ANSWER = "Ada has mail, Eve has none."
 _CALLS = [call("send_mail", to="ada"), call("look_up", to="bob"), call("send_mail", to="eve")]
@@ -108,7 +108,7 @@ def repeated(processes: list[Ended]) -> list[str]:
 async def _analyst(store: Driver, plan: Any, tell: Tell) -> Analyst:
     # On the store itself: the catalog is there before anything is killed.
     await define(getattr(store, "driver", store))
-    registry._BUILDS = types_that_tell(lambda name, args: tell({"ran": [name, args]}))
+    query.TYPE = type_that_tells(lambda name, args: tell({"ran": [name, args]}))
     settings = Settings.load(env_file=None, data_dir=plan.data, model="test:scripted")
     return Analyst(store, settings, models=lambda name, _: _model(tell))
 

@@ -14,7 +14,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
 from tests.processes.forks import Ended, Tell, child, in_child
-from tests.runs.approvals import define, types_that_tell
+from tests.runs.approvals import define, type_that_tells
 from tests.script import call, finish
 
 from longthread.errors import LongthreadError
@@ -23,7 +23,7 @@ from longthread.settings import Settings
 from longthread.store.driver import Driver
 from longthread.store.open import open_store
 from longthread.testing import ScriptedChatModel
-from longthread.tools import registry
+from longthread.tools.types import query
 
 CHOICES = {"one": "approve", "other": "reject"}
 """What each process decides."""
@@ -100,7 +100,7 @@ async def _ask(store: Driver, plan: Plan, tell: Tell) -> None:
 
 def _decider(plan: Plan, name: str, gate: Gate) -> Callable[[Driver, Tell], Awaitable[None]]:
     async def decide(store: Driver, tell: Tell) -> None:
-        registry._BUILDS = types_that_tell(lambda _, args: tell({"sent": args["to"]}))
+        query.TYPE = type_that_tells(lambda _, args: tell({"sent": args["to"]}))
         analyst = _analyst(store, plan, [finish("Done.")] * plan.rounds)
         for number in range(plan.rounds):
             thread = f"t{number}"

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from longthread import Catalog
 from longthread.store.driver import Driver
-from longthread.tools import registry
 from longthread.tools.tool import DefinedTool, Observation, Tool, make_success
+from longthread.tools.tool_type import ToolParts, ToolType
+from longthread.tools.types import query
 
 Sent = list[tuple[str, dict[str, Any]]]
 _PARAMETERS = {
@@ -40,26 +42,25 @@ async def define(store: Driver) -> None:
     await Catalog(store).apply(DEFINITIONS)
 
 
-def types_that_tell(made: Callable[[str, dict[str, Any]], None]) -> Mapping[str, Any]:
-    """The types of tools, with query tools that tell what they are called with, in place of what they would do."""
+def type_that_tells(made: Callable[[str, dict[str, Any]], None]) -> ToolType:
+    """Query tools that tell what they are called with, in place of what they would do."""
 
-    def build(definition: DefinedTool, _: registry.ToolParts) -> Tool:
+    def build(definition: DefinedTool, _: ToolParts) -> Tool:
         async def call(given: Mapping[str, Any]) -> Observation:
             made(definition.name, dict(given))
             return make_success({"done": definition.name, **given})
 
         return Tool(definition.name, definition.description or "", definition.parameters, call)
 
-    async def built(definition: DefinedTool, workshop: registry.ToolParts) -> list[Tool]:
+    async def built(definition: DefinedTool, workshop: ToolParts) -> list[Tool]:
         return [build(definition, workshop)]
 
-    return {**registry._BUILDS, "query": built}
+    return replace(query.TYPE, build=built)
 
 
 @pytest.fixture
 def sent(monkeypatch: pytest.MonkeyPatch) -> Sent:
     """The calls that were made."""
     calls: Sent = []
-    types = types_that_tell(lambda name, args: calls.append((name, args)))
-    monkeypatch.setattr(registry, "_BUILDS", types)
+    monkeypatch.setattr(query, "TYPE", type_that_tells(lambda name, args: calls.append((name, args))))
     return calls

@@ -7,6 +7,7 @@ import json
 import random
 from collections.abc import Mapping
 from contextlib import suppress
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -40,6 +41,8 @@ from longthread.testing import ScriptedChatModel
 from longthread.tools import registry
 from longthread.tools.secrets import read_secrets
 from longthread.tools.tool import DefinedTool, Observation, Tool, make_success
+from longthread.tools.tool_type import ToolParts
+from longthread.tools.types import code, mcp, query
 
 pytestmark = pytest.mark.one_backend
 
@@ -351,19 +354,19 @@ async def test_a_server_whose_secret_is_gone_when_a_call_is_approved_is_told(
     open_analyst: OpenAnalyst, sent: Sent, monkeypatch: pytest.MonkeyPatch, required: bool
 ) -> None:
     """A server's tools are there only when it can be asked."""
-    build = registry._BUILDS["query"]
+    build = query.TYPE.build
 
-    async def needing(definition: DefinedTool, workshop: registry.ToolParts) -> Any:
+    async def needing(definition: DefinedTool, workshop: ToolParts) -> Any:
         read_secrets(["MAIL_KEY"]).fill("${MAIL_KEY}")
         return await build(definition, workshop)
 
-    async def checked(definition: DefinedTool, workshop: registry.ToolParts) -> Any:
+    async def checked(definition: DefinedTool, workshop: ToolParts) -> Any:
         try:
             return await needing(definition, workshop)
         except SecretUnusable as error:
             raise ToolInvalid(tool=definition.name, problem=str(error)) from None
 
-    monkeypatch.setattr(registry, "_BUILDS", {**registry._BUILDS, "query": checked})
+    monkeypatch.setattr(query, "TYPE", replace(query.TYPE, build=checked))
     monkeypatch.setenv("LONGTHREAD_SECRET_MAIL_KEY", "very-secret-value")
     model = scripted(MAIL, finish("It cannot be sent."))
     analyst = await open_analyst(model)
@@ -484,10 +487,10 @@ async def test_only_one_of_two_who_decide_at_once_is_heard(open_analyst: OpenAna
 
 
 async def test_all_tools_of_a_definition_are_approved(monkeypatch: pytest.MonkeyPatch) -> None:
-    async def build(definition: DefinedTool, workshop: registry.ToolParts) -> list[Tool]:
+    async def build(definition: DefinedTool, workshop: ToolParts) -> list[Tool]:
         return [Tool(name, "", {"type": "object"}, None) for name in ("one", "two")]  # type: ignore[arg-type]
 
-    monkeypatch.setattr(registry, "_BUILDS", {"mcp": build})
+    monkeypatch.setattr(mcp, "TYPE", replace(mcp.TYPE, build=build))
     for approve in (True, False):
         implementation = {"command": "server", "approve": approve}
         definition = ToolDefinition("t", "server", "mcp", {}, implementation)
@@ -498,13 +501,13 @@ async def test_all_tools_of_a_definition_are_approved(monkeypatch: pytest.Monkey
 async def test_what_a_server_says_of_its_tool_keeps_nobody_from_being_asked(
     open_analyst: OpenAnalyst, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async def build(definition: DefinedTool, workshop: registry.ToolParts) -> list[Tool]:
+    async def build(definition: DefinedTool, workshop: ToolParts) -> list[Tool]:
         async def call(given: Mapping[str, Any]) -> Observation:
             return make_success({})
 
         return [Tool(definition.name, "A\x00B", {"type": "object", "properties": {"to": {"title": "\x00"}}}, call)]
 
-    monkeypatch.setattr(registry, "_BUILDS", {**registry._BUILDS, "query": build})
+    monkeypatch.setattr(query, "TYPE", replace(query.TYPE, build=build))
     analyst = await open_analyst(scripted(MAIL, finish("Sent.")))
     _, [asked] = await waiting(analyst)
     assert asked.description == "A\ufffdB"
@@ -534,7 +537,7 @@ async def test_a_run_that_cannot_wait_ends(
 
 def test_approve_is_true_or_false() -> None:
     with pytest.raises(ToolInvalid, match="approve"):
-        registry.check("code", "x", {"code": "def execute(): pass", "approve": "yes"}, {"type": "object"})
+        code.check({"code": "def execute(): pass", "approve": "yes"}, {"type": "object"})
 
 
 @pytest.mark.sampled(2)

@@ -16,8 +16,6 @@ from typing import Any, Literal, get_args
 from longthread.model.memory import ANALYST
 
 Kind = Literal["agent", "skill", "tool", "source", "upstream", "route"]
-ToolType = Literal["api", "code", "query", "mcp", "builtin"]
-"""`builtin` tools are Longthread's own."""
 
 KINDS: tuple[Kind, ...] = get_args(Kind)
 BY_NAME: frozenset[Kind] = frozenset({"source", "upstream"})
@@ -104,11 +102,12 @@ class Skill:
 
 @dataclass(frozen=True, slots=True)
 class ToolDefinition:
-    """A tool (document 002 §2.3). `schema` is for models: `{"name", "description", "parameters"}`."""
+    """A tool (document 002 §2.3). `type` is one of the types in `tools/types`, or `builtin` for Longthread's own tools.
+    `schema` is for models: `{"name", "description", "parameters"}`."""
 
     id: str
     name: str
-    type: ToolType
+    type: str
     schema: Mapping[str, Any]
     implementation: Mapping[str, Any]
     description: str | None = None

@@ -10,7 +10,7 @@ from longthread.llm.model_facts import WindowOrigin
 from longthread.model.catalog import Kind
 from longthread.model.run import ProbedProtocol
 from longthread.server.answers import JsonObject, Timestamp
-from longthread.tools.catalog.definitions import Power
+from longthread.tools.tool_type import FieldInput, Power
 
 
 class CatalogName(TypedDict):
@@ -35,11 +35,41 @@ class CatalogItem(TypedDict):
     definition: JsonObject | None
 
 
+class LocalText(TypedDict):
+    en: str
+    zh: str
+
+
+class ToolFieldView(TypedDict):
+    """A field of an implementation that a form shows. `none` is what an empty choice says."""
+
+    name: str
+    input: FieldInput
+    title: LocalText
+    hint: LocalText | None
+    options: list[str]
+    none: LocalText | None
+
+
+class ToolTypeView(TypedDict):
+    """A type of tools. `about` says what it does; a type without it is defined on the command line alone. A form shows
+    `fields` of its implementation, and `more` gives examples of the others. One that `serves_tools` may have several
+    for a definition, whose schemas it knows itself."""
+
+    name: str
+    title: LocalText
+    about: LocalText | None
+    fields: list[ToolFieldView]
+    more: LocalText | None
+    serves_tools: bool
+
+
 class CatalogList(TypedDict):
-    """Definitions by name. `changeable`: callers may change them."""
+    """Definitions by name. `changeable`: callers may change them. Where tools are listed, `types` are theirs."""
 
     items: list[CatalogItem]
     changeable: bool
+    types: list[ToolTypeView]
 
 
 class CatalogVersion(TypedDict):

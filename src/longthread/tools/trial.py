@@ -16,10 +16,11 @@ from longthread.tools.catalog.definitions import Catalog
 from longthread.tools.catalog.names import named_address
 from longthread.tools.code import Interpreters
 from longthread.tools.mcp import Servers
-from longthread.tools.registry import ToolParts, build
+from longthread.tools.registry import build, find_type
 from longthread.tools.semantic.query_metric import semantic_layer, semantic_tools
 from longthread.tools.sources import Opener, RunSources
 from longthread.tools.tool import Tool
+from longthread.tools.tool_type import ToolParts
 
 
 @asynccontextmanager
@@ -73,12 +74,17 @@ def _meant(definitions: Sequence[Definition], name: str) -> ToolDefinition:
     tools = [tool_of(each) for each in definitions]
     exact = [each for each in tools if name in {each.name, each.id}]
     exact = exact or [each for each in tools if each.function == name]
-    servers = [each for each in tools if each.type == "mcp" and name.startswith(f"{each.function}_")]
+    servers = [each for each in tools if _serves_tools(each) and name.startswith(f"{each.function}_")]
     found = exact or sorted(servers, key=lambda each: len(each.function), reverse=True)
     if not found:
         there = "`longthread tools list` shows those there are."
         raise DefinitionNotFound(kind="tool", name=name[:100], nearest=there)
     return found[0]
+
+
+def _serves_tools(definition: ToolDefinition) -> bool:
+    tool_type = find_type(definition.type)
+    return tool_type is not None and tool_type.serves_tools
 
 
 def _choose_tool(tools: Sequence[Tool], definition: ToolDefinition, name: str) -> Tool:

@@ -209,7 +209,7 @@ BOUNDS: list[tuple[Data, str]] = [
     (skill(tools=[{"tool": "x", "tool_id": "y"}]), r"there is a tool_id too"),
     (skill(tools=[{"tool": "x", "require": True}]), r"tools\[0\]\.require: .*Did you mean required"),
     (skill(tools=[7]), r"tools\[0\]: it must be the name of a tool"),
-    (tool(type="shell"), r"type: it must be one of api, code, query, mcp, and is shell"),
+    (tool(type="shell"), r"type: it must be one of api, code, mcp, query, and is shell"),
     (tool(type="api"), r"implementation: .*endpoint"),
     (
         tool(implementation={"type": "api", "code": "x"}),

@@ -238,10 +238,11 @@ export interface CatalogItem {
   definition: JsonObject | null;
 }
 
-/** Definitions by name. `changeable`: callers may change them. */
+/** Definitions by name. `changeable`: callers may change them. Where tools are listed, `types` are theirs. */
 export interface CatalogList {
   items: CatalogItem[];
   changeable: boolean;
+  types: ToolTypeView[];
 }
 
 export interface CatalogName {
@@ -625,6 +626,11 @@ export interface LeftConversation {
 /** The first page of the list, sent first, and again to a client that was away for long. */
 export interface ListedConversations {
   conversations: ConversationView[];
+}
+
+export interface LocalText {
+  en: string;
+  zh: string;
 }
 
 /**
@@ -1642,10 +1648,34 @@ export interface ToolCallStartEvent {
   parentMessageId?: string | null;
 }
 
+/** A field of an implementation that a form shows. `none` is what an empty choice says. */
+export interface ToolFieldView {
+  name: string;
+  input: "text" | "code" | "sql" | "choice" | "source";
+  title: LocalText;
+  hint: LocalText | null;
+  options: string[];
+  none: LocalText | null;
+}
+
 /** What an agent would be told: `{"ok": true, "data": …}` or `{"ok": false, "error": {"type", "message"}}`. */
 export interface ToolTrial {
   tool: string;
   observation: ObservationView;
+}
+
+/**
+ * A type of tools. `about` says what it does; a type without it is defined on the command line alone. A form shows
+ * `fields` of its implementation, and `more` gives examples of the others. One that `serves_tools` may have several for
+ * a definition, whose schemas it knows itself.
+ */
+export interface ToolTypeView {
+  name: string;
+  title: LocalText;
+  about: LocalText | null;
+  fields: ToolFieldView[];
+  more: LocalText | null;
+  serves_tools: boolean;
 }
 
 export interface TopicSpan {

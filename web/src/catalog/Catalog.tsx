@@ -19,7 +19,7 @@ export function Catalog({ kind, name }: { kind: CatalogPage; name?: string | und
         if (name === undefined) return <CatalogList kind={kind} list={list} />;
         const item = list.items.find((each) => each.name === name || each.id === name);
         if (name !== "" && !item) return <Note>{t("catalog.missing")}</Note>;
-        return <Editor key={`${kind}/${name}`} kind={kind} item={item ?? null} changeable={list.changeable} />;
+        return <Editor key={`${kind}/${name}`} kind={kind} item={item ?? null} list={list} />;
       }}
     </Told>
   );

@@ -8,10 +8,10 @@ import { follow } from "../sidebar/Row";
 import { Button, Icon } from "../ui";
 import styles from "./Catalog.module.css";
 import { textAt } from "./draft";
-import { asAgent, typeOf, usersOf } from "./words";
+import { asAgent, inLanguage, typeName, usersOf } from "./words";
 
 /** All definitions of a kind; each leads to its editor. */
-export function CatalogList({ kind, list: { items, changeable } }: { kind: CatalogPage; list: Listed }) {
+export function CatalogList({ kind, list: { items, changeable, types } }: { kind: CatalogPage; list: Listed }) {
   const t = useT();
   const to = toDefinition(kind);
   // What somebody has defined stands before what is built in.
@@ -32,20 +32,21 @@ export function CatalogList({ kind, list: { items, changeable } }: { kind: Catal
       {items.every((each) => each.is_builtin) && <Note>{t(`catalog.none.${kind}`)}</Note>}
       <ul className={styles["list"]}>
         {sorted.map((item) => (
-          <Card key={item.id} kind={kind} item={item} />
+          <Card key={item.id} kind={kind} item={item} types={types} />
         ))}
       </ul>
     </Part>
   );
 }
 
-function Card({ kind, item }: { kind: CatalogPage; item: CatalogItem }) {
+function Card({ kind, item, types }: { kind: CatalogPage; item: CatalogItem; types: Listed["types"] }) {
   const t = useT();
   const about = useAbout();
   const to = toDefinition(kind, item.name);
   const description = kind === "agents" ? about(asAgent(item)) : textAt(item.definition ?? {}, "description");
+  const type = types.find((each) => !item.is_builtin && each.name === typeName(item.definition ?? {}));
   const facts = [
-    kind === "tools" && !item.is_builtin && t(`catalog.short.${typeOf(item)}`),
+    type && inLanguage(type.title),
     item.is_builtin && t("catalog.builtIn"),
     !item.is_active && t("catalog.off"),
     item.used_by.length > 0 && t("catalog.usedBy", { names: usersOf(item) }),

@@ -1,6 +1,6 @@
 import { type FormEvent, useEffect, useRef, useState } from "react";
 import * as api from "../api/catalog";
-import type { CatalogItem } from "../api/types";
+import type { CatalogItem, CatalogList } from "../api/types";
 import { useT } from "../i18n";
 import { sentence } from "../i18n/sentence";
 import { type CatalogPage, navigate, toSettings } from "../route";
@@ -22,11 +22,11 @@ interface EditorProps {
   kind: CatalogPage;
   /** Null: a new one. */
   item: CatalogItem | null;
-  changeable: boolean;
+  list: CatalogList;
 }
 
 /** A definition that is looked at, changed, tried and deleted. */
-export function Editor({ kind, item, changeable }: EditorProps) {
+export function Editor({ kind, item, list: { changeable, types } }: EditorProps) {
   const t = useT();
   const draft = useDraft(kind, item);
   const fixed = !changeable || (item?.is_builtin ?? false);
@@ -53,12 +53,14 @@ export function Editor({ kind, item, changeable }: EditorProps) {
           <Name value={draft.name} onChange={draft.setName} isNew={item === null} />
           {kind === "agents" && <AgentForm self={item?.name ?? ""} />}
           {kind === "skills" && <SkillForm />}
-          {kind === "tools" && <ToolForm power={item?.power ?? null} isNew={item === null} name={draft.name} />}
+          {kind === "tools" && (
+            <ToolForm power={item?.power ?? null} isNew={item === null} name={draft.name} types={types} />
+          )}
         </fieldset>
         {!fixed && <Bar kind={kind} item={item} draft={draft} />}
       </form>
       {kind === "tools" && (
-        <TryTool item={item} name={draft.name.trim()} definition={draft.definition} dirty={draft.dirty} />
+        <TryTool item={item} name={draft.name.trim()} definition={draft.definition} dirty={draft.dirty} types={types} />
       )}
       <Guard dirty={draft.dirty} name={draft.name || t(`catalog.new.${kind}`)} onDiscard={draft.discard} />
     </FormContext>

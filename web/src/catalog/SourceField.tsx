@@ -16,15 +16,15 @@ const ADDED = "+";
 interface SourceFieldProps {
   path: string;
   label: string;
-  hint: string;
-  none: string;
+  hint?: string;
+  none?: string;
 }
 
 /**
  * Which source a definition asks. It names one of the catalog, so that it asks the same however a server is started. The
  * sample data, and what the server was started with, are added to the catalog when they are chosen.
  */
-export function SourceField({ path, label, hint, none }: SourceFieldProps) {
+export function SourceField({ path, ...field }: SourceFieldProps) {
   const t = useT();
   const { set } = useForm();
   const { data } = useSources();
@@ -52,5 +52,5 @@ export function SourceField({ path, label, hint, none }: SourceFieldProps) {
     ...named.map(({ name }) => ({ value: name, label: name })),
     ...others.map(({ name }) => ({ value: ADDED + name, label: t("catalog.sourceToAdd", { name: sourceName(name) }) })),
   ];
-  return <OneOf path={path} label={label} hint={hint} none={none} options={options} onChange={choose} />;
+  return <OneOf path={path} {...field} options={options} onChange={choose} />;
 }

@@ -173,7 +173,7 @@ function ExampleFields() {
   return (
     <>
       <Text path="question" label={t("terms.question")} rows={2} />
-      <Text path="sql" label={t("catalog.sql")} rows={4} code />
+      <Text path="sql" label={t("terms.sql")} rows={4} code />
     </>
   );
 }

@@ -1,27 +1,25 @@
-import type { CatalogItem, JsonObject } from "../api/types";
-import { type MessageId, useT } from "../i18n";
+import type { CatalogItem, JsonObject, ToolFieldView, ToolTypeView } from "../api/types";
+import { useT } from "../i18n";
 import { Note } from "../settings/parts";
 import styles from "./Catalog.module.css";
 import { SourceField } from "./SourceField";
-import { objectAt, textAt, useForm, wrongAt } from "./draft";
+import { objectAt, useForm, wrongAt } from "./draft";
 import { Flag, ObjectText, OneOf, Text } from "./fields";
-import type { ToolType } from "./words";
-
-/** The kinds that the page makes. */
-const MADE = ["query", "api", "mcp"] as const;
-type Made = (typeof MADE)[number];
+import { inLanguage, typeName } from "./words";
 
 interface ToolFormProps {
   power: CatalogItem["power"];
   isNew: boolean;
   name: string;
+  types: readonly ToolTypeView[];
 }
 
 /** The fields of a tool: what the model reads, and how it works. */
-export function ToolForm({ power, isNew, name }: ToolFormProps) {
+export function ToolForm({ power, isNew, name, types }: ToolFormProps) {
   const t = useT();
   const { definition, set } = useForm();
-  const type = (textAt(definition, "type") || "builtin") as ToolType;
+  const type = typeName(definition);
+  const row = types.find((each) => each.name === type);
   const parameters = objectAt(definition, "schema.parameters");
   return (
     <>
@@ -31,7 +29,11 @@ export function ToolForm({ power, isNew, name }: ToolFormProps) {
             path="type"
             label={t("catalog.type")}
             onChange={() => set("implementation", undefined)}
-            options={MADE.map((value) => ({ value, label: t(`catalog.type.${value}`) }))}
+            options={types.flatMap(({ name: value, title, about }) =>
+              about
+                ? { value, label: t("catalog.typeAbout", { type: inLanguage(title), about: inLanguage(about) }) }
+                : [],
+            )}
           />
           <Note>{t("catalog.commandLine")}</Note>
         </>
@@ -54,23 +56,22 @@ export function ToolForm({ power, isNew, name }: ToolFormProps) {
         <ObjectText
           path="schema.parameters"
           label={t("catalog.parameters")}
-          {...(type === "mcp" ? { hint: t("catalog.parametersMcp") } : {})}
+          {...(row?.serves_tools ? { hint: t("catalog.parametersOfServer") } : {})}
           rows={8}
           value={parameters}
           onChange={(value) => set("schema.parameters", Object.keys(value).length ? value : undefined)}
         />
       )}
       <Flag path="is_active" label={t("catalog.active")} standard />
-      {type !== "builtin" && <Implementation type={type} power={power} />}
+      {type !== "builtin" && <Implementation row={row} power={power} />}
     </>
   );
 }
 
-function Implementation({ type, power }: { type: ToolType; power: CatalogItem["power"] }) {
+function Implementation({ row, power }: { row: ToolTypeView | undefined; power: CatalogItem["power"] }) {
   const t = useT();
   const { definition, wrong } = useForm();
   const problem = wrongAt(wrong, "implementation", { alone: true });
-  const isMade = MADE.some((each) => each === type);
   return (
     <fieldset className={styles["group"]} aria-describedby={problem && "implementation-wrong"}>
       <legend className={styles["legend"]}>{t("catalog.implementation")}</legend>
@@ -79,7 +80,7 @@ function Implementation({ type, power }: { type: ToolType; power: CatalogItem["p
           {problem}
         </p>
       )}
-      {power !== null || !isMade ? (
+      {power !== null || !row?.about ? (
         <>
           <Note>{t(`catalog.power.${power ?? "code"}`)}</Note>
           <pre className={styles["pre"]} tabIndex={0} aria-label={t("catalog.implementation")}>
@@ -87,52 +88,28 @@ function Implementation({ type, power }: { type: ToolType; power: CatalogItem["p
           </pre>
         </>
       ) : (
-        <Parts key={type} type={type as Made} />
+        <Parts key={row.name} row={row} />
       )}
     </fieldset>
   );
 }
 
-/** The fields of an implementation that have fields of their own here. */
-const OWN: Record<Made, readonly string[]> = {
-  query: ["database", "sql_template"],
-  api: ["endpoint", "method"],
-  mcp: ["url", "tool_name"],
-};
-const MORE: Record<Made, MessageId> = { query: "catalog.moreQuery", api: "catalog.moreApi", mcp: "catalog.moreMcp" };
-const METHODS = ["GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS"];
-
-function Parts({ type }: { type: Made }) {
+function Parts({ row }: { row: ToolTypeView }) {
   const t = useT();
   const { definition, set } = useForm();
   const implementation = objectAt(definition, "implementation");
-  const own = new Set([...OWN[type], "approve", "type"]);
+  const own = new Set([...row.fields.map(({ name }) => name), "approve", "type"]);
   const split = (isOwn: boolean): JsonObject =>
     Object.fromEntries(Object.entries(implementation).filter(([key]) => own.has(key) === isOwn));
   return (
     <>
-      {type === "query" && <Query />}
-      {type === "api" && (
-        <>
-          <Text path="implementation.endpoint" label={t("catalog.endpoint")} hint={t("catalog.endpointHint")} code />
-          <OneOf
-            path="implementation.method"
-            label={t("catalog.method")}
-            none={t("catalog.methodDefault")}
-            options={METHODS.map((value) => ({ value, label: value }))}
-          />
-        </>
-      )}
-      {type === "mcp" && (
-        <>
-          <Text path="implementation.url" label={t("catalog.url")} code />
-          <Text path="implementation.tool_name" label={t("catalog.toolName")} hint={t("catalog.toolNameHint")} />
-        </>
-      )}
+      {row.fields.map((field) => (
+        <OwnField key={field.name} field={field} />
+      ))}
       <ObjectText
         path="implementation.more"
         label={t("catalog.more")}
-        hint={t(MORE[type])}
+        {...(row.more ? { hint: inLanguage(row.more) } : {})}
         rows={4}
         value={split(false)}
         onChange={(value) => set("implementation", { ...split(true), ...value })}
@@ -142,17 +119,15 @@ function Parts({ type }: { type: Made }) {
   );
 }
 
-function Query() {
-  const t = useT();
-  return (
-    <>
-      <SourceField
-        path="implementation.database"
-        label={t("catalog.database")}
-        hint={t("catalog.noSources")}
-        none={t("catalog.chooseSource")}
-      />
-      <Text path="implementation.sql_template" label={t("catalog.sql")} hint={t("catalog.sqlHint")} rows={6} code />
-    </>
-  );
+/** A field of an implementation, as its type says that it is shown. */
+function OwnField({ field: { name, input, title, hint, options, none } }: { field: ToolFieldView }) {
+  const given = {
+    path: `implementation.${name}`,
+    label: inLanguage(title),
+    ...(hint ? { hint: inLanguage(hint) } : {}),
+    ...(none ? { none: inLanguage(none) } : {}),
+  };
+  if (input === "source") return <SourceField {...given} />;
+  if (input === "choice") return <OneOf {...given} options={options.map((value) => ({ value, label: value }))} />;
+  return <Text {...given} code={input !== "text"} {...(input === "sql" ? { rows: 6 } : {})} />;
 }

@@ -1,7 +1,7 @@
 import { type FormEvent, useId, useState } from "react";
 import * as api from "../api/catalog";
 import { useSources } from "../api/server";
-import type { CatalogItem, JsonObject, ObservationView } from "../api/types";
+import type { CatalogItem, JsonObject, ObservationView, ToolTypeView } from "../api/types";
 import { RowsTable } from "../chat/RowsTable";
 import { asJson } from "../chat/visible";
 import { useT } from "../i18n";
@@ -12,6 +12,7 @@ import { Button } from "../ui";
 import { Arguments } from "./Arguments";
 import styles from "./Catalog.module.css";
 import { at, objectAt, textAt } from "./draft";
+import { typeName } from "./words";
 
 /** The built-in tools that need no conversation. */
 const ALONE = new Set(["list_tables", "describe_table", "sample_rows", "run_sql", "query_metric"]);
@@ -22,10 +23,11 @@ interface TryToolProps {
   name: string;
   definition: JsonObject;
   dirty: boolean;
+  types: readonly ToolTypeView[];
 }
 
 /** Calls a tool as it stands in the form, saved or not. */
-export function TryTool({ item, name, definition, dirty }: TryToolProps) {
+export function TryTool({ item, name, definition, dirty, types }: TryToolProps) {
   const t = useT();
   const isBuiltIn = item?.is_builtin ?? false;
   if (isBuiltIn && !ALONE.has(textAt(definition, "schema.name") || name)) {
@@ -42,6 +44,7 @@ export function TryTool({ item, name, definition, dirty }: TryToolProps) {
         name={item !== null && !dirty ? item.name : name}
         definition={definition}
         draft={dirty}
+        types={types}
       />
     </Part>
   );
@@ -52,6 +55,7 @@ interface TrialProps {
   name: string;
   definition: JsonObject;
   draft: boolean;
+  types: readonly ToolTypeView[];
 }
 
 type Outcome = { observation: ObservationView; took: number } | { failure: string };
@@ -90,9 +94,10 @@ function useTrial({ isBuiltIn, name, definition, draft }: TrialProps) {
 function Trial(props: TrialProps) {
   const t = useT();
   const trial = useTrial(props);
-  const { definition, isBuiltIn, name } = props;
+  const { definition, isBuiltIn, name, types } = props;
   const needsApproval = at(definition, "implementation.approve") === true;
-  const hasSeveral = definition["type"] === "mcp" && !textAt(definition, "implementation.tool_name");
+  const type = types.find((each) => each.name === typeName(definition));
+  const hasSeveral = type?.serves_tools === true && !textAt(definition, "implementation.tool_name");
   const submit = (event: FormEvent) => {
     event.preventDefault();
     if (!trial.busy) void trial.call();

@@ -1,10 +1,11 @@
-import type { AgentInfo, CatalogItem } from "../api/types";
+import type { AgentInfo, CatalogItem, JsonObject, LocalText } from "../api/types";
+import { current } from "../i18n";
 import { textAt } from "./draft";
 
-/** The kind of a tool's definition. */
-export type ToolType = "query" | "api" | "mcp" | "code" | "builtin";
+/** The type of a tool's definition. */
+export const typeName = (definition: JsonObject) => textAt(definition, "type") || "builtin";
 
-export const typeOf = ({ definition }: CatalogItem) => (textAt(definition ?? {}, "type") || "builtin") as ToolType;
+export const inLanguage = (text: LocalText) => text[current()];
 
 export const usersOf = (item: CatalogItem) => item.used_by.map((each) => each.name).join(", ");
 

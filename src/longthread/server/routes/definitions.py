@@ -25,7 +25,16 @@ from longthread.errors import (
 )
 from longthread.model.catalog import Definition, Kind, Version
 from longthread.server.answers import AgentInfo, AgentList, JsonObject
-from longthread.server.catalog_answers import CatalogChange, CatalogItem, CatalogList, CatalogVersions, ToolTrial
+from longthread.server.catalog_answers import (
+    CatalogChange,
+    CatalogItem,
+    CatalogList,
+    CatalogVersions,
+    LocalText,
+    ToolFieldView,
+    ToolTrial,
+    ToolTypeView,
+)
 from longthread.server.fields import Flag, PathSegment, PlainText
 from longthread.server.openapi import problems
 from longthread.server.state import OWNER_ONLY, Caller, Rights, Served, ServedDep
@@ -33,7 +42,9 @@ from longthread.tools.arguments import Arguments
 from longthread.tools.catalog.definitions import Catalog, power_of
 from longthread.tools.catalog.names import Names
 from longthread.tools.catalog.role import AgentRole, active_roles
+from longthread.tools.registry import find_type, list_types
 from longthread.tools.tool import Tool, make_failure
+from longthread.tools.tool_type import Bilingual, FormField
 from longthread.tools.trial import open_trial
 
 router = APIRouter(prefix="/api/catalog", tags=["catalog"], dependencies=[OWNER_ONLY])
@@ -77,7 +88,11 @@ async def definitions(served: ServedDep, kind: AnyKind) -> CatalogList:
     """All definitions of a kind by name, with the built-in ones."""
     names = await Catalog(served.analyst.store).names()
     found = sorted((each for each in names.by_key.values() if each.kind == _KINDS[kind]), key=lambda each: each.name)
-    return {"items": [_item(names, each) for each in found], "changeable": not served.analyst.settings.read_only}
+    return {
+        "items": [_item(names, each) for each in found],
+        "changeable": not served.analyst.settings.read_only,
+        "types": _describe_types() if kind == "tools" else [],
+    }
 
 
 @router.get("/{kind}/{name}", responses=problems(*_NAMED, VersionNotFound, reads=True))
@@ -185,6 +200,37 @@ async def _applied(served: Served, user: str, item: JsonObject) -> CatalogChange
     change = await catalog.define_over_http(item)
     names = await catalog.names()
     return {"action": change.action, "item": _item(names, names.one(change.kind, change.definition.id))}
+
+
+def _describe_types() -> list[ToolTypeView]:
+    named = ((name, find_type(name)) for name in list_types())
+    return [
+        {
+            "name": name,
+            "title": _localize(each.title),
+            "about": each.about and _localize(each.about),
+            "fields": [_describe_field(field) for field in each.fields],
+            "more": each.more and _localize(each.more),
+            "serves_tools": each.serves_tools,
+        }
+        for name, each in named
+        if each is not None
+    ]
+
+
+def _describe_field(field: FormField) -> ToolFieldView:
+    return {
+        "name": field.name,
+        "input": field.input,
+        "title": _localize(field.title),
+        "hint": field.hint and _localize(field.hint),
+        "options": list(field.options),
+        "none": field.none and _localize(field.none),
+    }
+
+
+def _localize(words: Bilingual) -> LocalText:
+    return {"en": words.en, "zh": words.zh}
 
 
 def _item(names: Names, found: Definition) -> CatalogItem:

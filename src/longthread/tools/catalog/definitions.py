@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-import json
 from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 from longthread.errors import (
     CatalogInvalid,
@@ -48,10 +47,10 @@ from longthread.tools.catalog.names import Names, address_of, may_be_name
 from longthread.tools.catalog.plan import Change, KnownCatalog, plan_changes
 from longthread.tools.catalog.role import version_of
 from longthread.tools.catalog.teach import name_of, taught, untaught, with_semantics
+from longthread.tools.registry import find_type
 from longthread.tools.skills.folder import export_files, write_skill
+from longthread.tools.tool_type import Power
 
-Power = Literal["code", "program", "secret", "private"]
-"""What a tool can do with the rights of the server's user."""
 _MEANING: Mapping[Power, str] = {
     "code": "runs code",
     "program": "starts a program",
@@ -62,15 +61,10 @@ _MEANING: Mapping[Power, str] = {
 
 def power_of(body: Mapping[str, Any]) -> Power | None:
     """What a tool's definition can do that only the command line may define; None: nothing."""
-    implementation = body.get("implementation")
-    given = implementation if isinstance(implementation, Mapping) else {}
-    if body.get("type") not in ("api", "query", "mcp"):
+    tool_type, implementation = find_type(str(body.get("type"))), body.get("implementation")
+    if tool_type is None:
         return "code"
-    if body["type"] == "mcp" and (given.get("command") or not given.get("url")):
-        return "program"
-    if given.get("secrets") or "${" in json.dumps(given, default=str):
-        return "secret"
-    return "private" if given.get("allow_private") else None
+    return tool_type.power(implementation if isinstance(implementation, Mapping) else {})
 
 
 def expect_definable(made: Definition, before: Definition | None) -> None:

@@ -15,12 +15,12 @@ from longthread.tools.catalog import address
 from longthread.tools.catalog.documents import DefinitionDocument
 from longthread.tools.catalog.fields import LONGEST_NAME, FieldProblem, FieldReader, read_route, read_upstream, short
 from longthread.tools.catalog.teach import read_examples, read_terms
-from longthread.tools.registry import check
+from longthread.tools.registry import find_type, list_types
 from longthread.tools.semantic.reader import read_semantics
 from longthread.tools.skills.bundle import bundle_problems
 from longthread.tools.skills.folder import LONGEST_FRONT, front_problems
+from longthread.tools.tool_type import ToolType
 
-TOOL_TYPES = ("api", "code", "query", "mcp")
 FUNCTION = re.compile(r"[A-Za-z0-9_-]{1,64}")
 """Valid names of tools for models."""
 _SECONDS = 86_400
@@ -161,10 +161,11 @@ def _tool(fields: FieldReader, document: DefinitionDocument) -> tuple[str, Body]
         "implementation": {"type": kind, **implementation},
         "is_active": fields.flag("is_active", default=True),
     }
-    if kind == "query":
-        fields.within("implementation", implementation).text("database", required=True)
-    if kind in TOOL_TYPES:
-        _check_tool(fields, name, body)
+    if (tool_type := find_type(kind)) is not None:
+        for field in tool_type.fields:
+            if field.input == "source":
+                fields.within("implementation", implementation).text(field.name, required=True)
+        _check_tool(fields, name, tool_type, body)
     return name, body
 
 
@@ -172,8 +173,8 @@ def _tool_type(fields: FieldReader, implementation: Mapping[str, Any]) -> str:
     """The type, which may be given in the implementation too."""
     inside = implementation.get("type")
     kind = fields.text("type", required=inside is None) or inside
-    if kind is not None and kind not in TOOL_TYPES:
-        fields.problem("type", f"it must be one of {', '.join(TOOL_TYPES)}, and is {short(kind)}.")
+    if kind is not None and kind not in list_types():
+        fields.problem("type", f"it must be one of {', '.join(list_types())}, and is {short(kind)}.")
     elif inside is not None and inside != kind:
         fields.problem("implementation.type", f"it is {short(inside)}, and the tool's type is {short(kind)}.")
     return str(kind or "")
@@ -183,7 +184,9 @@ def _schema(
     fields: FieldReader, schema: FieldReader, raw: Mapping[str, Any], kind: str, name: str, description: str | None
 ) -> dict[str, Any]:
     """The schema for models, in OpenAI's form of a function."""
-    if not fields.has("schema") and kind != "mcp":
+    tool_type = find_type(kind)
+    is_required = tool_type is None or not tool_type.serves_tools
+    if not fields.has("schema") and is_required:
         fields.problem("schema", "it is missing. Give an object with name, description and parameters.")
     function = schema.text("name") or name
     if function and not FUNCTION.fullmatch(function):
@@ -193,7 +196,7 @@ def _schema(
         schema.problem("name", problem)
     found: dict[str, Any] = {"name": function, "description": schema.text("description") or description or ""}
     parameters = schema.object("parameters")
-    if "parameters" in raw or kind != "mcp":
+    if "parameters" in raw or is_required:
         found["parameters"] = parameters or {"type": "object", "properties": {}}
     if schema.flag("strict", default=False):
         found["strict"] = True
@@ -201,7 +204,7 @@ def _schema(
     return found
 
 
-def _check_tool(fields: FieldReader, name: str, body: Body) -> None:
+def _check_tool(fields: FieldReader, name: str, tool_type: ToolType, body: Body) -> None:
     parameters = body["schema"].get("parameters", {})
     try:
         Arguments(parameters, tool=name)
@@ -209,7 +212,7 @@ def _check_tool(fields: FieldReader, name: str, body: Body) -> None:
         fields.problem("schema.parameters", error.problem)
         return
     try:
-        check(body["type"], name, body["implementation"], parameters)
+        tool_type.check(body["implementation"], parameters)
     except ToolInvalid as error:
         fields.problem("implementation", error.problem)
 

@@ -39,9 +39,10 @@ from longthread.store.driver import Driver, Transaction
 from longthread.tools.catalog import address
 from longthread.tools.catalog.fields import without_key
 from longthread.tools.catalog.names import Names
-from longthread.tools.registry import ToolParts, build, with_defaults
+from longthread.tools.registry import build, with_defaults
 from longthread.tools.skills import Disclosure, disclose, select_triggered
 from longthread.tools.tool import Tool
+from longthread.tools.tool_type import ToolParts
 
 _logger = logging.getLogger(__name__)
 
@@ -267,7 +268,7 @@ def _find_sources(agent: Agent, functions: Sequence[AgentFunction], sources: Nam
     """The sources of an agent and its query tools, by name."""
     found: dict[str, SourceDefinition] = {}
     wanted = [agent.config["source"]] if "source" in agent.config else []
-    wanted += [each.tool.implementation.get("database") for each in functions if each.tool.type == "query"]
+    wanted += [each.tool.implementation["database"] for each in functions if "database" in each.tool.implementation]
     for name in wanted:
         definition = sources.target("source", str(name))
         if definition is None:

@@ -9,10 +9,11 @@ from typing import Any
 
 from longthread.errors import ApiFailed, ApiStatus, LongthreadError
 from longthread.tools.api.exchange import BROKEN, NOT_SENT, ApiResponse, Network, send_request
-from longthread.tools.api.template import FIELDS, IDEMPOTENT, FilledRequest, RequestTemplate
+from longthread.tools.api.template import FIELDS, IDEMPOTENT, METHODS, FilledRequest, RequestTemplate
 from longthread.tools.arguments import Arguments, add_tool_name
 from longthread.tools.secrets import Secrets, read_secrets
 from longthread.tools.tool import DefinedTool, ImplementationFields, Observation, Tool, make_failure, make_success
+from longthread.tools.tool_type import Bilingual, FormField, ToolParts, ToolType
 
 _ATTEMPTS = 3
 _BUSY = frozenset({429, 502, 503, 504})
@@ -107,3 +108,37 @@ def _build_observation(answer: ApiResponse, secrets: Secrets, started: float) ->
     if cut:
         data["notes"] = [f"The answer is longer than what is shown ({len(body)} characters)."]
     return make_success(data | {"elapsed_ms": round((time.monotonic() - started) * 1000)})
+
+
+async def _build(definition: DefinedTool, _: ToolParts) -> list[Tool]:
+    return [build(definition)]
+
+
+TYPE = ToolType(
+    Bilingual("API", "API"),
+    check,
+    _build,
+    about=Bilingual("a call to a service", "调用一个服务"),
+    fields=(
+        FormField(
+            "endpoint",
+            "code",
+            Bilingual("Address", "地址"),
+            hint=Bilingual(
+                "Write {{name}} where an argument stands, in the path or behind ?.",
+                "参数的位置写 {{name}}，可以在路径里或 ? 之后。",
+            ),
+        ),
+        FormField(
+            "method",
+            "choice",
+            Bilingual("Method", "方法"),
+            options=METHODS,
+            none=Bilingual("GET, or POST with a body", "GET；有请求体时 POST"),
+        ),
+    ),
+    more=Bilingual(
+        "Such as headers, body_template, hosts or timeout_seconds.",
+        "例如 headers、body_template、hosts、timeout_seconds。",
+    ),
+)

@@ -11,6 +11,7 @@ from longthread.errors import CodeFailed, LongthreadError, ToolInvalid
 from longthread.tools.arguments import Arguments
 from longthread.tools.code.interpreters import LONGEST, RUNTIMES, Bounds, Interpreters, check_program
 from longthread.tools.tool import DefinedTool, ImplementationFields, Observation, Tool, make_failure, make_success
+from longthread.tools.tool_type import Bilingual, ToolParts, ToolType
 
 _SECONDS, _MOST_SECONDS = 5.0, 60.0
 _MEMORY = {"python": 64, "cpython": 256}
@@ -90,3 +91,10 @@ def _parse_result(text: str) -> Any:
 def _is_deeper(value: Any, most: int) -> bool:
     inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
     return any(most == 0 or _is_deeper(one, most - 1) for one in inner)
+
+
+async def _build(definition: DefinedTool, parts: ToolParts) -> list[Tool]:
+    return [build(definition, parts.interpreters)]
+
+
+TYPE = ToolType(Bilingual("Code", "代码"), check, _build, power=lambda _: "code")

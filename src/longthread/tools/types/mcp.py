@@ -15,6 +15,7 @@ from longthread.tools.mcp.endpoint import Implementation, ServerTool
 from longthread.tools.mcp.servers import Servers
 from longthread.tools.secrets import Secrets, read_secrets
 from longthread.tools.tool import DefinedTool, Observation, Tool, make_failure, make_success, spell_in_pinyin
+from longthread.tools.tool_type import Bilingual, FormField, Power, ToolParts, ToolType, find_power
 
 SHOWN = 64_000
 """Characters of a text or structured value in an observation."""
@@ -208,3 +209,32 @@ class _Server:
             raise ToolInvalid(tool=name, problem=problem)
         schema: dict[str, Any] = json.loads(written)
         return {"properties": {}} | schema | {"type": schema.get("type", "object")}
+
+
+async def _build(definition: DefinedTool, parts: ToolParts) -> list[Tool]:
+    return await build(definition, parts.servers)
+
+
+def _find_power(implementation: Mapping[str, Any]) -> Power | None:
+    starts_program = implementation.get("command") or not implementation.get("url")
+    return "program" if starts_program else find_power(implementation)
+
+
+TYPE = ToolType(
+    Bilingual("MCP", "MCP"),
+    check,
+    _build,
+    power=_find_power,
+    about=Bilingual("the tools of a server", "一个服务器的工具"),
+    fields=(
+        FormField("url", "code", Bilingual("Address of the server", "服务器地址")),
+        FormField(
+            "tool_name",
+            "text",
+            Bilingual("Which of its tools", "使用其中哪个工具"),
+            hint=Bilingual("Leave empty to use all of them.", "留空则使用全部。"),
+        ),
+    ),
+    more=Bilingual("Such as headers, tools, exclude or timeout_ms.", "例如 headers、tools、exclude、timeout_ms。"),
+    serves_tools=True,
+)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from longthread.errors import LongthreadError, SqlRefused, ToolInvalid
@@ -14,13 +14,11 @@ from longthread.tools.analysis.source import Source
 from longthread.tools.arguments import Arguments, add_tool_name
 from longthread.tools.query import Template, compile_template
 from longthread.tools.tool import DefinedTool, ImplementationFields, Observation, Tool, make_failure, make_success
+from longthread.tools.tool_type import Bilingual, FormField, SourcesByName, ToolParts, ToolType
 
 _MOST_ROWS = 10_000
 _LONGEST = 10_000
 """Characters of a template without its values."""
-
-SourceOpener = Callable[[str], Awaitable[Source]]
-"""Opens a source by its name; the one who provides it closes the source. Raises SourceError."""
 
 
 def check(implementation: Mapping[str, Any], parameters: Mapping[str, Any], *, dialect: str | None = None) -> None:
@@ -28,7 +26,7 @@ def check(implementation: Mapping[str, Any], parameters: Mapping[str, Any], *, d
     _Query(implementation).compile_template(Arguments(parameters), dialect)
 
 
-def build(definition: DefinedTool, sources: SourceOpener) -> Tool:
+def build(definition: DefinedTool, sources: SourcesByName) -> Tool:
     """Builds the tool. Raises ToolInvalid."""
     query = _Query(definition.implementation)
     arguments = Arguments(definition.parameters, tool=definition.name)
@@ -91,3 +89,38 @@ class _Query:
             except ToolInvalid as error:
                 first = first or error
         raise first or ToolInvalid(problem="it has no dialect.")
+
+
+async def _build(definition: DefinedTool, parts: ToolParts) -> list[Tool]:
+    return [build(definition, parts.sources)]
+
+
+TYPE = ToolType(
+    Bilingual("Query", "查询"),
+    check,
+    _build,
+    about=Bilingual("an SQL template on a source", "在数据源上执行 SQL 模板"),
+    fields=(
+        FormField(
+            "database",
+            "source",
+            Bilingual("Source", "数据源"),
+            hint=Bilingual(
+                "The database that it queries, whichever one a question names.",
+                "它查询的数据库，与提问时指定的数据源无关。",
+            ),
+            none=Bilingual("Choose a source", "选择数据源"),
+        ),
+        FormField(
+            "sql_template",
+            "sql",
+            Bilingual("SQL", "SQL"),
+            hint=Bilingual(
+                "One SELECT. Write {{name}} where an argument stands: it is bound, never pasted in.",
+                "一条 SELECT。参数的位置写 {{name}}：值会被绑定，不会拼进 SQL。",
+            ),
+        ),
+    ),
+    more=Bilingual("Such as max_rows.", "例如 max_rows。"),
+    category="database",
+)

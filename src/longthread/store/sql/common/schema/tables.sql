@@ -442,7 +442,7 @@ CREATE INDEX idx_skills_builtin ON skills (is_builtin);
 CREATE TABLE tools (
     id             UUID PRIMARY KEY NOT NULL DEFAULT gen_random_uuid(),
     name           VARCHAR(100) NOT NULL UNIQUE,
-    type           VARCHAR(50) NOT NULL CHECK (type IN ('api', 'code', 'query', 'mcp')),
+    type           VARCHAR(50) NOT NULL,
     description    TEXT,
     schema         JSONB NOT NULL,
     implementation JSONB NOT NULL,
