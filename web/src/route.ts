@@ -2,9 +2,7 @@
 // not by a router that decodes paths in its own way.
 
 import { useSyncExternalStore } from "react";
-
-export const SETTINGS = ["models", "data", "agents", "skills", "tools", "memories", "terms", "you"] as const;
-export type SettingsPage = (typeof SETTINGS)[number];
+import { PAGES, type SettingsPage } from "./settings/pages";
 
 /** Parts of pages, and where those are that had pages of their own. */
 const PARTS: ReadonlyMap<string, SettingsPage> = new Map([
@@ -42,7 +40,7 @@ export function parse(path: string, query = ""): Route {
   if (first === "s" && tail) return { page: "shared", token: decoded(tail), at: new URLSearchParams(query).get("at") };
   if (first === "settings") {
     const [named = "", ...below] = rest;
-    const section = SETTINGS.find((each) => each === (named || "models"));
+    const section = PAGES.find(({ id }) => id === (named || "models"))?.id;
     const name = below.length ? decoded(below.join("/")) : query === "?new" ? "" : undefined;
     const whole = PARTS.get(named);
     if (whole && name === undefined) return { page: "settings", section: whole, part: named };

@@ -2,14 +2,19 @@ import { useQuery } from "@tanstack/react-query";
 import * as api from "../api/catalog";
 import { Problem } from "../api/problem";
 import { useT } from "../i18n";
-import type { CatalogPage } from "../route";
+import { type CatalogPage, isCatalog } from "../route";
 import { Agents } from "../settings/Agents";
+import type { ShownPage } from "../settings/pages";
 import { Note, Part, Told } from "../settings/parts";
 import { CatalogList } from "./CatalogList";
 import { Editor } from "./Editor";
 
-/** Agents, skills or tools: the list, or the editor of one. */
-export function Catalog({ kind, name }: { kind: CatalogPage; name?: string | undefined }) {
+/** Agents, skills or tools. */
+export const Catalog = ({ section, name }: ShownPage) =>
+  isCatalog(section) && <Definitions kind={section} name={name} />;
+
+/** The list, or the editor of one. */
+function Definitions({ kind, name }: { kind: CatalogPage; name: string | undefined }) {
   const t = useT();
   const answer = useQuery({ queryKey: ["catalog", kind], queryFn: ({ signal }) => api.definitions(kind, signal) });
   if (answer.error instanceof Problem && answer.error.code === "settings_not_allowed") return <Elsewhere kind={kind} />;
@@ -30,7 +35,7 @@ function Elsewhere({ kind }: { kind: CatalogPage }) {
   const t = useT();
   if (kind !== "agents") {
     return (
-      <Part title={t(`settings.${kind}`)}>
+      <Part title={t(`settings.page.${kind}`)}>
         <Note>{t("catalog.elsewhere")}</Note>
       </Part>
     );

@@ -18,7 +18,7 @@ export function CatalogList({ kind, list: { items, changeable, types } }: { kind
   const sorted = items.toSorted((one, other) => Number(one.is_builtin) - Number(other.is_builtin));
   return (
     <Part
-      title={t(`settings.${kind}`)}
+      title={t(`settings.page.${kind}`)}
       about={t(`${kind === "agents" ? "settings" : "catalog"}.${kind}About` as "catalog.toolsAbout")}
     >
       {changeable ? (

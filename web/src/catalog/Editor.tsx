@@ -81,7 +81,7 @@ function Head({ kind, item, fixed }: { kind: CatalogPage; item: CatalogItem | nu
     <div className={styles["head"]}>
       <a className={styles["back"]} href={to} onClick={(event) => follow(event, to)}>
         <Icon name="left" size={16} />
-        {t(`settings.${kind}`)}
+        {t(`settings.page.${kind}`)}
       </a>
       <div className={styles["titles"]}>
         <h2 className={styles["title"]} dir="auto">

@@ -7,6 +7,7 @@ import type { JsonObject, SourceExample, SourceTerm, SourceTerms, TermsBody } fr
 import { useT } from "../i18n";
 import { sourceName } from "../layout/Chips";
 import { navigate, toTerms } from "../route";
+import type { ShownPage } from "../settings/pages";
 import { Note, Part, Told } from "../settings/parts";
 import { Button, Icon } from "../ui";
 import styles from "./Catalog.module.css";
@@ -16,11 +17,11 @@ import { Words } from "./Words";
 import { Text } from "./fields";
 
 /** The business terms and examples of a source. `source` is its name; without one, that of the first. */
-export function Terms({ source }: { source?: string | undefined }) {
+export function Terms({ name: source }: ShownPage) {
   const t = useT();
   return (
     <>
-      <Part title={t("settings.terms")} about={t("terms.about")}>
+      <Part title={t("settings.page.terms")} about={t("terms.about")}>
         <Told answer={useSources()}>
           {(found) => {
             const named =

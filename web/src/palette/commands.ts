@@ -1,7 +1,7 @@
-import { type Language, choose, current, t } from "../i18n";
+import { type Language, type MessageId, choose, current, t } from "../i18n";
 import { toggleInspector } from "../inspector/selection";
 import { currentRoute, navigate, toBoards, toNew, toSettings } from "../route";
-import { LABELS, SECTIONS } from "../settings/pages";
+import { PAGES } from "../settings/pages";
 import { THEMES, theme } from "../theme";
 import type { IconName } from "../ui";
 import { openApps, openConnect, openKeys, openShare } from "./open";
@@ -29,7 +29,8 @@ export function commands(): Command[] {
       act: () => openConnect(route.page === "conversation" ? route.id : null),
     },
     { id: "boards", label: t("shell.boards"), icon: "board", act: () => navigate(toBoards) },
-    ...SECTIONS.map(settings),
+    ...PAGES.map(({ id }) => settings(id, `settings.page.${id}`)),
+    settings("usage", "settings.usage"),
     ...THEMES.map((each) => ({
       id: `theme-${each}`,
       label: `${t("settings.theme")}: ${t(`settings.theme.${each}`)}`,
@@ -65,9 +66,9 @@ const apps = (thread: string): Command => ({
   act: () => openApps(thread),
 });
 
-const settings = (section: (typeof SECTIONS)[number]): Command => ({
+const settings = (section: Parameters<typeof toSettings>[0], title: MessageId): Command => ({
   id: `settings-${section}`,
-  label: `${t("shell.settings")}: ${t(LABELS[section])}`,
+  label: `${t("shell.settings")}: ${t(title)}`,
   icon: "settings",
   act: () => navigate(toSettings(section)),
 });

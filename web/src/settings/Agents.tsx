@@ -18,7 +18,7 @@ export function Agents() {
   const t = useT();
   const about = useAbout();
   return (
-    <Part title={t("settings.agents")} about={t("settings.agentsAbout")}>
+    <Part title={t("settings.page.agents")} about={t("settings.agentsAbout")}>
       <Told answer={useAgents()}>
         {(agents) => (
           <ul className={styles["cards"]}>

@@ -18,7 +18,7 @@ export function Memories() {
     placeholderData: keepPreviousData,
   });
   return (
-    <Part title={t("settings.memories")} about={t("memory.about")}>
+    <Part title={t("settings.page.memories")} about={t("memory.about")}>
       <Add />
       <input
         className={styles["input"]}

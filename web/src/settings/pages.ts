@@ -1,25 +1,35 @@
+import type { ComponentType } from "react";
 import type { MessageId } from "../i18n";
-import type { SettingsPage } from "../route";
 
-/** The pages of the settings, in their order, each with its sections. A page opens with the first of them. */
-export const PAGES = [
-  { id: "models", sections: ["models"] },
-  { id: "data", sections: ["data"] },
-  { id: "agents", sections: ["agents", "skills", "tools", "memories", "terms"] },
-  { id: "you", sections: ["you"] },
-] as const satisfies readonly { id: SettingsPage; sections: readonly SettingsPage[] }[];
+/** What the address calls a page of the settings, or a section of one; `settings.page.…` is its title. */
+export type SettingsPage =
+  Extract<MessageId, `settings.page.${string}`> extends `settings.page.${infer Page}` ? Page : never;
 
-/** What can be gone to by its name. */
-export const SECTIONS = [...PAGES.flatMap(({ sections }) => sections), "usage"] as const;
+export interface ShownPage {
+  section: SettingsPage;
+  /** The definition that is edited, or the source of the terms. */
+  name?: string | undefined;
+  /** The part of the page that is shown first. */
+  part?: string | undefined;
+}
 
-export const LABELS: Record<(typeof SECTIONS)[number], MessageId> = {
-  models: "settings.page.models",
-  data: "settings.page.data",
-  agents: "settings.agents",
-  skills: "settings.skills",
-  tools: "settings.tools",
-  memories: "settings.memories",
-  terms: "settings.terms",
-  you: "settings.page.you",
-  usage: "settings.usage",
-};
+interface PageEntry {
+  id: SettingsPage;
+  /** The page that it is a section of. */
+  of?: SettingsPage;
+  load: () => Promise<ComponentType<ShownPage>>;
+}
+
+const loadCatalog = async () => (await import("../catalog/load")).load();
+
+/** The pages of the settings and their sections, in their order. */
+export const PAGES: readonly PageEntry[] = [
+  { id: "models", load: async () => (await import("./Models")).Models },
+  { id: "data", load: async () => (await import("./Sources")).Sources },
+  { id: "agents", load: async () => (await loadCatalog()).Catalog },
+  { id: "skills", of: "agents", load: async () => (await loadCatalog()).Catalog },
+  { id: "tools", of: "agents", load: async () => (await loadCatalog()).Catalog },
+  { id: "memories", of: "agents", load: async () => (await import("./Memories")).Memories },
+  { id: "terms", of: "agents", load: async () => (await loadCatalog()).Terms },
+  { id: "you", load: async () => (await import("./You")).You },
+];

@@ -1,2 +1,0 @@
-export { Catalog } from "./Catalog";
-export { Terms } from "./Terms";
