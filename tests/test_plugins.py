@@ -21,6 +21,7 @@ from longthread.llm.models import resolve_model
 from longthread.plugins import Plugins, plugins
 from longthread.settings import Settings
 from longthread.tools.analysis.address import normalize_spec
+from longthread.tools.analysis.dialects.dialect import find_dialect, list_sources
 from longthread.tools.analysis.open import open_source
 from longthread.tools.catalog.names import may_be_name
 
@@ -100,7 +101,7 @@ def test_the_core_offers_places_that_exist() -> None:
         for name in places:
             offer = found.find(kind, name)
             assert offer is not None
-            assert callable(offer.load()), name
+            assert offer.load() is not None, name
 
 
 def test_commands_are_listed_and_run_although_others_fail(tmp_path: Path) -> None:
@@ -149,6 +150,35 @@ async def test_a_source_is_asked_by_its_name(tmp_path: Path, monkeypatch: pytest
     await source.close()
     assert (source.spec, source.name, tables) == ("parrots", "Birds", ["parrots"])
     assert (normalize_spec("parrots"), may_be_name("parrots")) == ("parrots", False)
+    plugins.cache_clear()
+
+
+ENGINE = """
+from pathlib import Path
+from longthread.tools.analysis.dialects.sqlite import DIALECT as SQLITE
+from longthread.tools.analysis.engines.sqlite import SqliteEngine
+
+class Parrots(type(SQLITE)):
+    name, is_file = "parrots", False
+
+    def open_server(self, url, source, limits):
+        return SqliteEngine(Path(__file__).with_name(f"{url.database}.sqlite"), source, limits)
+
+DIALECT = Parrots()
+"""
+
+
+async def test_a_server_is_opened_by_its_scheme(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    install(tmp_path, "aviary", HOOK.format("offer_engines", {"parrots": "aviary:DIALECT"}) + ENGINE)
+    with sqlite3.connect(tmp_path / "b.sqlite") as connection:
+        connection.execute("CREATE TABLE parrots (name TEXT)")
+    monkeypatch.syspath_prepend(tmp_path)
+    plugins.cache_clear()
+    source = await open_source("parrots://aviary/b")
+    tables = [*(await source.schema()).tables]
+    await source.close()
+    assert (source.spec, tables) == ("parrots://aviary/b", ["parrots"])
+    assert (find_dialect("parrots").functions, list_sources()[-1]) == (find_dialect("sqlite").functions, "parrots")
     plugins.cache_clear()
 
 

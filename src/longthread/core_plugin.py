@@ -28,3 +28,11 @@ def offer_embedders() -> OfferedPlaces:
         "local": "longthread.llm.embedders:local_embedder",
         "openai": "longthread.llm.embedders:openai_embedder",
     }
+
+
+@hookimpl
+def offer_engines() -> OfferedPlaces:
+    """Return the schemes of the dialects that a source may have."""
+    from longthread.tools.analysis.dialects.dialect import load_dialects
+
+    return {scheme: f"{type(each).__module__}:DIALECT" for each in load_dialects() for scheme in each.schemes}

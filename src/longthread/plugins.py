@@ -24,7 +24,7 @@ from longthread.errors import PluginFailed
 
 GROUP = CORE = "longthread"
 """The group of entry points, and the name of the core's own plugin."""
-OfferKind = Literal["commands", "models", "embedders", "sources"]
+OfferKind = Literal["commands", "models", "embedders", "engines", "sources"]
 """What a plugin can offer. The hook of each is `offer_` and its kind."""
 OfferedPlaces = Mapping[str, str]
 """Names, and for each the place of what it means, `module:attribute`."""
@@ -50,6 +50,12 @@ class Hooks(Protocol):
     def offer_embedders(self) -> OfferedPlaces:
         """Embedders by what is before the colon of their names: `factory(name, settings)`, which returns a
         `longthread.memory.embedder.Embedder` and raises EmbedderUnavailable."""
+
+    @hookspec
+    def offer_engines(self) -> OfferedPlaces:
+        """Databases on a server, by the schemes of their addresses: a
+        `longthread.tools.analysis.dialects.dialect.SqlDialect`, whose `open_server` returns the engine, and whose name
+        is one of the schemes."""
 
     @hookspec
     def offer_sources(self) -> OfferedPlaces:

@@ -11,7 +11,7 @@ from urllib.parse import parse_qsl, quote, quote_plus, unquote
 
 from longthread.errors import InvalidInput
 from longthread.plugins import plugins
-from longthread.tools.analysis.dialects.dialect import is_file, load_schemes
+from longthread.tools.analysis.dialects.dialect import find_scheme, is_file
 
 _LOGIN = r"(?:(?P<username>[^:/]*)(?::(?P<password>[^@]*))?@)?"
 _HOST = r"(?:\[(?P<address>[^/?]+)\]|(?P<name>[^/:?]+))?(?::(?P<port>[^/?]*))?"
@@ -190,7 +190,7 @@ def _harmless(query: Mapping[str, tuple[str, ...]]) -> dict[str, tuple[str, ...]
 def _comparable(spec: str) -> str:
     text = normalize_spec(spec.strip())
     driver = _DRIVER.match(text)
-    dialect = load_schemes().get(driver["scheme"]) if driver is not None else None
+    dialect = find_scheme(driver["scheme"]) if driver is not None else None
     if driver is None or dialect is None or dialect.is_file:
         return text
     return f"{dialect.name}://{text[driver.end() :]}"

@@ -28,7 +28,7 @@ from longthread.tools.analysis.address import (
     parse_url,
     redact_spec,
 )
-from longthread.tools.analysis.dialects.dialect import list_sources, load_dialects, load_schemes
+from longthread.tools.analysis.dialects.dialect import find_scheme, list_sources, load_dialects
 from longthread.tools.analysis.dialects.duckdb import DIALECT as DUCKDB
 from longthread.tools.analysis.dialects.sqlite import DIALECT as SQLITE
 from longthread.tools.analysis.engine import Engine
@@ -85,7 +85,7 @@ async def open_source(
 
 def _engine(spec: str, limits: Limits, own: OwnFiles | None) -> tuple[Engine, str]:
     if is_offered(spec):
-        return _engine_of_offer(spec, limits), spec
+        return _create_offered_engine(spec, limits), spec
     if is_url(spec):
         # Without its password: a thread stores its source.
         stored = normalize_spec(spec)
@@ -108,15 +108,15 @@ def _engine(spec: str, limits: Limits, own: OwnFiles | None) -> tuple[Engine, st
         raise SourceNotFound(source=redact_spec(spec[:200])) from error
 
 
-def _engine_of_offer(spec: str, limits: Limits) -> Engine:
+def _create_offered_engine(spec: str, limits: Limits) -> Engine:
     """Return the engine of a plugin's database file."""
-    title, path = _file_of_offer(spec)
+    title, path = _find_offered_file(spec)
     engine = _create_embedded_engine(database_kind(path) or SQLITE.name, path, spec, limits)
     engine.name = title
     return engine
 
 
-def _file_of_offer(spec: str) -> tuple[str, Path]:
+def _find_offered_file(spec: str) -> tuple[str, Path]:
     offer = plugins().find("sources", spec)
     if offer is None:
         raise ExtraMissing(what="The demo", package=DEMO_PACKAGE, extra=DEMO_PACKAGE)
@@ -139,12 +139,12 @@ def _refuse_own(path: Path, spec: str, own: OwnFiles | None) -> None:
 
 
 def _engine_of_url(url: SourceUrl, spec: str, limits: Limits, own: OwnFiles | None) -> Engine:
-    kind, schemes = url.kind.lower(), load_schemes()
-    if kind not in schemes:
+    kind = url.kind.lower()
+    dialect = find_scheme(kind)
+    if dialect is None:
         *others, last = list_sources()
         reason = f"Longthread has no driver for {kind}:// URLs; it speaks {', '.join(others)} and {last}."
         raise SourceUnsupported(source=spec, reason=reason)
-    dialect = schemes[kind]
     if not dialect.is_file:
         return dialect.open_server(url, spec, limits)
     if not url.database or url.database == ":memory:":
@@ -196,8 +196,9 @@ def dialect_of(spec: str) -> str:
     """The dialect of a source, as far as its address implies it."""
     kind = spec.split(":", 1)[0].split("+", 1)[0].lower() if is_url(spec) else ""
     if kind:
-        return load_schemes()[kind].name if kind in load_schemes() else kind
-    path = _file_of_offer(spec)[1] if is_offered(spec) else Path(spec).expanduser()
+        dialect = find_scheme(kind)
+        return kind if dialect is None else dialect.name
+    path = _find_offered_file(spec)[1] if is_offered(spec) else Path(spec).expanduser()
     try:
         found = database_kind(path) if path.is_file() else None
     except OSError:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from functools import cache
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 if TYPE_CHECKING:  # an engine's process loads no more than it needs
     from longthread.model.semantics import Grain
@@ -182,15 +182,19 @@ def load_dialects() -> tuple[SqlDialect, ...]:
     return tuple(sorted((each for each in found if each is not None), key=lambda each: each.rank))
 
 
-@cache
-def load_schemes() -> Mapping[str, SqlDialect]:
-    """Return the dialects that a source may have, by the schemes of its address."""
-    return {scheme: each for each in load_dialects() for scheme in each.schemes}
+def find_scheme(scheme: str) -> SqlDialect | None:
+    """Return the dialect of a source by the scheme of its address. Raises PluginFailed."""
+    from longthread.plugins import plugins  # here and not above: an engine's process has no use for it
+
+    offer = plugins().find("engines", scheme)
+    return None if offer is None else cast(SqlDialect, offer.load())
 
 
 def list_sources() -> list[str]:
-    """Return the names of the dialects that a source may have, the most likely one first."""
-    return [each.name for each in load_dialects() if each.schemes]
+    """Return the names of the dialects that a source may have, the most likely one first, and then those of plugins."""
+    from longthread.plugins import plugins
+
+    return [*(each.name for each in load_dialects() if each.schemes), *plugins().added("engines")]
 
 
 @cache
@@ -199,11 +203,11 @@ def _names() -> Mapping[str, SqlDialect]:
 
 
 def find_dialect(name: str) -> SqlDialect:
-    """Return the dialect of a name or scheme; for an unknown name, one of standard SQL."""
-    return _names().get(name) or SqlDialect(name)
+    """Return the dialect of a name or scheme; for an unknown name, one of standard SQL. Raises PluginFailed."""
+    return _names().get(name) or find_scheme(name) or SqlDialect(name)
 
 
 def is_file(scheme: str) -> bool:
     """Return whether an address of this scheme names a file."""
-    found = load_schemes().get(scheme)
-    return found is not None and found.is_file
+    dialect = find_scheme(scheme)
+    return dialect is not None and dialect.is_file
