@@ -33,8 +33,8 @@ from longthread.messages.message import Message, tool_call
 from longthread.model.entry import Draft
 from longthread.store import log
 from longthread.store.open import open_store
-from longthread.testing.long_conversation import words
 from longthread.view.tokens import FAMILIES, Estimator
+from longthread_evals.long_conversation import words
 
 WINDOW = 128_000
 BUDGET = int(WINDOW * 0.9) - 16_000 - 4_000

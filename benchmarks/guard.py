@@ -16,9 +16,9 @@ from pathlib import Path
 from statistics import median, quantiles
 
 from longthread.errors import SqlRefused
-from longthread.testing.sql_judge import GOLD_DIALECT
-from longthread.testing.statements import JudgedStatement, read_statements
 from longthread.tools.analysis.guard import Guard
+from longthread_evals.sql_judge import GOLD_DIALECT
+from longthread_evals.statements import JudgedStatement, read_statements
 
 CORPUS = Path(__file__).parents[1] / "evals" / "sql" / "benign.jsonl"
 

@@ -35,7 +35,7 @@ from longthread.store.open import open_store
 from longthread.store.queries import Sql
 from longthread.store.summaries import ThreadSummary
 from longthread.testing.failpoints import Failpoints
-from longthread.testing.view_watch import orphans
+from longthread_evals.view_watch import orphans
 
 POLICY = PruningPolicy(max_messages=12, threshold=4, summary=SummaryConfig(max_tokens=200))
 BUDGET = 500

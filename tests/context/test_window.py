@@ -25,8 +25,8 @@ from longthread.messages.message import Message
 from longthread.messages.reply import is_thinking
 from longthread.model.entry import NOTE, Entry
 from longthread.model.run import Segment
-from longthread.testing.view_watch import orphans
 from longthread.view.tokens import IMAGE, estimate
+from longthread_evals.view_watch import orphans
 
 pytestmark = pytest.mark.one_backend
 

@@ -12,7 +12,9 @@ from pathlib import Path
 import pytest
 from evals.databases import DATABASES, build
 
-from longthread.testing.gold_questions import (
+from longthread.tools.analysis.open import open_source
+from longthread.tools.analysis.source import Source
+from longthread_evals.gold_questions import (
     Cells,
     SqlQuestion,
     find_database,
@@ -20,8 +22,6 @@ from longthread.testing.gold_questions import (
     in_conversations,
     read_questions,
 )
-from longthread.tools.analysis.open import open_source
-from longthread.tools.analysis.source import Source
 
 QUESTIONS = Path(__file__).parents[2] / "evals" / "questions"
 SETS = ("analyst_zh", "analyst_zh_follow_ups", "analyst_en_follow_ups")

@@ -37,9 +37,9 @@ from longthread.messages.langchain import from_langchain
 from longthread.settings import Settings
 from longthread.store import log, summaries
 from longthread.testing import ProviderEmulator, ScriptedChatModel
-from longthread.testing.view_watch import ViewWatch, orphans
 from longthread.view.budget import message_budget
 from longthread.view.tokens import estimate
+from longthread_evals.view_watch import ViewWatch, orphans
 
 pytestmark = pytest.mark.one_backend
 

@@ -14,7 +14,7 @@ from longthread.context.window import ViewRequest, fit, item_of
 from longthread.langgraph.memory.message_view import StateMessages, as_sent
 from longthread.messages.langchain import from_langchain
 from longthread.messages.reply import readable
-from longthread.testing.view_watch import orphans
+from longthread_evals.view_watch import orphans
 
 BROKEN = '{"path": "/a'
 

@@ -13,8 +13,8 @@ from longthread import Catalog
 from longthread.errors import ModelNotUsable
 from longthread.llm.failures import AuthenticationFailed, ServerFailed
 from longthread.testing import ScriptedModel
-from longthread.testing.analyst_eval import AnalystEval, AnalystOutcome, read_outcomes
-from longthread.testing.gold_questions import SqlQuestion
+from longthread_evals.analyst_eval import AnalystEval, AnalystOutcome, read_outcomes
+from longthread_evals.gold_questions import SqlQuestion
 
 pytestmark = pytest.mark.one_backend
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from longthread.errors import InvalidInput, QuestionsInvalid
-from longthread.testing.gold_questions import (
+from longthread_evals.gold_questions import (
     SqlQuestion,
     find_database,
     have_same_rows,

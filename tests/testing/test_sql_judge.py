@@ -16,8 +16,8 @@ from tests import mysqlserver
 from tests.engines import ENGINES
 
 from longthread.errors import StatementsInvalid
-from longthread.testing.sql_judge import SqlVerdict, judge, summary
-from longthread.testing.statements import JudgedStatement, read_statements
+from longthread_evals.sql_judge import SqlVerdict, judge, summary
+from longthread_evals.statements import JudgedStatement, read_statements
 
 ROOT = Path(__file__).parents[2]
 EVERYDAY = ROOT / "evals" / "sql"

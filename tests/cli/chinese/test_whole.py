@@ -26,6 +26,8 @@ from longthread.phrasebook import Phrasebook, fields_of, literals_of
 pytestmark = pytest.mark.one_backend
 
 SOURCES = Path(longthread.__file__).parent
+EVALS = Path(__file__).parents[3] / "evals/src"
+COMMAND_LINE = [*SOURCES.glob("cli/**/*.py"), *EVALS.glob("**/commands.py")]
 SCHEMA = SOURCES / "store/sql/common/schema/tables.sql"
 SPEAKERS = {"say", "echo", "confirm", "shown"}
 """Functions whose first argument is a text of the command line's own."""
@@ -113,7 +115,7 @@ def spoken(tree: ast.AST) -> Iterator[tuple[str, str]]:
 def test_what_the_command_line_says_has_chinese() -> None:
     own, reasons = read_chinese("own"), read_chinese("reasons")
     book = Phrasebook(reasons)
-    found = {each for path in (SOURCES / "cli").rglob("*.py") for each in spoken(ast.parse(path.read_text("utf-8")))}
+    found = {each for path in COMMAND_LINE for each in spoken(ast.parse(path.read_text("utf-8")))}
     said = {text for kind, text in found if kind == "own" and re.search("[a-z]", text)}
     assert len(said) > 150
     assert said - own.keys() == set()
@@ -130,7 +132,7 @@ def test_what_the_command_line_says_has_chinese() -> None:
 def sources() -> str:
     """All texts of the sources, those of f-strings with {} for their values."""
     found: list[str] = []
-    for path in SOURCES.rglob("*.py"):
+    for path in [*SOURCES.rglob("*.py"), *EVALS.rglob("*.py")]:
         if "page" not in path.parts:
             nodes = ast.walk(ast.parse(path.read_text("utf-8")))
             found += [text for node in nodes for text in texts(node, {}) if not isinstance(node, ast.BinOp)]
@@ -164,7 +166,7 @@ def test_what_is_recognised_says_enough_to_be_recognised() -> None:
 def test_no_text_is_filled_before_it_is_translated() -> None:
     filled = [
         f"{path.name}:{call.lineno}"
-        for path in sorted((SOURCES / "cli").rglob("*.py"))
+        for path in sorted(COMMAND_LINE)
         for call in ast.walk(ast.parse(path.read_text("utf-8")))
         if isinstance(call, ast.Call) and getattr(call.func, "id", "") in SPEAKERS and call.args
         if isinstance(call.args[0], ast.JoinedStr)

@@ -36,7 +36,7 @@ from longthread.store.tables import read_tables
 from longthread.store.transfer.copy import copy_store
 from longthread.store.transfer.threads import read_rows
 from longthread.testing import ScriptedChatModel
-from longthread.testing.view_watch import orphans
+from longthread_evals.view_watch import orphans
 from longthread_testing.embedding import HashEmbedder
 
 pytestmark = pytest.mark.one_backend

@@ -16,7 +16,7 @@ from longthread.langgraph import LongthreadSaver, MemoryMiddleware
 from longthread.langgraph.memory.long_term import LongTermMemory
 from longthread.store import log
 from longthread.testing import ScriptedChatModel
-from longthread.testing.view_watch import orphans
+from longthread_evals.view_watch import orphans
 
 pytestmark = pytest.mark.one_backend
 

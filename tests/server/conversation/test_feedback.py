@@ -10,7 +10,7 @@ import pytest
 from typer.testing import CliRunner
 
 from longthread.cli.app import app
-from longthread.testing.gold_questions import read_questions
+from longthread_evals.gold_questions import read_questions
 
 pytestmark = pytest.mark.one_backend
 

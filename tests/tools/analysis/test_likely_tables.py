@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from longthread.testing.linking_eval import made_tables
 from longthread.tools.analysis.schema import Column, ForeignKey, Schema, Table
 from longthread.tools.analysis.schema_linking import Likely
 from longthread.tools.analysis.toolbox import analysis_tools
+from longthread_evals.linking_eval import made_tables
 
 
 def table(label: str, columns: str, *keys: ForeignKey) -> Table:

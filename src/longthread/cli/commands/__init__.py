@@ -29,7 +29,7 @@ COMMANDS = {
     "upstreams": "longthread.cli.commands.catalog:upstreams",
     "routes": "longthread.cli.commands.catalog:routes",
     "db": "longthread.cli.commands.db:db",
-    "eval": "longthread.cli.commands.evals:evals",
+    "eval": "longthread_evals.commands:evals",
     "plugins": "longthread.cli.commands.plugins:plugins",
 }
 """Each command, with the place of its function or of its group, in the order of the help."""

@@ -10,12 +10,12 @@ import pytest
 from sqlglot import exp
 
 from longthread.errors import ColumnNotFound, SqlRefused, TableNotFound
-from longthread.testing.statements import read_statements
 from longthread.tools.analysis.guard import Guard
 from longthread.tools.analysis.limits import Limits
 from longthread.tools.analysis.names.resolver import Resolver
 from longthread.tools.analysis.open import open_source
 from longthread.tools.analysis.schema import Column, Schema, Table
+from longthread_evals.statements import read_statements
 
 EVERYDAY = Path(__file__).parents[4] / "evals" / "sql"
 SHOP = Schema(

@@ -36,10 +36,10 @@ from longthread.model.catalog import QUERIES
 from longthread.model.run import Protocol, Step
 from longthread.runs.analyst import Analyst
 from longthread.store import runs
-from longthread.testing.gold_questions import Cells, SqlQuestion, have_same_rows
 from longthread.tools.analysis.open import open_source
 from longthread.tools.analysis.schema import Schema, Table
 from longthread.tools.analysis.source import Source
+from longthread_evals.gold_questions import Cells, SqlQuestion, have_same_rows
 
 Verdict = Literal["right", "wrong", "refused", "broken"]
 VERDICTS: tuple[Verdict, ...] = ("right", "wrong", "refused", "broken")

@@ -11,13 +11,13 @@ from typing import Any, Literal
 
 from longthread.errors import SqlRefused
 from longthread.store.transfer.threads import TransferProgress
-from longthread.testing.statements import JudgedStatement
 from longthread.tools.analysis.guard import Guard
 from longthread.tools.analysis.limits import GRACE, Limits
 from longthread.tools.analysis.open import open_source
 from longthread.tools.analysis.source import Source
 from longthread.tools.analysis.toolbox import analysis_tools
 from longthread.tools.tool import Tool
+from longthread_evals.statements import JudgedStatement
 
 SqlOutcome = Literal["refused", "allowed", "bounded"]
 GOLD_DIALECT = "sqlite"

@@ -25,8 +25,8 @@ from longthread.store.driver import Driver
 from longthread.store.open import open_store
 from longthread.store.transfer.threads import thread_ids
 from longthread.testing.langchain import ScriptedChatModel
-from longthread.testing.long_conversation import Fact, Language, Turn, make_source, reply, turns
 from longthread.view.tokens import estimate, family_of
+from longthread_evals.long_conversation import Fact, Language, Turn, make_source, reply, turns
 
 THREAD = "context"
 """The conversation's id."""

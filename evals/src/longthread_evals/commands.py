@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from longthread.memory.embedder import Embedder
     from longthread.model.catalog import Definition
     from longthread.runs.analyst import Analyst
-    from longthread.testing.gold_questions import SqlQuestion
+    from longthread_evals.gold_questions import SqlQuestion
 
 _SECONDS = 120.0
 """How long an embedder may take for the first text that it is given: it may have to be loaded."""
@@ -65,7 +65,7 @@ def recall(
     from longthread.llm.embedders import embedder_of
     from longthread.memory.embedder import called
     from longthread.memory.recall import Recaller
-    from longthread.testing.recall_eval import evaluate, read_collections
+    from longthread_evals.recall_eval import evaluate, read_collections
 
     collections = read_collections(file)
     ks = _numbers(k)
@@ -104,7 +104,7 @@ def context(
     if lang not in ("en", "zh"):
         raise InvalidInput(reason=f"--lang is {lang!r}; it can be en or zh.")
 
-    from longthread.testing.view_watch import WatchReport, watch
+    from longthread_evals.view_watch import WatchReport, watch
 
     async def work() -> WatchReport:
         with tempfile.TemporaryDirectory() as folder, show_progress("turns") as progress:
@@ -133,8 +133,8 @@ def sql(
 ) -> None:
     """Which statements are refused, stopped, or let through. The last line is a JSON object; exit code 1 if some
     statement did not meet what the file asks of it."""
-    from longthread.testing.sql_judge import judge, summary
-    from longthread.testing.statements import read_statements
+    from longthread_evals.sql_judge import judge, summary
+    from longthread_evals.statements import read_statements
 
     statements = read_statements(file)
     asked = Settings.load(source=source).source
@@ -157,7 +157,7 @@ def linking(
     k: Annotated[str, typer.Option("--k", help="How many likely tables count, separated by commas.")] = "5,10,20",
 ) -> None:
     """Whether the tables that questions need are among the likeliest of many. The last line is a JSON object."""
-    from longthread.testing.linking_eval import measured, pooled, read_questions
+    from longthread_evals.linking_eval import measured, pooled, read_questions
 
     ks = _numbers(k)
 
@@ -199,8 +199,8 @@ def analyst(
     """How many questions the analyst answers with the rows of their gold SQL. The last line is a JSON object."""
     from longthread.llm.models import model_name, resolve_model
     from longthread.runs.analyst import Analyst
-    from longthread.testing.analyst_eval import AnalystEval, AnalystOutcome, read_outcomes, tally
-    from longthread.testing.gold_questions import find_database, in_conversations, read_questions, sample
+    from longthread_evals.analyst_eval import AnalystEval, AnalystOutcome, read_outcomes, tally
+    from longthread_evals.gold_questions import find_database, in_conversations, read_questions, sample
 
     spoken = read_protocol(protocol)
     if file is None and source is None:
@@ -270,9 +270,9 @@ async def _read_taught(name: str) -> _Taught:
     """Read a source of the store and its examples with SQL. Raises DefinitionNotFound; InvalidInput: it has none."""
     from longthread.model.catalog import source_of
     from longthread.store import catalog
-    from longthread.testing.gold_questions import SqlQuestion
     from longthread.tools.catalog.address import fill_in_secrets
     from longthread.tools.catalog.names import Names
+    from longthread_evals.gold_questions import SqlQuestion
 
     async with existing(Settings.load()) as store, store.reading() as tx:
         stored = await catalog.some(tx, "source", names=[name], ids=[name.lower()])
