@@ -45,8 +45,8 @@ $(VENV)/.packages: requirements/run.txt | $(VENV)/.node
 	@touch $@
 
 # What running needs, and nothing else. The page is there before: to install builds none then.
-$(VENV)/.run: pyproject.toml packages/longthread-demo/pyproject.toml $(VENV)/.packages | page
-	@$(PIP) install --quiet --no-deps --editable . --editable packages/longthread-demo
+$(VENV)/.run: pyproject.toml evals/pyproject.toml packages/longthread-demo/pyproject.toml $(VENV)/.packages | page
+	@$(PIP) install --quiet --no-deps --editable . --editable evals --editable packages/longthread-demo
 	@touch $@
 
 # What the checks, tests and benchmarks need besides.

@@ -123,6 +123,22 @@ def test_a_command_that_needs_the_app_says_how_to_install_it(command: str, tmp_p
     assert f"`longthread {command}` needs the Python package" in " ".join(ended.stderr.split())
 
 
+def test_a_command_of_another_package_says_how_to_install_it(tmp_path: Path) -> None:
+    no_plugins = "import importlib.metadata, sys\nimportlib.metadata.entry_points = lambda **group: ()\n"
+    ended = subprocess.run(
+        [sys.executable, "-c", no_plugins + RUN.format(["eval", "recall", "file.jsonl"])],
+        capture_output=True,
+        text=True,
+        cwd=tmp_path,
+        timeout=120,
+        check=False,
+    )
+    assert ended.stderr.splitlines()[0] == (
+        "Error: `longthread eval` needs the Python package longthread-evals, which is not installed: "
+        "pip install -e evals"
+    )
+
+
 def test_langgraph_installs_few_packages() -> None:
     assert len(closure("longthread", "langgraph")) <= 60
 

@@ -13,7 +13,7 @@ MOST = 30
 
 def test_no_folder_has_more_modules_than_a_reader_can_look_through() -> None:
     counted: dict[str, int] = {}
-    for top in ("src/longthread", "packages", "tests", "benchmarks"):
+    for top in ("src/longthread", "packages", "evals", "tests", "benchmarks"):
         for module in (ROOT / top).rglob("*.py"):
             if module.name != "__init__.py":
                 folder = str(module.parent.relative_to(ROOT))
@@ -32,9 +32,10 @@ def test_files_that_pin_packages_hold_no_addresses() -> None:
 def test_no_two_public_classes_have_one_name() -> None:
     """Aliases of types count too: both are what a reader searches for."""
     places: dict[str, list[str]] = {}
-    for module in sorted([*ROOT.glob("src/**/*.py"), *ROOT.glob("packages/*/src/**/*.py")]):
-        for name in _types_of(module):
-            places.setdefault(name, []).append(str(module.relative_to(ROOT)))
+    for sources in ("src", "evals/src", "packages/*/src"):
+        for module in sorted(ROOT.glob(f"{sources}/**/*.py")):
+            for name in _types_of(module):
+                places.setdefault(name, []).append(str(module.relative_to(ROOT)))
     assert len(places) > 400
     assert {name: modules for name, modules in places.items() if len(modules) > 1} == {}
 

@@ -109,7 +109,7 @@ def test_commands_are_listed_and_run_although_others_fail(tmp_path: Path) -> Non
     install(tmp_path, "worse", "raise RuntimeError('It is broken.')\n")
     install(tmp_path, "lost", HOOK.format("offer_commands", {"lost": "no_such_module:command"}))
     shown = longthread(tmp_path, "--help")
-    assert re.search(r"^│ plugins .*\n│ hello ", shown.stdout, re.MULTILINE)
+    assert re.search(r"^│ plugins .*\n│ eval .*\n│ hello ", shown.stdout, re.MULTILINE)
     assert "The plugin worse is left out: RuntimeError: It is broken." in shown.stderr
     assert "The plugin lost cannot be used: ModuleNotFoundError" in shown.stderr
     assert longthread(tmp_path, "hello").stdout == "Hello.\n"

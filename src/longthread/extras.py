@@ -23,8 +23,12 @@ APP_MODULES = frozenset(
 """What the extra `app` brings: the analyst, the agent server and the gateway need it."""
 DEMO_PACKAGE = "longthread-demo"
 """The plugin with the model `demo` and the source `demo`."""
-PACKAGES = frozenset({DEMO_PACKAGE, "longthread-testing"})
-"""The other packages of Longthread's repository, in its folder `packages`."""
+PACKAGES = {
+    DEMO_PACKAGE: "packages/longthread-demo",
+    "longthread-evals": "evals",
+    "longthread-testing": "packages/longthread-testing",
+}
+"""The other packages of Longthread's repository, with their folders in it."""
 
 
 def is_of_app(error: ModuleNotFoundError) -> bool:
@@ -47,6 +51,6 @@ def install_command(extra: str) -> str:
 def _argument_of(requirement: str) -> str:
     """Return pip's argument for a requirement."""
     package = next((each for each in PACKAGES if requirement.startswith(each)), "")
-    if package and (Path(__file__).parents[2] / "packages" / package).is_dir():
-        return f"-e packages/{package}"
+    if package and (Path(__file__).parents[2] / PACKAGES[package]).is_dir():
+        return f"-e {PACKAGES[package]}"
     return package if requirement == package else f"'{requirement}'"

@@ -14,7 +14,7 @@ import typer
 from rich.markup import escape
 
 from longthread import __version__
-from longthread.cli.commands import COMMANDS
+from longthread.cli.commands import COMMANDS, PACKAGE_COMMANDS
 from longthread.cli.language import OPTION, SpokenLanguage, say, translate
 from longthread.cli.lazy import lazy_group
 from longthread.cli.terminal import Console, echo_data, make_logs_visible, print_line
@@ -34,7 +34,7 @@ def _plugin_commands() -> Mapping[str, Offer]:
 
 app = typer.Typer(
     name="longthread",
-    cls=lazy_group(COMMANDS, find_more=_plugin_commands),
+    cls=lazy_group(COMMANDS, find_more=_plugin_commands, packages=PACKAGE_COMMANDS),
     help="Ask your database in natural language, in a conversation that is never lost.",
     no_args_is_help=True,
     rich_markup_mode="rich",
@@ -69,7 +69,7 @@ def _run() -> None:
     except ModuleNotFoundError as error:
         if not is_of_app(error):
             raise
-        command = next((each for each in sys.argv[1:] if each in COMMANDS), "")
+        command = next((each for each in sys.argv[1:] if each in (*COMMANDS, *PACKAGE_COMMANDS)), "")
         raise ExtraMissing(what=f"`longthread {command}`", package=str(error.name), extra="app") from error
 
 

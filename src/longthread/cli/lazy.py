@@ -11,6 +11,7 @@ import textwrap
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from copy import copy
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 import typer
@@ -19,7 +20,7 @@ from typer.exceptions import TyperException
 from typer.main import get_command, get_group
 
 from longthread.cli.language import OPTION, choose, is_chinese, translate
-from longthread.errors import PluginFailed
+from longthread.errors import ExtraMissing, PluginFailed
 
 if TYPE_CHECKING:
     from longthread.plugins import Offer
@@ -93,11 +94,16 @@ def _below(command: Any) -> Iterator[Any]:
     return (each for each in getattr(command, "commands", {}).values() if each is not None)
 
 
-def lazy_group(places: Mapping[str, str], find_more: Callable[[], Mapping[str, Offer]] = dict) -> type[TyperGroup]:
+def lazy_group(
+    places: Mapping[str, str],
+    find_more: Callable[[], Mapping[str, Offer]] = dict,
+    packages: Mapping[str, str] = MappingProxyType({}),
+) -> type[TyperGroup]:
     """Return a class of groups, for `typer.Typer(cls=…)`, with a command for each name in the order of its help.
 
     A place is `module:attribute`: a function, or the `typer.Typer` of a group. Help and completion load all of them,
     and the commands of plugins, which `find_more` finds. A name that is not in `places` is one of these.
+    `packages` says which packages offer some of them.
     """
 
     class LazyGroup(TyperGroup):
@@ -120,11 +126,8 @@ def lazy_group(places: Mapping[str, str], find_more: Callable[[], Mapping[str, O
             return super().list_commands(ctx)
 
         def _load(self, name: str) -> Any:
-            if place := places.get(name):
-                module, _, attribute = place.partition(":")
-                return getattr(importlib.import_module(module), attribute)
-            offer = find_more().get(name)
-            return offer and offer.load()
+            place = places.get(name)
+            return _import_place(place) if place else _load_offer(name, find_more(), packages)
 
         def main(self, *given: Any, **named: Any) -> Any:
             arguments = given[0] if given else named.get("args")
@@ -142,6 +145,21 @@ def lazy_group(places: Mapping[str, str], find_more: Callable[[], Mapping[str, O
                 return super().invoke(ctx)
 
     return LazyGroup
+
+
+def _import_place(place: str) -> Any:
+    module, _, attribute = place.partition(":")
+    return getattr(importlib.import_module(module), attribute)
+
+
+def _load_offer(name: str, offers: Mapping[str, Offer], packages: Mapping[str, str]) -> Any:
+    """Return the command that a plugin offers under a name; None: it is no command. Raises ExtraMissing: the package
+    of the command is not installed."""
+    if offer := offers.get(name):
+        return offer.load()
+    if package := packages.get(name):
+        raise ExtraMissing(what=f"`longthread {name}`", package=package, extra=package)
+    return None
 
 
 @contextmanager

@@ -29,7 +29,8 @@ COMMANDS = {
     "upstreams": "longthread.cli.commands.catalog:upstreams",
     "routes": "longthread.cli.commands.catalog:routes",
     "db": "longthread.cli.commands.db:db",
-    "eval": "longthread_evals.commands:evals",
     "plugins": "longthread.cli.commands.plugins:plugins",
 }
 """Each command, with the place of its function or of its group, in the order of the help."""
+PACKAGE_COMMANDS = {"eval": "longthread-evals"}
+"""Commands that other packages of the repository offer as plugins, each with its package."""
