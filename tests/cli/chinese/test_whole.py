@@ -29,7 +29,7 @@ SOURCES = Path(longthread.__file__).parent
 EVALS = Path(__file__).parents[3] / "evals/src"
 COMMAND_LINE = [*SOURCES.glob("cli/**/*.py"), *EVALS.glob("**/commands.py")]
 SCHEMA = SOURCES / "store/sql/common/schema/tables.sql"
-SPEAKERS = {"say", "echo", "confirm", "shown"}
+SPEAKERS = {"say", "echo", "confirm", "show_progress"}
 """Functions whose first argument is a text of the command line's own."""
 CODE = re.compile(r"`[^`]*`|(?<![\w-])--[a-z][a-z-]*|\b[A-Z]+_[A-Z_]+\b")
 """What a person types, or sets."""
