@@ -44,8 +44,8 @@ class SearchContract(Contract):
         async with store.writing() as tx:
             await log.create_thread(tx, "titled", user_id=USER, title="A rocket")
             found = {thread.id: hit[:3] for thread, hit in await listing.search_threads(tx, "ROCKET", user_id=USER)}
-            titled = [thread.id for thread in await listing.titled(tx, "ROCKET", user_id=USER)]
-            assert await listing.titled(tx, "rocket", user_id="other") == []
+            titled = [thread.id for thread in await listing.search_titles(tx, "ROCKET", user_id=USER)]
+            assert await listing.search_titles(tx, "rocket", user_id="other") == []
         assert found == {"t": ("new rocket", "b", "user"), "titled": ("A rocket", None, None)}
         assert titled == ["titled"]
 

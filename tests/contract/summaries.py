@@ -64,8 +64,8 @@ class SummaryContract(Contract):
         assert "harbour 3?" in kept.summary
         async with store.reading() as tx:
             view = await summaries.find(tx, "t")
-            compressed = await summaries.compressed(tx, "t")
-            assert await summaries.compressed(tx, "none") is None
+            compressed = await summaries.find_compressed(tx, "t")
+            assert await summaries.find_compressed(tx, "none") is None
             assert await summaries.list_most_mentioned_topics(tx, "t", 1) == [("harbour", 20)]
         assert view is not None
         assert sorted(view.topics) == ["harbour", "quay"]

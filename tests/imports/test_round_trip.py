@@ -91,7 +91,7 @@ async def test_document_000(take: Take, fetch: Fetch, store: Driver, tmp_path: P
     async with store.reading() as tx:  # the fold says what the view says
         thread = await log.find_thread(tx, THREAD, user_id="default")
         entries = await log.branch(tx, THREAD, thread.tip, limit=100)
-        assert state_of(entries, await summaries.compressed(tx, THREAD)) == now
+        assert state_of(entries, await summaries.find_compressed(tx, THREAD)) == now
 
 
 async def test_what_came_with_the_state_holds_until_it_goes_on(

@@ -62,7 +62,7 @@ async def test_what_another_process_embeds_comes_last_and_is_embedded_once(store
 
     async with open_store(store_address) as other:
         worker, server = RunWorker(store), RunWorker(other)
-        async with JobClaims(other, server).claimed(Job("vectors", "a")) as ours:
+        async with JobClaims(other, server).claim(Job("vectors", "a")) as ours:
             assert ours
             indexing = asyncio.create_task(index_all(store, HashEmbedder(), progress, JobClaims(store, worker)))
             await is_waiting.wait()

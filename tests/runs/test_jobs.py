@@ -321,7 +321,7 @@ async def test_entries_and_memories_that_an_embedder_failed_at_are_embedded_late
 
 async def test_without_a_worker_nothing_is_claimed(store: Driver, caplog: pytest.LogCaptureFixture) -> None:
     claims = JobClaims(store)
-    async with claims.claimed(SUMMARY) as ours:
+    async with claims.claim(SUMMARY) as ours:
         assert ours
         assert await rows(store) == []
     await claims.later(SUMMARY, 1)
@@ -331,12 +331,12 @@ async def test_without_a_worker_nothing_is_claimed(store: Driver, caplog: pytest
 async def test_the_task_that_has_a_job_may_claim_it_again(store: Driver) -> None:
     worker = RunWorker(store)
     claims, job = JobClaims(store, worker), Job("retention")
-    async with claims.claimed(job) as ours, claims.claimed(job) as again:
+    async with claims.claim(job) as ours, claims.claim(job) as again:
         assert (ours, again) == (True, True)
         assert len(await rows(store)) == 1
 
         async def another() -> bool:
-            async with claims.claimed(job) as got:
+            async with claims.claim(job) as got:
                 return got
 
         assert await asyncio.create_task(another()) is False

@@ -17,7 +17,7 @@ from tests.script import COUNT, call, finish
 from longthread.runs.analyst import Analyst
 from longthread.settings import Settings
 from longthread.store.open import open_store
-from longthread.store.queries import queries, translated
+from longthread.store.queries import queries, translate_placeholders
 from longthread.testing import ScriptedChatModel
 
 
@@ -74,7 +74,7 @@ def _postgres(address: str) -> Iterator[Any]:
         connection.execute("SET enable_seqscan = off")
 
         def plan_of(sql: str, values: Mapping[str, Any]) -> list[str]:
-            explained = connection.execute(f"EXPLAIN {translated(sql)}".encode(), values)
+            explained = connection.execute(f"EXPLAIN {translate_placeholders(sql)}".encode(), values)
             return [row[0].strip() for row in explained]
 
         yield plan_of

@@ -13,7 +13,7 @@ from tests.server.apps import talked
 from longthread.server.fields import decode_cursor, encode_cursor
 from longthread.server.history import ROWS, SIZE, cut
 from longthread.store import leases, log, runs
-from longthread.store.open import described, open_store
+from longthread.store.open import describe_address, open_store
 from longthread.store.queries import Sql
 from longthread.store.runs import NewRun
 
@@ -186,7 +186,7 @@ def test_what_is_served_is_told(serve: Any, store_address: str) -> None:
     assert running.ready().json() == {"status": "ready"}
     info = running.client.get("/api/info").json()
     assert (info["model"], info["demo"], info["source"], info["sources"]) == ("demo", True, "demo", "any")
-    assert info["database"] == described(store_address)
+    assert info["database"] == describe_address(store_address)
 
 
 @pytest.mark.sampled(4)

@@ -110,7 +110,7 @@ async def everything(tx: Transaction, *, derived: bool = False) -> dict[str, lis
     """All rows of all tables; of those that follow from others only when they are asked for."""
     found: dict[str, list[dict[str, Any]]] = {}
     tables = await read_tables(tx)
-    for table in tables.all if derived else (*tables.of_threads, *tables.shared):
+    for table in tables.all if derived else (*tables.of_threads, *tables.shared_tables):
         ids = [row["id"] for row in await tx.fetch("select_thread_ids", after="", user_id=None, limit=10_000)]
         scopes: list[str | None] = [*ids] if table.thread else [None]
         found[table.name] = [

@@ -106,7 +106,7 @@ async def test_versions_stay_when_a_definition_goes(store: Driver) -> None:
         first, last = await catalog.versions(tx, "tool", made.id)
         assert await catalog.version(tx, "tool", made.id, 1) == first
         assert await catalog.version(tx, "tool", made.id, 3) is None
-        assert await catalog.deleted(tx) == [last]
+        assert await catalog.list_deleted(tx) == [last]
     assert (first.body, first.by, last.body, last.at) == (made.body, "ada", None, at)
 
 

@@ -25,7 +25,7 @@ from longthread.store.backends.sqlite import SqliteDriver
 from longthread.store.backends.sqlite_connection import StoreConnection
 from longthread.store.driver import Driver
 from longthread.store.open import open_store
-from longthread.store.queries import Sql, queries, translated
+from longthread.store.queries import Sql, queries, translate_placeholders
 
 
 def draft(name: str, text: str = "text", **more: object) -> Draft:
@@ -392,7 +392,9 @@ async def _prepare(store: Driver, address: str, statement: str) -> None:
         return
     names: dict[str, str] = {}
     numbered = re.sub(
-        r"%\((\w+)\)s", lambda found: names.setdefault(found[1], f"${len(names) + 1}"), translated(statement)
+        r"%\((\w+)\)s",
+        lambda found: names.setdefault(found[1], f"${len(names) + 1}"),
+        translate_placeholders(statement),
     )
     with psycopg.connect(address, autocommit=True) as connection:
         connection.execute(f"PREPARE it AS {numbered.replace('%%', '%')}".encode())

@@ -65,7 +65,7 @@ async def alone(store: Driver, job: Job, doing: str) -> AsyncIterator[JobClaims]
     claims = JobClaims(store, worker)
     try:
         while True:
-            async with claims.claimed(job) as ours:
+            async with claims.claim(job) as ours:
                 if ours:
                     yield claims
                     return

@@ -24,7 +24,7 @@ from longthread.store import gateway as calls
 from longthread.store import incarnation, log
 from longthread.store.driver import Driver, Transaction
 from longthread.store.gateway import GatewayCall
-from longthread.store.rows import UNREADABLE, damaged
+from longthread.store.rows import UNREADABLE, make_damage_error
 
 NodeRow = tuple[int, int, int, int]
 """The seq of an entry, a place, a node and a call."""
@@ -174,4 +174,4 @@ def _read(entry: Entry) -> tuple[Dialect, Sequence[Any], list[Part]]:
         dialect, blocks = DIALECTS[name], json.loads(text, strict=False)
         return dialect, blocks, dialect.stored(entry.role, blocks)
     except UNREADABLE as error:
-        raise damaged(f"entry {entry.seq} of thread {entry.thread_id}", error) from error
+        raise make_damage_error(f"entry {entry.seq} of thread {entry.thread_id}", error) from error

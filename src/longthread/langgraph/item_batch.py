@@ -173,7 +173,7 @@ class Batches:
         now, count = datetime.now(UTC), 0
         while True:
             async with self._store.writing() as tx:
-                places = await items.expired(tx, self._user_id, now, limit=PAGE)
+                places = await items.list_expired(tx, self._user_id, now, limit=PAGE)
                 count += await items.delete_expired(tx, self._user_id, places, now)
             if len(places) < PAGE:
                 return count

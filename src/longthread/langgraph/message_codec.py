@@ -46,7 +46,7 @@ from longthread.messages.fields import (
 from longthread.model.entry import Draft, Entry, Role, note_in
 from longthread.model.ids import new_id
 from longthread.store.log import MESSAGE_ID
-from longthread.store.rows import UNREADABLE, damaged
+from longthread.store.rows import UNREADABLE, make_damage_error
 
 ROLES: Mapping[type[BaseMessage], Role] = {
     HumanMessage: "user",
@@ -206,7 +206,7 @@ def message_of(entry: Entry | Draft) -> BaseMessage:
         return made if isinstance(made, BaseMessage) else build(*made)
     except UNREADABLE as error:
         place = f"entry {entry.seq} of thread {entry.thread_id}" if isinstance(entry, Entry) else f"entry {entry.id}"
-        raise damaged(place, error, damage_of(entry.payload)) from error
+        raise make_damage_error(place, error, damage_of(entry.payload)) from error
 
 
 def damage_of(payload: bytes | None) -> type[RowDamaged]:

@@ -185,7 +185,7 @@ class SaverThreads:
             return []
         best = {entry.thread_id: entry for entry in await self._recaller.entries(self._backing, text, limit)}
         async with self._store.reading() as tx:
-            titled = await listing.titled(tx, text, user_id=self._backing.user_id, limit=limit)
+            titled = await listing.search_titles(tx, text, user_id=self._backing.user_id, limit=limit)
             found = {thread.id: ThreadHit(thread, thread.title or "") for thread in titled}
             for thread_id, entry in best.items():
                 with suppress(ThreadNotFound):  # deleted since the index was asked

@@ -230,9 +230,9 @@ async def _count(tx: Transaction, tables: Tables, thread_id: str) -> Counter[str
 
 def _of_threads(tables: Tables) -> Iterable[tuple[str, str]]:
     """Yield the tables with rows of threads, and the condition of those of `:thread_id`."""
-    for table in (*tables.of_threads, *tables.derived):
+    for table in (*tables.of_threads, *tables.derived_tables):
         yield table.name, table.of_thread(":thread_id")
-    for table in tables.shared:
+    for table in tables.shared_tables:
         if _SESSION in table.by_name and table.name != "memories":  # which may outlive it
             yield table.name, f'"{_SESSION}" = :thread_id'
 
@@ -252,4 +252,4 @@ def _concerned(tables: Tables, gone: Forgotten, *, anew: bool) -> set[str]:
 def _beside(tables: Tables) -> list[str]:
     """Return tables whose rows are deleted with those of another."""
     own = {table.name for table in _of_users(tables)}
-    return [table.name for table in tables.shared if table.needs & own]
+    return [table.name for table in tables.shared_tables if table.needs & own]

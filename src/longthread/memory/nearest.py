@@ -112,7 +112,7 @@ class Nearest:
         """
         if sought.ranges is None and sum(thread.entries for thread in threads) > MOST_COMPARED:
             more = sought.count + MORE
-            found = await vectors.indexed(tx, sought.scope, sought.model, sought.vector, more)
+            found = await vectors.search_index(tx, sought.scope, sought.model, sought.vector, more)
             if found is not None:
                 return partial(_at_once, _ranked([found], sought))
         known = await self._known(tx, sought.scope, sought.model)

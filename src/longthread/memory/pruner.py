@@ -68,7 +68,7 @@ class Pruner:
 
     async def _pass(self, scope: Scope, view: Sequence[Segment] | None, summarizer: Summarizer | None) -> None:
         thread_id = scope.thread_id or ""
-        async with self._jobs.claimed(Job("summary", thread_id)) as ours:
+        async with self._jobs.claim(Job("summary", thread_id)) as ours:
             if ours:
                 await prune_thread(
                     self._store,

@@ -282,7 +282,7 @@ class Recaller:
         """Embed a thread unless another process does; return how many entries were refused. Raises EmbedderFailed."""
         refused = 0
         while await is_behind(self._store, embedder, thread_id):
-            async with self._jobs.claimed(Job("vectors", thread_id)) as ours:
+            async with self._jobs.claim(Job("vectors", thread_id)) as ours:
                 if not ours:
                     break
                 done = await embed_thread(self._store, embedder, thread_id, progress)

@@ -192,7 +192,7 @@ class Memories:
 
     async def _embed(self, embedder: Embedder, user_id: str) -> None:
         while await self._without(embedder, user_id):
-            async with self._jobs.claimed(Job("memories", user_id)) as ours:
+            async with self._jobs.claim(Job("memories", user_id)) as ours:
                 if not ours or not await self._embed_all(embedder, user_id):
                     break
             # Who remembered something meanwhile found the job claimed: look again.

@@ -27,7 +27,7 @@ from longthread.model.entry import Draft, Entry, Role, note_in
 from longthread.model.ids import new_id
 from longthread.model.wire import is_wire, unpack
 from longthread.store.log import MESSAGE_ID
-from longthread.store.rows import UNREADABLE, damaged
+from longthread.store.rows import UNREADABLE, make_damage_error
 
 _TEXTS = frozenset({"text", "input_text", "output_text"})
 
@@ -109,7 +109,7 @@ def message_of(entry: Entry | Draft) -> Message:
         return message_from(entry.role, fields_of_row(row, calls, rest, entry.metadata.get(MESSAGE_ID)))
     except UNREADABLE as error:
         place = f"entry {entry.seq} of thread {entry.thread_id}" if isinstance(entry, Entry) else f"entry {entry.id}"
-        raise damaged(place, error) from error
+        raise make_damage_error(place, error) from error
 
 
 def fields_of(message: Message) -> Fields:

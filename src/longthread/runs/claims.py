@@ -272,7 +272,7 @@ class WaitingJobs:
         return [kind for kind in jobs.CLAIMED_BY_SERVERS if kind in {"deletion", "summary", "board"} or embeds]
 
     async def _take(self, job: Job) -> None:
-        async with self._services.jobs.claimed(job) as ours:
+        async with self._services.jobs.claim(job) as ours:
             if ours:
                 await self._do(job)
 

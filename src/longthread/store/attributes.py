@@ -25,7 +25,7 @@ METADATA_SIZE = 65_536
 async def set_tags(tx: Transaction, thread_id: str, tags: Iterable[str], *, user_id: str) -> Thread:
     """Replace a thread's tags, without duplicates, in order. Raises `ThreadNotFound`, or `InvalidInput` if a tag is
     empty or too long, or there are too many."""
-    await _owned(tx, thread_id, user_id)
+    await _lock_owned_thread(tx, thread_id, user_id)
     kept = list(dict.fromkeys(_tag(tag) for tag in tags))
     if len(kept) > MOST_TAGS:
         raise InvalidInput(reason=f"A conversation has at most {MOST_TAGS} tags; these are {len(kept)}.")
@@ -36,7 +36,7 @@ async def change_tags(
     tx: Transaction, thread_id: str, *, add: Iterable[str] = (), remove: Iterable[str] = (), user_id: str
 ) -> Thread:
     """Add and remove tags; both are idempotent. Raises as `set_tags` does."""
-    thread = await _owned(tx, thread_id, user_id)
+    thread = await _lock_owned_thread(tx, thread_id, user_id)
     gone = {_tag(tag) for tag in remove}
     return await set_tags(tx, thread_id, [*(tag for tag in thread.tags if tag not in gone), *add], user_id=user_id)
 
@@ -44,24 +44,24 @@ async def change_tags(
 async def set_metadata(tx: Transaction, thread_id: str, changes: Mapping[str, Any], *, user_id: str) -> Thread:
     """Merge keys into a thread's metadata; None removes a key. Raises `ThreadNotFound`, or `InvalidInput` if the
     metadata is not JSON, or too long, or a key is Longthread's own."""
-    thread = await _owned(tx, thread_id, user_id)
+    thread = await _lock_owned_thread(tx, thread_id, user_id)
     _expect_free(changes)
-    return await _set(tx, thread_id, user_id, "update_metadata", metadata=_changed(_read_notes(thread), changes))
+    return await _set(tx, thread_id, user_id, "update_metadata", metadata=_merge_metadata(_read_notes(thread), changes))
 
 
 async def set_pinned(tx: Transaction, thread_id: str, pinned: bool, *, user_id: str) -> Thread:
     """Have the lists show a user's thread first, or no longer; nothing if it is so. Raises `ThreadNotFound`."""
-    thread = await _owned(tx, thread_id, user_id)
+    thread = await _lock_owned_thread(tx, thread_id, user_id)
     if pinned == (thread.pinned_at is not None):
         return thread
     changes = {PINNED: log.now() if pinned else None}
-    return await _set(tx, thread_id, user_id, "update_metadata", metadata=_changed(_read_notes(thread), changes))
+    return await _set(tx, thread_id, user_id, "update_metadata", metadata=_merge_metadata(_read_notes(thread), changes))
 
 
 async def replace_own_title(tx: Transaction, thread: Thread, title: str) -> Thread:
     """Give a thread another title in the place of one that is no person's. The caller has locked the thread, and knows
     whose its title is."""
-    changed = {"title": title, "metadata": _changed(_read_notes(thread), {TITLED: title})}
+    changed = {"title": title, "metadata": _merge_metadata(_read_notes(thread), {TITLED: title})}
     return await _set(tx, thread.id, thread.user_id, "update_own_title", **changed)
 
 
@@ -69,7 +69,7 @@ async def set_message_metadata(
     tx: Transaction, thread_id: str, entry_id: str, changes: Mapping[str, Any], *, user_id: str
 ) -> Mapping[str, Any]:
     """Merge keys into a message's metadata and return it. Raises as `set_metadata` does, and `EntryNotFound`."""
-    await _owned(tx, thread_id, user_id)
+    await _lock_owned_thread(tx, thread_id, user_id)
     _expect_free(changes)
     return _of_people(await _note(tx, await log.find_entry(tx, thread_id, entry_id), changes))
 
@@ -79,7 +79,7 @@ async def set_feedback(
 ) -> None:
     """Store what a person thinks of an answer, in the place of what they thought before; None takes it back. Raises
     `ThreadNotFound`, `EntryNotFound`, or `InvalidInput` if the message is no answer, or the text too long."""
-    await _owned(tx, thread_id, user_id)
+    await _lock_owned_thread(tx, thread_id, user_id)
     entry = await log.find_entry(tx, thread_id, entry_id)
     if entry.role != "assistant" or entry.tool_calls:
         raise InvalidInput(reason=f"The message {entry_id} is no answer. Give the id of one.")
@@ -97,7 +97,7 @@ async def message_metadata(tx: Transaction, thread_id: str, *, first: int, last:
 
 async def _note(tx: Transaction, entry: Entry, changes: Mapping[str, Any]) -> Mapping[str, Any]:
     there = await _noted_of_entries(tx, entry.thread_id, first=entry.seq, last=entry.seq)
-    data = _changed(there.get(entry.seq, {}), changes)
+    data = _merge_metadata(there.get(entry.seq, {}), changes)
     await tx.run("save_message_metadata", thread_id=entry.thread_id, seq=entry.seq, data=data)
     changed: Mapping[str, Any] = json.loads(data)
     return changed
@@ -115,7 +115,7 @@ async def _noted_of_entries(tx: Transaction, thread_id: str, *, first: int, last
 async def set_expiry(tx: Transaction, thread_id: str, moment: datetime | None, *, user_id: str) -> Thread:
     """Set when retention deletes a user's thread (`longthread db prune`); None: never. Raises `ThreadNotFound`, or
     `InvalidInput` if the year, in UTC, is not from 1 to 9999."""
-    await _owned(tx, thread_id, user_id)
+    await _lock_owned_thread(tx, thread_id, user_id)
     try:
         told = moment.astimezone(UTC).isoformat(timespec="microseconds") if moment is not None else None
     except OverflowError as error:
@@ -125,7 +125,7 @@ async def set_expiry(tx: Transaction, thread_id: str, moment: datetime | None, *
 
 async def set_archived(tx: Transaction, thread_id: str, archived: bool, *, user_id: str) -> Thread:
     """Take a user's thread out of the lists, or back into them; nothing if it is so. Raises `ThreadNotFound`."""
-    thread = await _owned(tx, thread_id, user_id)
+    thread = await _lock_owned_thread(tx, thread_id, user_id)
     if archived == (thread.archived_at is not None):
         return thread
     return await _set(tx, thread_id, user_id, "archive_thread", archived_at=log.now() if archived else None)
@@ -134,7 +134,7 @@ async def set_archived(tx: Transaction, thread_id: str, archived: bool, *, user_
 async def set_status(tx: Transaction, thread_id: str, status: SessionStatus, *, user_id: str) -> None:
     """Set a user's thread's status, as an `UPDATE` of the documented `sessions` does: it holds until the last run
     stands otherwise, or another one begins. Raises `ThreadNotFound`."""
-    await _owned(tx, thread_id, user_id)
+    await _lock_owned_thread(tx, thread_id, user_id)
     await tx.run("update_session_status", id=thread_id, user_id=user_id, status=status)
 
 
@@ -144,7 +144,7 @@ async def statuses(tx: Transaction, thread_ids: Sequence[str]) -> dict[str, Sess
     return {row["id"]: row["status"] for row in rows}
 
 
-async def _owned(tx: Transaction, thread_id: str, user_id: str) -> Thread:
+async def _lock_owned_thread(tx: Transaction, thread_id: str, user_id: str) -> Thread:
     await log.lock(tx, thread_id)
     return await log.find_thread(tx, thread_id, user_id=user_id)
 
@@ -181,7 +181,7 @@ def _tag(tag: str) -> str:
     return tag
 
 
-def _changed(there: Mapping[str, Any], changes: Mapping[str, Any]) -> str:
+def _merge_metadata(there: Mapping[str, Any], changes: Mapping[str, Any]) -> str:
     changed = {**there, **changes}
     try:
         data = json.dumps(

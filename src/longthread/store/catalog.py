@@ -70,7 +70,7 @@ async def lock(tx: Transaction) -> None:
 
 async def definitions(tx: Transaction) -> list[StoredDefinition]:
     """Return all definitions by kind and name, built-in ones included."""
-    found = [_stored(row) for row in await tx.fetch("select_definitions", kind=None, ids="[]", names="[]")]
+    found = [_decode_definition(row) for row in await tx.fetch("select_definitions", kind=None, ids="[]", names="[]")]
     mine = [each for each in found if (each.definition.kind, each.definition.id) not in BUILTIN]
     every = [*mine, *(StoredDefinition(each, recorded=True) for each in BUILTIN.values())]
     return sorted(every, key=lambda each: (each.definition.kind, each.definition.name, each.definition.id))
@@ -82,7 +82,7 @@ async def some(
     """Return a kind's definitions with one of these ids or names, by name, built-in ones included."""
     ids, names = set(ids), set(names)
     asked = {"kind": kind, "ids": dump(sorted(ids)), "names": dump(sorted(names))}
-    found = [_stored(row) for row in await tx.fetch("select_definitions", **asked)] if ids or names else []
+    found = [_decode_definition(row) for row in await tx.fetch("select_definitions", **asked)] if ids or names else []
     mine = [each for each in found if (kind, each.definition.id) not in BUILTIN]
     ours = [each for each in BUILTIN.values() if each.kind == kind and (each.id in ids or each.name in names)]
     every = [*mine, *(StoredDefinition(each, recorded=True) for each in ours)]
@@ -149,7 +149,7 @@ async def name_then(tx: Transaction, kind: Kind, id_: str, number: int) -> str:
     return found.name if found else id_
 
 
-async def deleted(tx: Transaction) -> list[Version]:
+async def list_deleted(tx: Transaction) -> list[Version]:
     """Return the last versions of deleted definitions, without bodies, the latest deletion last."""
     return [_version(row) for row in await tx.fetch("select_deleted")]
 
@@ -172,7 +172,7 @@ def _columns(kind: Kind, body: Mapping[str, Any]) -> dict[str, Any]:
 
 
 @decoder
-def _stored(row: Row) -> StoredDefinition:
+def _decode_definition(row: Row) -> StoredDefinition:
     body: dict[str, Any] = json.loads(row["body"])
     body = {name: _EMPTY[name] if value is None and name in _EMPTY else value for name, value in body.items()}
     body = {name: value for name, value in body.items() if value or name not in _LATER.get(row["kind"], {})}

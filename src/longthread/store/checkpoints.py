@@ -121,11 +121,11 @@ async def lock(tx: Transaction, thread_id: str, *, user_id: str, create: bool = 
             raise ThreadTaken(thread=thread_id)
     if row is None:
         return None
-    return _locked(row)
+    return _decode_locked(row)
 
 
 @decoder
-def _locked(row: Row) -> Locked:
+def _decode_locked(row: Row) -> Locked:
     position = int(row["tip"]), int(row["entry_count"]), int(row["first_seq"])
     return Locked(row["id"], *position, row["incarnation"], bool(row["untitled"]))
 
@@ -146,7 +146,7 @@ async def place(
     if row is None:
         return None
     head = NewestCheckpoint(row["head_n"], row["head_id"], row["head_writes"]) if row["head_id"] is not None else None
-    return PutPlace(_locked(row), head, row["there"], bool(row["tasks"]))
+    return PutPlace(_decode_locked(row), head, row["there"], bool(row["tasks"]))
 
 
 async def expect(tx: Transaction, place: PutPlace, ns: str, *, user_id: str, written_id: str) -> None:
@@ -319,8 +319,8 @@ async def look(
         asked = thread, ("select_checkpoint", {**at, "id": checkpoint_id}), ("select_writes_of", one_of)
     threads, rows, tasks = await tx.fetch_all(*asked, last=last)
     if not threads or not rows:
-        return (_locked(threads[0]) if threads else None), None, []
-    return _locked(threads[0]), _checkpoint(rows[0]), [WriteRow(**row) for row in tasks]
+        return (_decode_locked(threads[0]) if threads else None), None, []
+    return _decode_locked(threads[0]), _checkpoint(rows[0]), [WriteRow(**row) for row in tasks]
 
 
 async def writes_of_tasks(

@@ -146,7 +146,7 @@ async def add_call(tx: Transaction, call: GatewayCall) -> None:
     """Add a call. What its frame says of it is not written."""
     values = {name: getattr(call, name) for name in GatewayCall.__dataclass_fields__ if name not in _ELSEWHERE}
     values |= {
-        "hidden": _packed(call.hidden) if call.hidden else None,
+        "hidden": _pack_body(call.hidden) if call.hidden else None,
         "head": _packed_head(call.usage, call.head, call.broken),
         "started_at": micros_of(call.started_at),
     }
@@ -162,12 +162,12 @@ async def add_frame(tx: Transaction, call: GatewayCall, frame: Mapping[str, str]
     """Add the frame of a call: which model it asked, and what it said along with its messages. A known frame stays as
     it is."""
     values = {name: getattr(call, name) for name in ("thread_id", *_OF_FRAMES)}
-    await tx.later("insert_gateway_frame", **values, id=call.frame, body=_packed(frame))
+    await tx.later("insert_gateway_frame", **values, id=call.frame, body=_pack_body(frame))
 
 
 async def find_frame(tx: Transaction, thread_id: str, frame_id: str) -> dict[str, str]:
     row = await one(tx, "select_gateway_frame", thread_id=thread_id, id=frame_id)
-    return dict(_unpacked(row["body"])) if row else {}
+    return dict(_unpack_body(row["body"])) if row else {}
 
 
 async def add_nodes(tx: Transaction, thread_id: str, nodes: Iterable[tuple[int, int, int, int]]) -> None:
@@ -250,7 +250,7 @@ async def forget_names(tx: Transaction, thread_id: str, n: int) -> None:
 @decoder
 def _call_of(row: Row) -> GatewayCall:
     values = {name: row[name] for name in GatewayCall.__dataclass_fields__ if name != "broken"}
-    values["hidden"] = [tuple(each) for each in _unpacked(row["hidden"])] if row["hidden"] else []
+    values["hidden"] = [tuple(each) for each in _unpack_body(row["hidden"])] if row["hidden"] else []
     values["usage"], values["head"], values["broken"] = _head_of(row)
     values["started_at"] = time_at(row["started_at"])
     values["refused"] = bool(row["refused"])
@@ -266,21 +266,21 @@ def _packed_head(usage: Mapping[str, Any], head: Mapping[str, Any], broken: str)
         return None
     is_same = bool(usage) and head.get("usage") == usage
     own = {**head, "usage": None} if is_same else head
-    return _packed([usage, own, broken] if broken else [usage, own] if own else [usage])
+    return _pack_body([usage, own, broken] if broken else [usage, own] if own else [usage])
 
 
 def _head_of(row: Row) -> tuple[dict[str, Any], dict[str, Any], str]:
-    found = _unpacked(row["head"]) if row["head"] else [{}]
+    found = _unpack_body(row["head"]) if row["head"] else [{}]
     if row["usage"] is not None:  # an older row
         return json.loads(row["usage"]), (found if isinstance(found, dict) else {}), ""
     usage, head, broken = found[0], found[1] if len(found) > 1 else {}, found[2] if len(found) > 2 else ""
     return usage, head | {"usage": usage} if usage and head.get("usage", usage) is None else head, broken
 
 
-def _packed(value: Any) -> bytes:
+def _pack_body(value: Any) -> bytes:
     return _DEFLATED + deflate(json.dumps(value, separators=(",", ":")).encode())
 
 
-def _unpacked(body: bytes) -> Any:
+def _unpack_body(body: bytes) -> Any:
     """Return what was packed, also in older rows: zlib's own form begins with another byte."""
     return json.loads(inflate(body[1:]) if body.startswith(_DEFLATED) else zlib.decompress(body))

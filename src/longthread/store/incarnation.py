@@ -17,7 +17,7 @@ def birth_id(incarnation: str) -> str:
     return incarnation.partition(_RENEWED)[0]
 
 
-def renewed(incarnation: str) -> str:
+def renew_incarnation(incarnation: str) -> str:
     """Return a new incarnation of the same thread."""
     return f"{birth_id(incarnation)}{_RENEWED}{token_hex(6)}"
 
@@ -37,7 +37,7 @@ async def renew(tx: Transaction, thread_id: str) -> str:
     """Invalidate caches of a locked thread's checkpoints; return the new incarnation."""
     found = await find(tx, thread_id)
     assert found is not None  # it is locked
-    now = renewed(found)
+    now = renew_incarnation(found)
     await tx.later("renew_thread", thread_id=thread_id, incarnation=now)
     return now
 

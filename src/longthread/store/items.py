@@ -155,7 +155,7 @@ async def refresh(tx: Transaction, user_id: str, found: Iterable[Item], now: dat
             await tx.run("refresh_item", **_at(user_id, item.place), expires_at=later)
 
 
-async def expired(tx: Transaction, user_id: str, now: datetime, *, limit: int) -> list[ItemPlace]:
+async def list_expired(tx: Transaction, user_id: str, now: datetime, *, limit: int) -> list[ItemPlace]:
     """Return up to `limit` expired items."""
     rows = await tx.fetch("select_expired_items", user_id=user_id, now=text_of(now), limit=limit)
     return [(row["namespace"], row["key"]) for row in rows]

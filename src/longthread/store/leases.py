@@ -75,7 +75,7 @@ async def live(tx: Transaction, thread_id: str, *, alive: IsAlive) -> LiveRun | 
     return LiveRun(row["id"], is_held(row, alive), row["waiting_since"] is not None, bool(row["claimable"]))
 
 
-async def executed(tx: Transaction, thread_id: str, *, alive: IsAlive) -> str | None:
+async def find_running(tx: Transaction, thread_id: str, *, alive: IsAlive) -> str | None:
     """Return the id of the thread's running run, without reading the rest of it."""
     found = await live(tx, thread_id, alive=alive)
     return found.id if found is not None and found.held else None

@@ -169,7 +169,7 @@ async def judged_answers(
     return judged[:limit]
 
 
-async def titled(tx: Transaction, text: str, *, user_id: str, limit: int = 20) -> list[Thread]:
+async def search_titles(tx: Transaction, text: str, *, user_id: str, limit: int = 20) -> list[Thread]:
     """Return a user's threads with `text` in their title, the latest active first. Damaged threads are left out."""
     rows = await tx.fetch("search_titles", user_id=user_id, pattern=like_pattern(text), limit=limit)
     return threads_of(rows, {})

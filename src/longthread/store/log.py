@@ -12,12 +12,12 @@ from longthread.model.entry import SENT_ID, Draft, Entry
 from longthread.model.thread import Thread, leads_to
 from longthread.store.driver import Row, Transaction, one
 from longthread.store.rows import (
-    damaged,
     dump,
     entries_of,
     entry_of,
     entry_row,
     in_their_places,
+    make_damage_error,
     of_thread,
     parent_of,
     sibling_id,
@@ -347,7 +347,9 @@ async def branch(
         if not rows or rows[0]["seq"] != wanted:
             # What a branch goes on from is there, or was deleted by retention: `parent_of`.
             if found or await one(tx, "select_naming", thread_id=thread_id, seq=wanted):
-                raise damaged(f"entry {wanted} of thread {thread_id}", "it is gone, and was not deleted by retention")
+                raise make_damage_error(
+                    f"entry {wanted} of thread {thread_id}", "it is gone, and was not deleted by retention"
+                )
             raise EntryNotFound(thread=thread_id, entry=wanted)
         for row in rows:
             if row["seq"] == wanted:

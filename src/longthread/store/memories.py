@@ -59,7 +59,7 @@ class Candidate:
 
 async def find(tx: Transaction, memory_id: str, *, user_id: str, agent_id: str | None = None) -> Memory:
     """Return a user's memory, with one agent or any. Raises `MemoryNotFound`, also for another user's."""
-    row = await one(tx, "select_memory", id=_checked(memory_id), user_id=user_id)
+    row = await one(tx, "select_memory", id=_parse_id(memory_id), user_id=user_id)
     if row is None or (agent_id is not None and str(row["agent_id"]) != agent_id):
         raise MemoryNotFound(memory=memory_id)
     return _memory(row)
@@ -200,7 +200,7 @@ async def forget_said(tx: Transaction, thread_id: str, seqs: Collection[int]) ->
 
 async def sources(tx: Transaction, memory_id: str, *, user_id: str) -> list[MemorySource]:
     """Return a memory's source entries, the earliest thread first."""
-    rows = await tx.fetch("select_memory_sources", id=_checked(memory_id), user_id=user_id)
+    rows = await tx.fetch("select_memory_sources", id=_parse_id(memory_id), user_id=user_id)
     return [MemorySource(row["session_id"], tuple(json.loads(row["seqs"])), _origin(row)) for row in rows]
 
 
@@ -233,7 +233,7 @@ async def used_in(tx: Transaction, thread_id: str, *, user_id: str) -> list[Memo
 
 async def delete(tx: Transaction, memory_id: str, *, user_id: str) -> None:
     """Delete a memory with all its data. Raises `MemoryNotFound`, also for another user's."""
-    if not await tx.run("delete_memory", id=_checked(memory_id), user_id=user_id):
+    if not await tx.run("delete_memory", id=_parse_id(memory_id), user_id=user_id):
         raise MemoryNotFound(memory=memory_id)
 
 
@@ -314,10 +314,10 @@ async def uses(tx: Transaction, thread_id: str, run_id: str, *, user_id: str | N
     """Return the memories that a run used, in the order given; deleted ones are absent. `user_id`: the run's owner;
     None: access was checked."""
     rows = await tx.fetch("select_memory_uses", thread_id=thread_id, run_id=run_id, user_id=user_id)
-    return [_used(row) for row in rows]
+    return [_decode_used(row) for row in rows]
 
 
-def _checked(memory_id: str) -> str:
+def _parse_id(memory_id: str) -> str:
     """Return an id in the database's spelling; other texts are ids of no memory."""
     try:
         return str(uuid.UUID(memory_id))
@@ -363,7 +363,7 @@ def _candidate(row: Row) -> Candidate:
 
 
 @decoder
-def _used(row: Row) -> Used:
+def _decode_used(row: Row) -> Used:
     how: Use = row["how"]
     return Used(str(row["memory_id"]), how, row["shown"])
 

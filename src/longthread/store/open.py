@@ -44,7 +44,7 @@ async def open_store(
     """
     if not isinstance(database, str | Path):
         raise InvalidInput(reason=f"A store's address is a text or a path, and {database!r} is none.")
-    address = _checked(str(database))
+    address = _check_address(str(database))
     _expect_size(pool_size)
     changes = migrates and not read_only
     creates = creates and changes
@@ -52,12 +52,12 @@ async def open_store(
         raise StoreUnavailable(where=address.removeprefix(_EMBEDDED), reason=reason)
     async with AsyncExitStack() as stack:
         await asyncio.to_thread(queries, "sqlite" if _is_file(address) else "postgres")  # it reads files
-        url, where = address, described(address)
+        url, where = address, describe_address(address)
         if address.startswith(_EMBEDDED):
             from longthread.store.backends.embedded_postgres import embedded_server  # only here: slow to import
 
             url = await stack.enter_async_context(embedded_server(Path(address.removeprefix(_EMBEDDED))))
-        driver = await _opened(url, where, creates=creates, migrates=changes, read_only=read_only, size=pool_size)
+        driver = await _open_driver(url, where, creates=creates, migrates=changes, read_only=read_only, size=pool_size)
         stack.push_async_callback(_close, driver)
         if read_only and migrates:
             require_current(driver)
@@ -89,7 +89,9 @@ def _expect_size(pool_size: Any) -> None:
         )
 
 
-async def _opened(url: str, where: str, *, creates: bool, migrates: bool, read_only: bool, size: int | None) -> Driver:
+async def _open_driver(
+    url: str, where: str, *, creates: bool, migrates: bool, read_only: bool, size: int | None
+) -> Driver:
     if is_postgres(url):
         from longthread.store.backends.postgres import PostgresDriver
 
@@ -113,7 +115,7 @@ def _is_file(address: str) -> bool:
     return not is_postgres(address) and not address.startswith(_EMBEDDED)
 
 
-def described(address: str) -> str:
+def describe_address(address: str) -> str:
     """Return an address for people, without a password. Raises `StoreUnavailable` for a malformed URL."""
     if address.startswith(_EMBEDDED):
         return f"{address.removeprefix(_EMBEDDED)} (embedded PostgreSQL)"
@@ -141,7 +143,7 @@ def why_none(address: str) -> str | None:
     return "the file is empty, and no store yet. `longthread db upgrade` makes it one." if empty else None
 
 
-def _checked(address: str) -> str:
+def _check_address(address: str) -> str:
     try:
         return store_address(address, data_folder() if address == EMBEDDED else Path())
     except ValueError as error:
@@ -159,7 +161,7 @@ def refuse_same_place(source: str, target: str) -> None:
     paths = [Path(address.removeprefix(f"{EMBEDDED}:")) for address in (source, target)]
     with suppress(OSError):  # one of them is not there
         if paths[0].samefile(paths[1]):
-            raise _same(described(source), described(target))
+            raise _same(describe_address(source), describe_address(target))
 
 
 async def refuse_same(source: Driver, target: Driver) -> None:

@@ -98,7 +98,7 @@ _PART = re.compile(
 _LOCK = re.compile(r"\s+FOR (?:NO KEY )?UPDATE(?: OF [\w, ]+)?$")
 
 
-def translated(sql: str) -> str:
+def translate_placeholders(sql: str) -> str:
     """Replace `:name` by psycopg's `%(name)s`."""
 
     def placeholder(match: re.Match[str]) -> str:
@@ -111,7 +111,7 @@ def translated(sql: str) -> str:
 @lru_cache(maxsize=2048)
 def with_names(query: str, reads: bool) -> bytes:
     """Return a query for psycopg with separate values."""
-    return translated(_sql(query, reads)).encode()
+    return translate_placeholders(_sql(query, reads)).encode()
 
 
 def _sql(query: str, reads: bool) -> str:

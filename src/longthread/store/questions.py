@@ -147,7 +147,7 @@ async def load(tx: Transaction, user_id: str) -> UserLoad:
 
 
 @decoder
-def _decoded(row: Row) -> tuple[QuestionPlan, datetime]:
+def _decode_queued(row: Row) -> tuple[QuestionPlan, datetime]:
     plan = QuestionPlan(
         question=row["question"],
         source=row["source"],
@@ -162,7 +162,7 @@ def _decoded(row: Row) -> tuple[QuestionPlan, datetime]:
 
 
 def _question_of(row: Row, position: int) -> QueuedQuestion:
-    plan, queued_at = _decoded(row)
+    plan, queued_at = _decode_queued(row)
     return QueuedQuestion(row["thread_id"], row["id"], position, queued_at, plan)
 
 

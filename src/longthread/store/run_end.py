@@ -12,11 +12,11 @@ from typing import Any
 from longthread.model.entry import Entry
 from longthread.model.run import Event, EventType, Mark, Run, RunStatus, Step
 from longthread.store.driver import QueryCall, Row, Transaction
-from longthread.store.rows import UNREADABLE, damaged, dump
+from longthread.store.rows import UNREADABLE, dump, make_damage_error
 from longthread.store.run_rows import (
     SAID,
-    completed,
-    ended,
+    complete_run,
+    complete_step,
     event_of,
     events_of_run,
     last_of,
@@ -76,31 +76,31 @@ def pack(run: Run, packed: Packed) -> bytes:
         "steps": [_step_json(step, marks, run, place) for place, (step, marks) in enumerate(packed.steps)],
         "events": [[event.seq, event.type, _after(event.at, since), event.data] for event in packed.events],
     }
-    return _compressed(dump({key: value for key, value in data.items() if value}).encode())
+    return _compress_line(dump({key: value for key, value in data.items() if value}).encode())
 
 
 def unpack(run: Run, body: bytes) -> Packed:
     """Decode a run's stored value. Raises `RowDamaged`."""
     try:
-        return _packed(run, json.loads(_expanded(body)))
+        return _pack_run(run, json.loads(_expand_body(body)))
     except UNREADABLE as error:
-        raise damaged(f"what run {run.id} did on thread {run.thread_id}", error) from error
+        raise make_damage_error(f"what run {run.id} did on thread {run.thread_id}", error) from error
 
 
-def _compressed(line: bytes) -> bytes:
+def _compress_line(line: bytes) -> bytes:
     # A small window compresses a small value as well, and is much faster to set up.
     bits = -12 if len(line) <= _SMALL_BYTES else -15
     squeezer = zlib.compressobj(6, zlib.DEFLATED, bits, 8, zdict=_DICTIONARIES[_FORM])
     return _FORM + squeezer.compress(line) + squeezer.flush()
 
 
-def _expanded(body: bytes) -> bytes:
+def _expand_body(body: bytes) -> bytes:
     form, rest = body[: len(_FORM)], body[len(_FORM) :]
     expander = zlib.decompressobj(-15, zdict=_DICTIONARIES[form])
     return expander.decompress(rest) + expander.flush()
 
 
-def _packed(run: Run, data: Mapping[str, Any]) -> Packed:
+def _pack_run(run: Run, data: Mapping[str, Any]) -> Packed:
     since = run.started_at
     return Packed(
         outcome=data.get("outcome", {}),
@@ -218,7 +218,7 @@ class RunContent:
 def run_from(row: Row) -> Run:
     """Return a run, with its outcome if it has ended."""
     run = run_of(row)
-    return run if row["body"] is None else ended(run, unpack(run, bytes(row["body"])).outcome, row)
+    return run if row["body"] is None else complete_run(run, unpack(run, bytes(row["body"])).outcome, row)
 
 
 async def ended_runs(tx: Transaction, thread_id: str, run_ids: Iterable[str]) -> dict[str, RunContent]:
@@ -230,8 +230,8 @@ async def ended_runs(tx: Transaction, thread_id: str, run_ids: Iterable[str]) ->
     said = await tx.fetch_all(*(_said_asked(packed) for packed in bodies))
     return {
         run.id: RunContent(
-            run=ended(run, packed.outcome, row),
-            steps=[step for step, _ in _completed(packed, its)],
+            run=complete_run(run, packed.outcome, row),
+            steps=[step for step, _ in _complete_steps(packed, its)],
             warnings=[event for event in packed.events if event.type == "warning"],
             last_event=row["last_event"],
         )
@@ -253,7 +253,7 @@ async def bare_steps(tx: Transaction, thread_id: str) -> list[tuple[Run, Sequenc
 async def completed_steps(tx: Transaction, packed: Packed) -> list[tuple[Step, Sequence[Mark]]]:
     """Return an ended run's steps, completed from their entries."""
     asked, values = _said_asked(packed)
-    return _completed(packed, await tx.fetch(asked, **values) if values["last"] else [])
+    return _complete_steps(packed, await tx.fetch(asked, **values) if values["last"] else [])
 
 
 def _said_asked(packed: Packed) -> QueryCall:
@@ -263,6 +263,6 @@ def _said_asked(packed: Packed) -> QueryCall:
     return "select_said", {"thread_id": thread_id, "first": min(seqs, default=0), "last": max(seqs, default=0)}
 
 
-def _completed(packed: Packed, rows: Sequence[Row]) -> list[tuple[Step, Sequence[Mark]]]:
+def _complete_steps(packed: Packed, rows: Sequence[Row]) -> list[tuple[Step, Sequence[Mark]]]:
     said = {row["seq"]: row for row in rows}
-    return [(completed(step, said.get(step.entry_seq)), marks) for step, marks in packed.steps]
+    return [(complete_step(step, said.get(step.entry_seq)), marks) for step, marks in packed.steps]

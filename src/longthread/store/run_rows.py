@@ -66,7 +66,7 @@ def agent_of(row: Row) -> AgentRun | None:
     return AgentRun(row["agent_id"] or ANALYST, int(row["agent_version"]), parts)
 
 
-def ended(run: Run, outcome: Mapping[str, Any], row: Row) -> Run:
+def complete_run(run: Run, outcome: Mapping[str, Any], row: Row) -> Run:
     """Return the run with its outcome, completed from its final entry."""
     if run.entry_seq is None:
         return replace(run, outcome=outcome)
@@ -99,7 +99,7 @@ def step_of(row: Row) -> Step:
     )
 
 
-def completed(step: Step, said: Row | None) -> Step:
+def complete_step(step: Step, said: Row | None) -> Step:
     """Complete a step from its entry; `said` is None if that was deleted."""
     if step.entry_seq is None:
         return step
@@ -182,14 +182,14 @@ def events_of_step(step: Step, marks: Sequence[Mark]) -> Iterator[Event]:
         if mark.type == "text":
             before, behind = mark.space
             stop = place + (mark.chars or 0)
-            data: Mapping[str, Any] = _said(step, f"{before}{step.thought[place:stop]}{behind}")
+            data: Mapping[str, Any] = _describe_delta(step, f"{before}{step.thought[place:stop]}{behind}")
             place = stop
         else:
             data = _data(step, mark)
         yield Event(step.thread_id, step.run_id, mark.seq, mark.type, data, mark.moment(step.started_at))
 
 
-def _said(step: Step, delta: str) -> Mapping[str, Any]:
+def _describe_delta(step: Step, delta: str) -> Mapping[str, Any]:
     return {"message_id": step.entry_id, "delta": delta}
 
 

@@ -35,8 +35,8 @@ from longthread.store.run_end import completed_steps, end_run, run_from, unpack
 from longthread.store.run_rows import (
     BEGUN,
     agent_values,
-    completed,
-    ended,
+    complete_run,
+    complete_step,
     event_of,
     events_of_run,
     events_of_step,
@@ -241,7 +241,7 @@ async def answers_of_runs(tx: Transaction, thread_id: str, run_ids: Iterable[str
 
 async def is_held(tx: Transaction, run: Run, *, alive: IsAlive) -> bool:
     """Return whether a process executes the run."""
-    return await leases.executed(tx, run.thread_id, alive=alive) == run.id
+    return await leases.find_running(tx, run.thread_id, alive=alive) == run.id
 
 
 async def current_status(tx: Transaction, run: Run, *, alive: IsAlive) -> ShownStatus:
@@ -427,7 +427,7 @@ async def events_after(tx: Transaction, thread_id: str, run_id: str, after: int,
     run = run_of(row)
     if row["body"] is not None:
         packed = unpack(run, bytes(row["body"]))
-        run, marks, found = ended(run, packed.outcome, row), packed.marks, list(packed.events)
+        run, marks, found = complete_run(run, packed.outcome, row), packed.marks, list(packed.events)
         steps = await completed_steps(tx, packed)
     else:
         # Runs that ended before runs were packed have rows.
@@ -505,7 +505,7 @@ async def _live_steps(
     tx: Transaction, thread_id: str, first: int, stop: int, *, told_from: int = 0
 ) -> list[tuple[Step, Sequence[Mark]]]:
     rows = await tx.fetch("select_steps", thread_id=thread_id, first=first, stop=stop, told_from=told_from)
-    return [(completed(step_of(row), row if row["id"] is not None else None), marks_of(row)) for row in rows]
+    return [(complete_step(step_of(row), row if row["id"] is not None else None), marks_of(row)) for row in rows]
 
 
 async def _insert_step(tx: Transaction, step: Step, marks: Sequence[Mark]) -> None:

@@ -159,7 +159,7 @@ def schema(dialect: str, part: str) -> str:
     """
     own = _read(dialect, part)
     if part == "views":
-        return _spelled(own + _read(dialect, "writes"), dialect) + _builtins(dialect)
+        return _spell_out_triggers(own + _read(dialect, "writes"), dialect) + _builtins(dialect)
     if part != "tables":
         return own
     tables = _read("common", part)
@@ -170,7 +170,7 @@ def schema(dialect: str, part: str) -> str:
     return _read(dialect, "extensions") + ours + own
 
 
-def _spelled(sql: str, dialect: str) -> str:
+def _spell_out_triggers(sql: str, dialect: str) -> str:
     """Spell out the words of triggers, the inner ones first."""
     while dialect == "sqlite" and _SHORT.search(sql):
         sql = _SHORT.sub(lambda word: _SHORTHAND[word[1]].format(*word[2].split("; ")), sql)

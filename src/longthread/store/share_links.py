@@ -163,7 +163,7 @@ async def read_board(tx: Transaction, token: str) -> Mapping[str, Any]:
     row = await one(tx, "select_board_link", token_hash=hash_token(token), now=now())
     if row is None:
         raise ShareNotFound
-    return _shown(row)
+    return _decode_shown(row)
 
 
 async def revoke_of_board(tx: Transaction, board_id: str, link_id: str) -> None:
@@ -173,7 +173,7 @@ async def revoke_of_board(tx: Transaction, board_id: str, link_id: str) -> None:
 
 
 @decoder
-def _shown(row: Row) -> Mapping[str, Any]:
+def _decode_shown(row: Row) -> Mapping[str, Any]:
     found: Mapping[str, Any] = json.loads(row["shown"])
     return found
 

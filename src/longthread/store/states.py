@@ -23,7 +23,7 @@ from longthread.store import log
 from longthread.store.driver import Row, Transaction, one
 from longthread.store.imports.foreign import storable
 from longthread.store.imports.messages import drafts_of, payload_of, role_of, text_of
-from longthread.store.leases import executed
+from longthread.store.leases import find_running
 from longthread.store.rows import dump, moment_of, of_thread
 
 CLIENT_TYPES = ("cursor", "augment", "claude_code", "unknown")
@@ -57,7 +57,7 @@ async def store_state(
         RunInProgress: a run is being executed on the thread.
         ThreadTaken: it is another user's.
     """
-    there = await _locked(tx, scid, user_id)
+    there = await _lock_state(tx, scid, user_id)
     if there is None or _is_over(there):
         if there is not None:
             await log.delete_thread(tx, scid, user_id=user_id)
@@ -76,7 +76,7 @@ async def update_state(
 ) -> bool:
     """Change a state's history, and its signature if there is one; return whether there is such a state. Raises
     `RunInProgress`."""
-    there = await _locked(tx, scid, user_id)
+    there = await _lock_state(tx, scid, user_id)
     if there is None or _is_over(there):
         return False
     await _write_history(tx, scid, there, history)
@@ -109,21 +109,21 @@ async def read_state(tx: Transaction, scid: str, *, user_id: str, counts: bool =
 
 async def delete_state(tx: Transaction, scid: str, *, user_id: str) -> bool:
     """Delete a state with its thread; return whether there was one. Raises `RunInProgress`."""
-    there = await _locked(tx, scid, user_id)
+    there = await _lock_state(tx, scid, user_id)
     if there is None or _is_over(there):
         return False
     await log.delete_thread(tx, scid, user_id=user_id)
     return True
 
 
-async def _locked(tx: Transaction, scid: str, user_id: str) -> Row | None:
+async def _lock_state(tx: Transaction, scid: str, user_id: str) -> Row | None:
     """Lock a state's thread for writing; None if the user has none."""
     if not await tx.fetch("select_position", id=scid):
         return None
     row = await _row(tx, scid)
     if row["user_id"] != user_id:
         return None
-    run = await executed(tx, scid, alive=lambda owner: True)
+    run = await find_running(tx, scid, alive=lambda owner: True)
     if run is not None:
         raise RunInProgress(thread=scid, run=run)
     return row
@@ -180,7 +180,11 @@ def drafts_of_message(message: Any, id_: str) -> list[Draft]:
         drafts = drafts_of(message, id_)
     except ValueError:  # it is no message of a known form; only the user can have said it
         drafts = [Draft(id=id_, role=role_of(message) or "user", text=storable(text_of(message)))]
-    if len(drafts) == 1 and not drafts[0].tool_calls and same(_shown(drafts[0], _fields(drafts[0])), message):
+    if (
+        len(drafts) == 1
+        and not drafts[0].tool_calls
+        and same(_describe_message(drafts[0], _fields(drafts[0])), message)
+    ):
         return drafts
     return [_with_messages(draft, [] if place else [message]) for place, draft in enumerate(drafts)]
 
@@ -204,7 +208,7 @@ def history_of(entries: Sequence[Entry]) -> list[tuple[Any, Entry]]:
         if isinstance(whole, list) and (whole or found):
             found.append((whole[0] if whole else found.pop()[0], entry))
         else:
-            found.append((_shown(entry, fields), entry))
+            found.append((_describe_message(entry, fields), entry))
     return found
 
 
@@ -238,7 +242,7 @@ def _fields(entry: Draft) -> dict[str, Any]:
     return fields if isinstance(fields, dict) else {}
 
 
-def _shown(entry: Draft, fields: dict[str, Any]) -> dict[str, Any]:
+def _describe_message(entry: Draft, fields: dict[str, Any]) -> dict[str, Any]:
     """Return the message of an entry that holds no client's, as the relation shows it."""
     content = fields.get("content")
     message: dict[str, Any] = {"role": entry.role, "content": entry.text}

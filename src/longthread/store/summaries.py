@@ -56,7 +56,7 @@ class Summarised:
 async def find(tx: Transaction, thread_id: str) -> ThreadSummary | None:
     """Return a thread's summary with topics; None without a summary."""
     row = await one(tx, "select_summary", thread_id=thread_id, topics=TOPICS)
-    return _kept(row, thread_id) if row else None
+    return _decode_summary(row, thread_id) if row else None
 
 
 async def find_thread(tx: Transaction, thread_id: str) -> Summarised | None:
@@ -64,13 +64,13 @@ async def find_thread(tx: Transaction, thread_id: str) -> Summarised | None:
     row = await one(tx, "select_pruning", thread_id=thread_id)
     if row is None:
         return None
-    kept = _kept(row, thread_id) if row["summary"] is not None else None
+    kept = _decode_summary(row, thread_id) if row["summary"] is not None else None
     with of_thread(thread_id):
         position = (int(row["tip"]), int(row["entry_count"]), int(row["thread_first"]))
     return Summarised(row["user_id"], *position, incarnation.birth_id(row["incarnation"]), kept)
 
 
-def _kept(row: Row, thread_id: str) -> ThreadSummary:
+def _decode_summary(row: Row, thread_id: str) -> ThreadSummary:
     with Decoding(thread_id, "the summary up to entry", row["last_seq"]):
         return ThreadSummary(
             summary=row["summary"],
@@ -85,7 +85,7 @@ def _kept(row: Row, thread_id: str) -> ThreadSummary:
         )
 
 
-async def compressed(tx: Transaction, thread_id: str) -> Compressed | None:
+async def find_compressed(tx: Transaction, thread_id: str) -> Compressed | None:
     """Return the state's view of a thread's summary; None if there is none."""
     row = await one(tx, "select_pruning", thread_id=thread_id)
     if row is None or row["summary"] is None:

@@ -101,12 +101,12 @@ class Tables:
         return tuple(t for t in self.all if t.thread is not None and not t.name.startswith(_DERIVED))
 
     @property
-    def derived(self) -> tuple[StoreTable, ...]:
+    def derived_tables(self) -> tuple[StoreTable, ...]:
         """Tables whose rows can be derived from a thread's other rows."""
         return tuple(t for t in self.all if t.thread is not None and t.name.startswith(_DERIVED))
 
     @property
-    def shared(self) -> tuple[StoreTable, ...]:
+    def shared_tables(self) -> tuple[StoreTable, ...]:
         """Tables whose rows belong to no thread, without derived ones."""
         return tuple(t for t in self.all if t.thread is None and not t.name.startswith(_DERIVED))
 

@@ -15,7 +15,7 @@ from longthread.memory.index.signature_index import (
     by_both,
     put_together,
 )
-from longthread.store.index.signatures import Signatures, signed
+from longthread.store.index.signatures import Signatures, pack_signs
 from longthread.store.index.vectors import BlockHead
 
 DIMS = 128
@@ -96,7 +96,7 @@ def test_what_is_told_by_few_bits_is_about_the_product() -> None:
     signs = np.where(drawn(200, 1) > 0, np.float32(1), np.float32(-1))
     asked = drawn(1, 2)[0]
     for bits, error in ((2, 0.4), (3, 0.25), (6, 0.05)):
-        told_so = QuantizedNumbers.of(asked, bits).products(np.ascontiguousarray(signed(signs).T))
+        told_so = QuantizedNumbers.of(asked, bits).products(np.ascontiguousarray(pack_signs(signs).T))
         assert np.abs(told_so - signs @ asked).std() < error
 
 

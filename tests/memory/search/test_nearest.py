@@ -302,7 +302,7 @@ async def test_retention_takes_the_signatures_too(store: Driver) -> None:
     await say(store, ["one more walrus"])
     await embed_thread(store, embedder, "t")
     [row] = (await all_of(store, derived=True))["recall_signatures"]
-    assert Signatures.unpacked(row["data"], 0).seqs.tolist() == list(range(20, 32))
+    assert Signatures.unpack(row["data"], 0).seqs.tolist() == list(range(20, 32))
 
 
 async def test_what_is_kept_in_memory_is_bounded(store: Driver) -> None:

@@ -310,7 +310,7 @@ async def test_a_summary_of_somebody_elses_program_is_shown_and_added_to(store: 
             Sql("INSERT INTO conversation_summaries (thread_id, summary) VALUES ('t', 'Theirs: 预算是700元.')")
         )
     async with store.reading() as tx:
-        assert (await summaries.compressed(tx, "t")).summary == "Theirs: 预算是700元."
+        assert (await summaries.find_compressed(tx, "t")).summary == "Theirs: 预算是700元."
     before = await kept_of(store, "t")
     assert (before.summary, before.last_seq) == ("Theirs: 预算是700元.", 0)
     kept = await pass_over(store)

@@ -47,7 +47,7 @@ async def test_a_new_store_has_them_and_they_are_listed_once(store: Driver, stor
 async def test_they_say_what_the_code_says(store: Driver) -> None:
     async with store.reading() as tx:
         rows = [
-            catalog._stored(row).definition
+            catalog._decode_definition(row).definition
             for row in await tx.fetch("select_definitions", kind=None, ids="[]", names="[]")
         ]
     assert {row.id for row in rows} == ROWS["agent"] | ROWS["skill"]

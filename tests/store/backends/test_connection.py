@@ -120,14 +120,14 @@ async def test_a_commit_waits_for_the_disk_apart_where_others_would_wait_with_it
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     threads: list[int] = []
-    committed = sqlite._committed
+    committed = sqlite._commit_timed
 
     def noted(database: sqlite3.Connection) -> float:
         threads.append(threading.get_ident())
         return committed(database)
 
     async with open_store(tmp_path / "c.db") as store:
-        monkeypatch.setattr(sqlite, "_committed", noted)
+        monkeypatch.setattr(sqlite, "_commit_timed", noted)
         monkeypatch.setattr(sqlite, "QUICK_SECONDS", 0.0)
         monkeypatch.setattr(sqlite, "ALONE_SECONDS", 60.0)
         async with store.writing() as tx:

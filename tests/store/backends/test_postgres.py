@@ -29,8 +29,8 @@ from longthread.model.entry import Draft
 from longthread.store import listing, log, runs
 from longthread.store.backends import postgres
 from longthread.store.driver import Driver
-from longthread.store.open import described, open_store
-from longthread.store.queries import Sql, queries, translated
+from longthread.store.open import describe_address, open_store
+from longthread.store.queries import Sql, queries, translate_placeholders
 from longthread.store.transfer.copy import copy_store
 
 pytestmark = pytest.mark.postgres
@@ -86,7 +86,7 @@ async def ids(store: Driver) -> list[str]:
     ],
 )
 def test_parameters_are_translated_and_nothing_else(sql: str, expected: str) -> None:
-    assert translated(sql) == expected
+    assert translate_placeholders(sql) == expected
 
 
 async def test_values_come_as_sqlite_gives_them(store: Driver) -> None:
@@ -369,7 +369,7 @@ async def test_a_user_who_may_do_nothing_to_the_tables_is_told(
     ],
 )
 def test_an_address_is_shown_without_its_secrets(url: str, shown: str) -> None:
-    assert described(url) == shown
+    assert describe_address(url) == shown
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from longthread.store.index.signatures import Signatures, signed, turned
+from longthread.store.index.signatures import Signatures, pack_signs, rotate_vectors
 
 
 def drawn(count: int, dims: int, seed: int = 1) -> np.ndarray:
@@ -15,7 +15,7 @@ def drawn(count: int, dims: int, seed: int = 1) -> np.ndarray:
 
 def estimated(made: Signatures, asked: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """The product of each vector with another one, as the signs tell it and as both bits do."""
-    own = turned(asked)
+    own = rotate_vectors(asked)
 
     def bits(words: np.ndarray) -> np.ndarray:
         return np.unpackbits(np.ascontiguousarray(words).view(np.uint8), axis=1)[:, : len(own)].astype("f4")
@@ -31,18 +31,18 @@ def estimated(made: Signatures, asked: np.ndarray) -> tuple[np.ndarray, np.ndarr
 @pytest.mark.parametrize("dims", [1, 64, 100, 384, 1536])
 def test_turning_keeps_lengths_and_products_and_spreads_a_number_over_all(dims: int) -> None:
     given = drawn(5, dims)
-    made = turned(given)
+    made = rotate_vectors(given)
     assert made.shape == (5, dims + -dims % 64)
     assert np.allclose(made @ made.T, given @ given.T, atol=1e-5)
-    assert np.array_equal(turned(given[3]), made[3]), "alone as among others"
+    assert np.array_equal(rotate_vectors(given[3]), made[3]), "alone as among others"
     one = np.zeros(dims, dtype="f4")
     one[0] = 1
     if dims > 1:
-        assert np.abs(turned(one)).max() < 0.5
+        assert np.abs(rotate_vectors(one)).max() < 0.5
 
 
 def test_turning_is_the_same_for_ever() -> None:
-    made = turned(np.arange(3, dtype="f4"))
+    made = rotate_vectors(np.arange(3, dtype="f4"))
     assert made.shape == (64,)
     assert [round(float(number), 6) for number in made[:6]] == [
         0.335938,
@@ -56,7 +56,7 @@ def test_turning_is_the_same_for_ever() -> None:
 
 def test_signs_are_the_same_on_every_machine() -> None:
     vector = np.array([1.0, -1.0, 0.0, 2.0, *[-1.0] * 62, 3.0], dtype=np.float32)
-    assert signed(vector).view(np.uint8).tolist() == [0b10010000, *[0] * 7, 0b00100000, *[0] * 7]
+    assert pack_signs(vector).view(np.uint8).tolist() == [0b10010000, *[0] * 7, 0b00100000, *[0] * 7]
 
 
 @pytest.mark.parametrize("kind", ["any", "one sign", "biased", "few numbers"])
@@ -87,7 +87,7 @@ def test_one_by_one_as_at_once(parts: list[int]) -> None:
         at += count
         made = (made.with_new(seqs, new) if made else None) or Signatures.of(range(at), given[:at])
     assert made is not None
-    assert made.packed(0) == Signatures.of(range(40), given).packed(0)
+    assert made.pack(0) == Signatures.of(range(40), given).pack(0)
 
 
 def test_new_ones_win_and_stand_in_the_order_of_their_entries() -> None:
@@ -105,7 +105,7 @@ def test_new_ones_win_and_stand_in_the_order_of_their_entries() -> None:
 
 def test_packed_and_back() -> None:
     made = Signatures.of([1027, 1030, 2047], drawn(3, 100))
-    back = Signatures.unpacked(made.packed(1024), 1024)
+    back = Signatures.unpack(made.pack(1024), 1024)
     for name in ("seqs", "signs", "large", "terms", "center"):
         assert np.array_equal(getattr(made, name), getattr(back, name))
 

@@ -274,7 +274,7 @@ async def test_a_deleted_thread_leaves_no_row_in_any_table(store: Driver) -> Non
     before = await all_of(store, derived=True)
     async with store.writing() as tx:
         tables = await read_tables(tx)
-        of_threads = {table.name: table.thread for table in (*tables.of_threads, *tables.derived)}
+        of_threads = {table.name: table.thread for table in (*tables.of_threads, *tables.derived_tables)}
         assert all(any(row[str(column)] == "t" for row in before[name]) for name, column in of_threads.items())
         await log.delete_thread(tx, "t", user_id="u")
         after = await everything(tx, derived=True)

@@ -24,7 +24,7 @@ from longthread.model.entry import Draft
 from longthread.model.ids import new_id
 from longthread.store import log, memories
 from longthread.store.driver import Driver
-from longthread.store.leases import executed
+from longthread.store.leases import find_running
 from longthread.store.open import open_store
 from longthread.store.queries import Sql
 from longthread.store.tables import read_tables
@@ -74,7 +74,7 @@ async def test_both_backends_have_the_same_tables(store: Driver, other: Driver) 
         ours, theirs = await read_tables(here), await read_tables(there)
     assert ours.shape == theirs.shape
     assert {"threads", "entries", "runs", "steps", "events", "checkpoints"} <= {table.name for table in ours.of_threads}
-    assert {table.name for table in ours.shared} == SHARED
+    assert {table.name for table in ours.shared_tables} == SHARED
 
 
 async def test_every_table_of_the_database_is_told(store: Driver, plain: Any) -> None:
@@ -214,12 +214,12 @@ async def test_a_run_is_executed_where_it_was_begun_and_nowhere_else(store: Driv
     assert (await imported(other, data)).same == 1
     assert (await imported(store, rewritten(data, owned))).same == 1
     async with other.writing() as tx:
-        assert await executed(tx, "t", alive=alive) is None
+        assert await find_running(tx, "t", alive=alive) is None
         await log.delete_thread(tx, "t", user_id="u")
     assert (await copy_store(store, other, silent)).written == 1
     async with store.reading() as here, other.writing() as there:
-        assert await executed(here, "t", alive=alive) == "r1"
-        assert await executed(there, "t", alive=alive) is None
+        assert await find_running(here, "t", alive=alive) == "r1"
+        assert await find_running(there, "t", alive=alive) is None
     assert (await taken_over(other, alive=alive)).owner == "second"
     assert (await copy_store(store, other, silent)).same == 1
 

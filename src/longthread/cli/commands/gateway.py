@@ -13,7 +13,7 @@ from longthread.cli.lazy import lazy_group
 from longthread.cli.terminal import echo
 from longthread.errors import InvalidInput
 from longthread.settings import Settings
-from longthread.store.open import described
+from longthread.store.open import describe_address
 
 PORT = 8766
 GatewayHost = Annotated[str | None, typer.Option(help="The address to listen on; 127.0.0.1 by default.")]
@@ -82,7 +82,7 @@ def serve(
     from longthread.server.gateway import run
 
     def ready(url: str) -> None:
-        echo("Conversations are in  {}", described(settings.database))
+        echo("Conversations are in  {}", describe_address(settings.database))
         echo("Anthropic's clients   ANTHROPIC_BASE_URL={}", url)
         echo("OpenAI's clients      OPENAI_BASE_URL={}/v1", url)
         echo("Ctrl-C stops it. {}", say(_KEPT[keep]))

@@ -12,7 +12,7 @@ from longthread.cli.terminal import echo
 from longthread.errors import ExtraMissing, InvalidInput
 from longthread.extras import DEMO_PACKAGE
 from longthread.settings import EMBEDDED, Settings
-from longthread.store.open import described, is_postgres
+from longthread.store.open import describe_address, is_postgres
 
 Host = Annotated[str | None, typer.Option(help="The address to listen on; 127.0.0.1 by default.")]
 Port = Annotated[int | None, typer.Option(min=0, max=65535, help="The port; 8765 by default, 0 for any free one.")]
@@ -83,7 +83,7 @@ def _serve(settings: Settings, *, open_browser: bool) -> None:
 def _announce(url: str, settings: Settings) -> None:
     from longthread.tools.analysis.address import redact_spec
 
-    echo("Conversations are in  {}", described(settings.database))
+    echo("Conversations are in  {}", describe_address(settings.database))
     source = redact_spec(settings.source) if settings.source else say("none: start with --source")
     echo("Source                {}", source)
     model = settings.model or say("demo (rule-based; set LONGTHREAD_MODEL for a real one)")

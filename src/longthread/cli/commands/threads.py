@@ -225,7 +225,7 @@ def state(thread: _Name, database: options.Database = None, read_only: options.R
     async def read(store: Driver, user: str) -> dict[str, Any]:
         found, entries = await _entries(store, user, thread)
         async with store.reading() as tx:
-            return state_of(entries, await summaries.compressed(tx, found.id))
+            return state_of(entries, await summaries.find_compressed(tx, found.id))
 
     echo_data(json.dumps(_with(database, read, read_only=read_only), ensure_ascii=False, indent=2))
 

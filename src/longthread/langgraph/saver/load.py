@@ -27,7 +27,7 @@ from longthread.store import checkpoints
 from longthread.store.checkpoints import LAST, CheckpointFilter, CheckpointRow, FoundMetadata, WriteRow
 from longthread.store.driver import Driver, Row, Transaction
 from longthread.store.log import MESSAGE_ID
-from longthread.store.rows import UNREADABLE, Decoding, damaged
+from longthread.store.rows import UNREADABLE, Decoding, make_damage_error
 
 _SENT_ID = f'"{MESSAGE_ID}"'
 
@@ -127,7 +127,7 @@ async def filled(tx: Transaction, row: CheckpointRow, channel: str, cell: Channe
     body = await checkpoints.blob(tx, row.thread_id, row.ns, cell.stored_by, channel)
     kind = f"the value of {channel} in checkpoint"
     if body is None:
-        raise damaged(f"{kind} {row.id} of thread {row.thread_id}", "it is gone")
+        raise make_damage_error(f"{kind} {row.id} of thread {row.thread_id}", "it is gone")
     with Decoding(row.thread_id, kind, row.id):
         return cell_of_blob(body, cell.stored_by)
 
@@ -167,7 +167,7 @@ async def _rows(tx: Transaction, thread_id: str, among: Sequence[tuple[int, int]
     if len(rows) != sum(last - first + 1 for first, last in among):
         there = {row["seq"] for row in rows}
         gone = next(seq for first, last in among for seq in range(first, last + 1) if seq not in there)
-        raise damaged(f"entry {gone} of thread {thread_id}", "it is gone, and was not deleted by retention")
+        raise make_damage_error(f"entry {gone} of thread {thread_id}", "it is gone, and was not deleted by retention")
     return rows
 
 
@@ -211,7 +211,7 @@ def _decoded(
         for row in rows:
             with Decoding(thread_id, "entry", row["seq"], damage_of(row["payload"])):
                 _messages_of([row], serde, gaps)
-        raise damaged(f"one of {len(rows)} entries of thread {thread_id}", error) from error
+        raise make_damage_error(f"one of {len(rows)} entries of thread {thread_id}", error) from error
 
 
 def _gaps(rows: Sequence[Row]) -> dict[int, int]:

@@ -205,7 +205,7 @@ class _Taking:
 
     async def _source(self, source: ImportSource) -> None:
         late = []
-        async for table, row in source.shared(self._foreign, self._report):
+        async for table, row in source.yield_shared(self._foreign, self._report):
             if row.get("session_id") is not None:
                 late.append((table, row))  # when its conversation is here
             else:
@@ -238,7 +238,7 @@ class _Taking:
     async def _shared(self, table: str, row: Row) -> None:
         if self._writing is None:
             return
-        written = await self._writing.shared(table, row, self._report)
+        written = await self._writing.write_shared(table, row, self._report)
         if written is None:
             return
         self._report.here[table] += 1

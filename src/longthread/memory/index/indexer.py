@@ -294,7 +294,7 @@ class _Embedding:
         try:
             if not await is_behind(self.store, self.embedder, thread_id):
                 return True
-            async with self.jobs.claimed(Job("vectors", thread_id), at_once=True) as ours:
+            async with self.jobs.claim(Job("vectors", thread_id), at_once=True) as ours:
                 if ours:
                     self._refused += (await embed_thread(self.store, self.embedder, thread_id, progress)).refused
                 return ours

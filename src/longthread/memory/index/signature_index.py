@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from longthread.memory.embedder import Vectors
-from longthread.store.index.signatures import Bits, Signatures, signed, turned
+from longthread.store.index.signatures import Bits, Signatures, pack_signs, rotate_vectors
 from longthread.store.index.vectors import BLOCK, BlockHead
 
 SLAB = 16 * BLOCK
@@ -146,7 +146,7 @@ class QuantizedNumbers:
         step = np.sqrt((numbers * numbers).mean()) * np.float32(_STEPS[bits])
         levels = np.floor(numbers / max(step, np.float32(1e-30))) + 2 ** (bits - 1)
         levels = np.clip(levels, 0, highest).astype(np.uint8)
-        planes = signed(levels >> np.arange(bits, dtype=np.uint8)[::-1, None] & 1)
+        planes = pack_signs(levels >> np.arange(bits, dtype=np.uint8)[::-1, None] & 1)
         counting = np.uint16 if len(numbers) * highest < 2**16 else np.uint32
         return cls(planes, counting, step, step * np.float32(len(numbers) * highest / 2))
 
@@ -177,7 +177,7 @@ class QuestionSignature:
 
     @classmethod
     def of(cls, vector: Vectors, shelf: SignatureIndex) -> QuestionSignature:
-        own = turned(vector)
+        own = rotate_vectors(vector)
         bits = _ROUGH_BITS if len(own) < _LONG else _ROUGH_BITS - 1
         return cls(own, QuantizedNumbers.of(own - shelf.home, bits), QuantizedNumbers.of(own, _FINE_BITS))
 

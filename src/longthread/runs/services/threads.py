@@ -202,7 +202,7 @@ class Threads:
         async with self._store.reading() as tx:
             thread = await log.find_thread(tx, thread_id, user_id=user_id)
             entries = await log.branch(tx, thread_id, thread.tip, limit=max(1, thread.entry_count))
-            compressed = await summaries.compressed(tx, thread_id)
+            compressed = await summaries.find_compressed(tx, thread_id)
         return state_of(entries, compressed)
 
     async def delete(self, thread_id: str, *, user_id: str, with_memories: bool = False) -> Forgotten:

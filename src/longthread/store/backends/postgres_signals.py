@@ -42,7 +42,7 @@ class PostgresSignals:
 
     async def send(self, words: Sequence[str]) -> None:
         async with self._alone() as tx:
-            await tx.fetch("notify", channel=CHANNEL, payloads=json.dumps(list(_packed(words))))
+            await tx.fetch("notify", channel=CHANNEL, payloads=json.dumps(list(_pack_words(words))))
 
     async def listen(self, heard: Callable[[Sequence[str]], None], connected: Callable[[bool], None]) -> None:
         while True:
@@ -80,7 +80,7 @@ class PostgresSignals:
         return False
 
 
-def _packed(words: Sequence[str]) -> Iterator[str]:
+def _pack_words(words: Sequence[str]) -> Iterator[str]:
     """Yield the words in as few payloads as there must be."""
     payload: list[str] = []
     size = 0

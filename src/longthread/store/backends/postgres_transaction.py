@@ -146,19 +146,21 @@ class PostgresTransaction:
         given = storable(values)
         if self._alone or _is_large(given):
             return list(await (await self._run(query, given)).fetchall())
-        asked = self._asked(query, given)
+        asked = self._write_query(query, given)
         found = await self._ahead.rows_of(asked)
         return (await self._fetch_asked([asked]))[0] if found is None else found
 
     async def fetch_all(self, *asked: QueryCall, last: bool = False) -> list[list[Row]]:
         if self._alone or self._ahead or any(_is_large(values) for _, values in asked):
             return [await self.fetch(query, **values) for query, values in asked]
-        return await self._fetch_asked([self._asked(query, storable(values)) for query, values in asked], last=last)
+        return await self._fetch_asked(
+            [self._write_query(query, storable(values)) for query, values in asked], last=last
+        )
 
     async def ahead(self, *asked: QueryCall) -> None:
         await self._ahead.arrive()
         if self._reads and asked and not any(_is_large(values) for _, values in asked):
-            statements = [self._asked(query, storable(values)) for query, values in asked]
+            statements = [self._write_query(query, storable(values)) for query, values in asked]
             await self._ahead.send(statements, self._fetch_asked(statements))
 
     async def forget(self) -> None:
@@ -180,9 +182,9 @@ class PostgresTransaction:
                 cursor.nextset()
         return found
 
-    def _asked(self, query: str, values: Mapping[str, Any]) -> bytes:
+    def _write_query(self, query: str, values: Mapping[str, Any]) -> bytes:
         """Return a query with its values. Without a cursor, bytes arrive as text, twice as long."""
-        bound = self._bound(query, values)
+        bound = self._bind_values(query, values)
         return b"%b%b%b" % (_DECLARE, bound, _FETCH) if query in queries("postgres").bulky else bound
 
     async def run(self, query: str, **values: Any) -> int:
@@ -193,11 +195,11 @@ class PostgresTransaction:
         if self._alone or self._reads or _is_large(given):
             await self._run(query, given)
         else:
-            self._waiting.append(self._bound(query, given))
+            self._waiting.append(self._bind_values(query, given))
 
     async def expect(self, query: str, rows: int, **values: Any) -> None:
         # Division by zero fails, and with it all later statements.
-        found = b"SELECT count(*) = %d FROM (%b) AS found" % (rows, self._bound(query, storable(values)))
+        found = b"SELECT count(*) = %d FROM (%b) AS found" % (rows, self._bind_values(query, storable(values)))
         self._waiting.append(b"SELECT 1 / CAST((%b) AS INTEGER)" % found)
         self._expects = True
 
@@ -205,10 +207,10 @@ class PostgresTransaction:
         given = [storable(row) for row in rows]
         await self._ahead.arrive()
         if len(given) <= FEW and not (self._reads or self._alone or any(map(_is_large, given))):
-            self._waiting += [self._bound(query, values) for values in given]
+            self._waiting += [self._bind_values(query, values) for values in given]
             return
         await self._flush()
-        with self._told():
+        with self._translate_errors():
             async with self.connection.cursor() as cursor:
                 await cursor.executemany(with_names(query, self._reads), given)
 
@@ -236,11 +238,11 @@ class PostgresTransaction:
         if _is_large(given):
             # As bytes, which bind sends unchanged, instead of text twice as long.
             await self._flush()
-            with self._told():
+            with self._translate_errors():
                 return await self.connection.execute(with_names(query, self._reads), given)
         if self._alone:
             await self._flush()
-        return await self._send([*self._waiting, self._bound(query, given)])
+        return await self._send([*self._waiting, self._bind_values(query, given)])
 
     async def _flush(self) -> None:
         if self._waiting:
@@ -248,7 +250,7 @@ class PostgresTransaction:
 
     async def _send(self, statements: Sequence[bytes], *, skip: int | None = None) -> AsyncCursor[DictRow]:
         """Send statements in one message; return a cursor at the last result, or at the one after the first `skip`."""
-        with self._told():
+        with self._translate_errors():
             while True:
                 try:
                     cursor = await self.connection.execute(b";\n".join(statements))
@@ -267,10 +269,10 @@ class PostgresTransaction:
             return False
         return await self._renew(self)
 
-    def _bound(self, query: str, values: Mapping[str, Any]) -> bytes:
+    def _bind_values(self, query: str, values: Mapping[str, Any]) -> bytes:
         texts, names = parts(query, self._reads)
         bound = [texts[0]]
-        with self._told():
+        with self._translate_errors():
             # A transformer is bound to a connection's encoding and adapters.
             literal = Transformer.from_context(self.connection).as_literal
             for name, text in zip(names, texts[1:], strict=True):
@@ -279,7 +281,7 @@ class PostgresTransaction:
         return b"".join(bound)
 
     @contextmanager
-    def _told(self) -> Iterator[None]:
+    def _translate_errors(self) -> Iterator[None]:
         """Raise database errors as store errors. Afterwards, the transaction can only be rolled back."""
         try:
             yield

@@ -84,7 +84,7 @@ class ReadOnlySqliteDriver(RefusesWrites):
         """Open a SQLite file without writing to it. Raises `StoreTooNew`, or `StoreUnavailable`, whose message says why
         it is no store or cannot be read."""
         try:
-            async with _connected(path) as (connection, _):
+            async with _connect(path) as (connection, _):
                 await require_store(connection, path)
                 return cls(path, await schema_version(connection, str(path)))
         except ERRORS as error:
@@ -93,7 +93,7 @@ class ReadOnlySqliteDriver(RefusesWrites):
     @asynccontextmanager
     async def reading(self) -> AsyncIterator[Transaction]:
         try:
-            async with _connected(self._path) as (connection, state):
+            async with _connect(self._path) as (connection, state):
                 yield SqliteTransaction(connection, off_loop=self._off_loop)
         except sqlite3.Error as error:
             raise failure(error) from error
@@ -108,7 +108,7 @@ class ReadOnlySqliteDriver(RefusesWrites):
 
 
 @asynccontextmanager
-async def _connected(path: Path) -> AsyncIterator[tuple[StoreConnection, FileState]]:
+async def _connect(path: Path) -> AsyncIterator[tuple[StoreConnection, FileState]]:
     """Begin a snapshot of a file, and return the file's state before it. Raises `StoreUnavailable`."""
     wal = 0
     async with AsyncExitStack() as stack:

@@ -192,9 +192,9 @@ class SqliteDriver:
     async def _commit(self) -> None:
         """Commit in this thread while commits are fast or nothing else could run: a commit waits for the disk."""
         if self._commit_seconds < (QUICK_SECONDS if self._users > 1 else ALONE_SECONDS):
-            taken = _committed(self._writer.database)
+            taken = _commit_timed(self._writer.database)
         else:
-            taken = await self._writer.apart(_committed)
+            taken = await self._writer.apart(_commit_timed)
         self._commit_seconds += (taken - self._commit_seconds) / 4
 
     async def _begin(self) -> None:
@@ -215,7 +215,7 @@ class SqliteDriver:
         self._all = []
 
 
-def _committed(database: sqlite3.Connection) -> float:
+def _commit_timed(database: sqlite3.Connection) -> float:
     """Commit; return the seconds it took."""
     started = time.perf_counter()
     database.commit()

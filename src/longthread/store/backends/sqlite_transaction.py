@@ -51,7 +51,7 @@ class SqliteTransaction:
                 return self._found.pop(key)
             return await self._connection.apart(lambda database: rows_of(database, sql, given))
         except ERRORS as error:
-            raise self._told(error) from error
+            raise self._translate_error(error) from error
 
     async def fetch_all(self, *asked: QueryCall, last: bool = False) -> list[list[Row]]:
         return [await self.fetch(query, **values) for query, values in asked]
@@ -77,7 +77,7 @@ class SqliteTransaction:
                 return self._connection.database.execute(sql, given).rowcount
             return await self._connection.apart(lambda database: database.execute(sql, given).rowcount)
         except ERRORS as error:
-            raise self._told(error) from error
+            raise self._translate_error(error) from error
 
     async def later(self, query: str, **values: Any) -> None:
         await self.run(query, **values)
@@ -99,7 +99,7 @@ class SqliteTransaction:
             else:
                 await self._connection.apart(lambda database: database.executemany(sql, given).close())
         except ERRORS as error:
-            raise self._told(error) from error
+            raise self._translate_error(error) from error
 
     def _is_quick(self, query: str, values: Mapping[str, Any]) -> bool:
         if (
@@ -120,7 +120,7 @@ class SqliteTransaction:
         if self.failed:
             raise StoreError(reason=FAILED)
 
-    def _told(self, error: Exception) -> StoreError:
+    def _translate_error(self, error: Exception) -> StoreError:
         """Return a database error as a store error. SQLite may have ended the transaction already."""
         self.failed = True
         return failure(error)
@@ -235,7 +235,7 @@ class OffLoopTransaction(SqliteTransaction):
             except ERRORS as error:
                 is_busy = not self._has_begun and code_of(error) == sqlite3.SQLITE_BUSY
                 if not is_busy or time.monotonic() > until:
-                    raise self._told(error) from error
+                    raise self._translate_error(error) from error
             await asyncio.sleep(pause)  # another process writes
             pause = min(2 * pause, LONGEST_PAUSE)
 

@@ -165,7 +165,7 @@ _IN_WAL = (
 
 @asynccontextmanager
 async def _open_postgres(url: str) -> AsyncIterator[Foreign]:
-    async with await _connected(url) as connection:
+    async with await _connect(url) as connection:
         await connection.set_isolation_level(IsolationLevel.REPEATABLE_READ)
         await connection.set_read_only(True)
         async with connection.transaction():
@@ -175,12 +175,12 @@ async def _open_postgres(url: str) -> AsyncIterator[Foreign]:
 
 @asynccontextmanager
 async def _change_postgres(url: str) -> AsyncIterator[Foreign]:
-    async with await _connected(url) as connection, connection.transaction():
+    async with await _connect(url) as connection, connection.transaction():
         tx = PostgresTransaction(connection, reads=False, alone=True)
         yield Foreign("postgres", connection, tx, await read_tables(tx))
 
 
-async def _connected(url: str) -> AsyncConnection[dict[str, Any]]:
+async def _connect(url: str) -> AsyncConnection[dict[str, Any]]:
     # Through a pooler too: nothing is prepared, and everything is one transaction.
     plain = _POSTGRES.sub("postgresql://", url, count=1)
     return await AsyncConnection.connect(
@@ -269,7 +269,7 @@ def storable(value: Any) -> Any:
     return value
 
 
-def decoded(text: Any) -> Any:
+def decode_json(text: Any) -> Any:
     """Parse a JSON column, also if it was encoded twice; NaN and infinities become text. Raises `ValueError`."""
     if text is None or not isinstance(text, str | bytes):
         return text
@@ -386,6 +386,6 @@ class ImportSource(Protocol):
         """Return a conversation; None if it cannot be imported: the report says why."""
         ...
 
-    def shared(self, foreign: Foreign, report: ImportReport) -> AsyncIterator[tuple[str, Row]]:
+    def yield_shared(self, foreign: Foreign, report: ImportReport) -> AsyncIterator[tuple[str, Row]]:
         """Yield rows of tables that threads share, with the table's name, referenced rows first."""
         ...

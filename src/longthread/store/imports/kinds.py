@@ -23,7 +23,7 @@ from longthread.store.imports.foreign import (
     ImportSource,
     Summary,
     count,
-    decoded,
+    decode_json,
     floats,
     has,
     moment,
@@ -33,7 +33,7 @@ from longthread.store.imports.foreign import (
     values,
 )
 from longthread.store.imports.sessions import Sessions
-from longthread.store.imports.states import KEYS, folded, placed_state
+from longthread.store.imports.states import KEYS, fold_drafts, placed_state
 from longthread.store.log import now
 from longthread.store.states import CLIENT_TYPES, drafts_of_message, title_of
 
@@ -59,7 +59,7 @@ class Clients:
         place = f"{_CLIENTS}.authoritative_history of {thread_id}"
         try:
             [row, *_] = await rows(foreign, _CLIENTS, scid=thread_id)
-            history = decoded(row["authoritative_history"])
+            history = decode_json(row["authoritative_history"])
             if not isinstance(history, list):
                 raise ValueError("it is no JSON list")
         except StoreError as error:
@@ -79,7 +79,7 @@ class Clients:
         conversation.rows["thread_clients"] = [_client(row, conversation, report)]
         return conversation
 
-    async def shared(self, foreign: Foreign, report: ImportReport) -> AsyncIterator[tuple[str, Row]]:
+    async def yield_shared(self, foreign: Foreign, report: ImportReport) -> AsyncIterator[tuple[str, Row]]:
         for _ in ():
             yield _
 
@@ -137,7 +137,7 @@ class Conversations:
         place = f"{_CONVERSATIONS}.state_data of thread {thread_id}"
         try:
             [row, *_] = await rows(foreign, _CONVERSATIONS, thread_id=thread_id)
-            state = decoded(row.get("state_data") or "{}")
+            state = decode_json(row.get("state_data") or "{}")
             if not isinstance(state, Mapping):
                 raise ValueError("it is no JSON object")
         except StoreError as error:
@@ -189,7 +189,7 @@ class Conversations:
         for row in await rows(foreign, _STEPS, order="step_index", thread_id=thread_id):
             report.there["rows of conversation_steps"] += 1
             try:
-                step = decoded(row["step_data"])
+                step = decode_json(row["step_data"])
                 if not isinstance(step, dict):
                     raise ValueError("it is no JSON object")
             except ValueError as error:
@@ -201,7 +201,7 @@ class Conversations:
             conversation.holds["rows of conversation_steps"] += 1
         return found
 
-    async def shared(self, foreign: Foreign, report: ImportReport) -> AsyncIterator[tuple[str, Row]]:
+    async def yield_shared(self, foreign: Foreign, report: ImportReport) -> AsyncIterator[tuple[str, Row]]:
         for _ in ():
             yield _
 
@@ -224,7 +224,7 @@ def _list(value: Any) -> list[Any]:
 
 def _column(row: Mapping[str, Any], name: str, thread_id: str, report: ImportReport) -> Sequence[Any]:
     try:
-        value = decoded(row.get(name) or "[]")
+        value = decode_json(row.get(name) or "[]")
     except ValueError as error:
         report.left.append(f"{_CONVERSATIONS}.{name} of thread {thread_id}: {error}")
         return []
@@ -243,7 +243,7 @@ def _summary(state: Mapping[str, Any], at: str) -> Summary | None:
 def _keep_fields(state: Mapping[str, Any], conversation: Conversation, report: ImportReport) -> None:
     """Keep the state's fields that the entries do not imply: the documented ones with the last entry, so that they are
     read back, the others in the thread's metadata."""
-    now = folded([(each.draft, each.at) for each in conversation.entries]).to_json()
+    now = fold_drafts([(each.draft, each.at) for each in conversation.entries]).to_json()
     kept = {key: value for key, value in state.items() if key not in KEYS}
     told = {key: state[key] for key in IMPORTED_FIELDS if key in state and state[key] != now[key]}
     if told and conversation.entries:
@@ -345,7 +345,7 @@ def _memory_summary(taken: Beside, row: Mapping[str, Any]) -> None:
 
 def _vector(taken: Beside, row: Mapping[str, Any]) -> None:
     try:
-        topics = decoded(row.get("topics") or "[]")
+        topics = decode_json(row.get("topics") or "[]")
     except ValueError:
         topics = [row["topics"]]
     named = [str(each) for each in topics if each is not None] if isinstance(topics, list) else [str(topics)]

@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from longthread.model.entry import Draft, Role, ToolCall
-from longthread.store.imports.foreign import decoded, storable
+from longthread.store.imports.foreign import decode_json, storable
 
 JsonFields = dict[str, Any]
 
@@ -85,7 +85,7 @@ def payload_of(fields: Mapping[str, Any]) -> bytes | None:
 def _args(said: Any) -> Mapping[str, Any] | None:
     if isinstance(said, str):
         try:
-            said = decoded(said) if said.strip() else {}
+            said = decode_json(said) if said.strip() else {}
         except ValueError:
             return None
     return said if isinstance(said, Mapping) else None
@@ -126,7 +126,7 @@ def _content_text(content: Any) -> tuple[str, JsonFields]:
     if isinstance(content, str):
         return content, {} if storable(content) == content else {"content": content}
     blocks = _blocks(content)
-    text = "".join(_said(block) for block in blocks)
+    text = "".join(_read_text(block) for block in blocks)
     return text, {"content": blocks}
 
 
@@ -136,7 +136,7 @@ def _blocks(content: Any) -> list[Any]:
     return list(content) if isinstance(content, Sequence) and not isinstance(content, str | bytes) else []
 
 
-def _said(block: Any) -> str:
+def _read_text(block: Any) -> str:
     if isinstance(block, str):
         return block
     text = block.get("text") if isinstance(block, Mapping) and block.get("type", "text") == "text" else None

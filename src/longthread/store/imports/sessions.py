@@ -15,7 +15,7 @@ from longthread.store.imports.foreign import (
     ExtractedEntry,
     Foreign,
     ImportReport,
-    decoded,
+    decode_json,
     floats,
     has,
     moment,
@@ -96,7 +96,7 @@ class Sessions:
         conversation.holds["messages"] = len(conversation.entries)
         return conversation
 
-    async def shared(self, foreign: Foreign, report: ImportReport) -> AsyncIterator[tuple[str, Row]]:
+    async def yield_shared(self, foreign: Foreign, report: ImportReport) -> AsyncIterator[tuple[str, Row]]:
         """Yield tools, skills and agents, then memories, which may refer to a session."""
         for name in _CATALOG:
             if has(foreign, name, *_NEEDED[name]):
@@ -112,7 +112,7 @@ class Sessions:
 
 def _object(row: Row, name: str, place: str, report: ImportReport) -> dict[str, Any]:
     try:
-        value = decoded(row.get(name))
+        value = decode_json(row.get(name))
     except ValueError as error:
         report.left.append(f"{place}: it is no JSON: {error}")
         return {}
@@ -135,7 +135,7 @@ def _definition(table: str, row: Row, report: ImportReport) -> dict[str, Any] | 
         given["is_active"] = 1 if row.get("is_active") is None else int(row["is_active"])
     for column, kind in _JSON[table].items():
         try:
-            value = decoded(row.get(column))
+            value = decode_json(row.get(column))
         except ValueError as error:
             report.left.append(f"{label.format(column)}: it is no JSON: {error}")
             return None
@@ -239,7 +239,7 @@ def _message(row: Row, session_id: str, report: ImportReport) -> Draft:
     }
     metadata = _object(row, "metadata", f"messages.metadata {place}", report)
     try:
-        calls = decoded(row.get("tool_calls"))
+        calls = decode_json(row.get("tool_calls"))
         calls_of(calls)
         given["tool_calls"] = calls
     except ValueError as error:

@@ -63,7 +63,7 @@ def placed_state(state: Mapping[str, Any], more_steps: Sequence[Json], created: 
     return found
 
 
-def folded(drafts: Sequence[Dated]) -> StateFold:
+def fold_drafts(drafts: Sequence[Dated]) -> StateFold:
     """Fold entries into a state."""
     fold = StateFold()
     for place, (draft, at) in enumerate(drafts, start=1):
@@ -136,10 +136,10 @@ class _Writer:
         self._at = created
         self._messages = 0
         self._known_places: Counter[str] = Counter()
-        self._queries_before, self._queries = _unmatched(_objects(state, "sql_history", problems), steps, problems)
+        self._queries_before, self._queries = _match_history(_objects(state, "sql_history", problems), steps, problems)
 
     def entries(self, turns: Sequence[_Turn]) -> list[Dated]:
-        first = self._unlisted(turns)
+        first = self._write_unlisted(turns)
         found: list[Dated] = []
         for number, turn in enumerate(turns):
             is_last = number == len(turns) - 1
@@ -152,8 +152,8 @@ class _Writer:
                     found += self._step(place, step)
             if is_last:
                 found += [each for query in self._queries for each in self._query(query)]
-                found += self._unlearned(found)
-            found += self._said(turn, finish, is_last)
+                found += self._write_unlearned(found)
+            found += self._write_messages(turn, finish, is_last)
         return found
 
     def _question(self, turn: _Turn, is_last: bool) -> Iterator[Dated]:
@@ -167,7 +167,7 @@ class _Writer:
             more[CONTINUES] = True
         yield from self._message(turn.question, more)
 
-    def _said(self, turn: _Turn, finish: tuple[int, Json, Json] | None, is_last: bool) -> Iterator[Dated]:
+    def _write_messages(self, turn: _Turn, finish: tuple[int, Json, Json] | None, is_last: bool) -> Iterator[Dated]:
         answer = self._state.get("answer")
         told = next((each for each in reversed(turn.said) if each.get("role") == "assistant"), None)
         ends = is_last and bool(self._state.get("done") or answer) and told is not None
@@ -177,7 +177,7 @@ class _Writer:
                 self._at = moment_or_none(finish[1].get("timestamp")) or self._at
                 more = {
                     "kind": "answer",
-                    **_mark(finish[1], _answered(finish[0], str(message.get("content") or "")), self._at),
+                    **_mark(finish[1], _describe_answer(finish[0], str(message.get("content") or "")), self._at),
                 }
             elif finish is None and ends and message is told:
                 self._pass(message.get("timestamp"), self._updated)
@@ -238,25 +238,27 @@ class _Writer:
     def _query(self, item: Json) -> Iterator[Dated]:
         """Yield the entries of a query without a step."""
         self._at = moment_or_none(item.get("timestamp")) or self._at
-        yield from self._known("run_sql", {"sql": item["sql"]}, item.get("result"))
+        yield from self._write_known("run_sql", {"sql": item["sql"]}, item.get("result"))
 
-    def _unlisted(self, turns: Sequence[_Turn]) -> list[Dated]:
+    def _write_unlisted(self, turns: Sequence[_Turn]) -> list[Dated]:
         """Return entries for known tables that the steps do not list, or list in another order."""
         tables = [name for name in _list(self._state, "known_tables") if isinstance(name, str)]
-        told = folded([each for turn in turns for place, step in turn.steps for each in self._told(place, step)])
+        told = fold_drafts(
+            [each for turn in turns for place, step in turn.steps for each in self._write_step(place, step)]
+        )
         if not tables or told.facts.tables == tables:
             return []
-        return list(self._known("list_tables", {}, {"ok": True, "data": {"tables": tables}}))
+        return list(self._write_known("list_tables", {}, {"ok": True, "data": {"tables": tables}}))
 
-    def _told(self, place: int, step: Json) -> list[Dated]:
+    def _write_step(self, place: int, step: Json) -> list[Dated]:
         at = self._at
         found = list(self._step(place, step))
         self._at = at
         return found
 
-    def _unlearned(self, entries: Sequence[Dated]) -> Iterator[Dated]:
+    def _write_unlearned(self, entries: Sequence[Dated]) -> Iterator[Dated]:
         """Yield entries for known schemas and samples that no step has."""
-        facts = folded(entries).facts
+        facts = fold_drafts(entries).facts
         for name, action, known in (
             ("known_schemas", "describe_table", facts.schemas),
             ("known_samples", "sample_rows", facts.samples),
@@ -266,9 +268,9 @@ class _Writer:
                 if known.get(table) != data:
                     rest = data if isinstance(data, Mapping) else {"rows": data}
                     wanted = rest if rest.get("table_name") == table else {**rest, "table_name": table}
-                    yield from self._known(action, {}, {"ok": True, "data": dict(wanted)}, table)
+                    yield from self._write_known(action, {}, {"ok": True, "data": dict(wanted)}, table)
 
-    def _known(self, action: str, args: Json, observation: Any, table: str = "") -> Iterator[Dated]:
+    def _write_known(self, action: str, args: Json, observation: Any, table: str = "") -> Iterator[Dated]:
         place = f"{action} {args.get('sql', table)}"
         self._known_places[place] += 1
         key = f"{place} {self._known_places[place]}"
@@ -286,7 +288,7 @@ class _Writer:
         self._at = max(self._at, at)
 
 
-def _answered(place: int, text: str) -> Json:
+def _describe_answer(place: int, text: str) -> Json:
     return {
         "step_index": place,
         "step_type": "finish",
@@ -325,7 +327,7 @@ def _error_type(observation: Any) -> Any:
     return observation.get("error_type") or (error.get("type") if isinstance(error, Mapping) else None)
 
 
-def _unmatched(
+def _match_history(
     given: Sequence[Json], steps: Sequence[Json], problems: list[StateProblem]
 ) -> tuple[dict[int, list[Json]], list[Json]]:
     """Return the history's queries without a step: by the index of the step they precede, and those after all steps."""

@@ -141,7 +141,7 @@ class ImportWriter:
             found[name] = [{"thread_id": conversation.id, **row} for row in rows]
         return found
 
-    async def shared(self, table: str, row: Row, report: ImportReport) -> Literal["new", "already"] | None:
+    async def write_shared(self, table: str, row: Row, report: ImportReport) -> Literal["new", "already"] | None:
         """Write a definition or a memory. None: it is left; the report says why."""
         label = f"{table[:-1] if table != 'memories' else 'memory'} {row.get('name') or row['id']}"
         given: Row = {key: dump(value) if key in _JSON else value for key, value in row.items()}
@@ -152,7 +152,7 @@ class ImportWriter:
                     return self._same(table, there[0], given, label, report)
                 if table == "memories":
                     given = await self._memory(tx, given, label, report)
-                elif table != "agents" and await self._taken(tx, table, str(row["name"])):
+                elif table != "agents" and await self._is_taken(tx, table, str(row["name"])):
                     report.left.append(f"{label}: there is another {table[:-1]} of this name here")
                     return None
                 await write_rows(tx, self._tables[table], [given])
@@ -173,7 +173,7 @@ class ImportWriter:
             return None
         return "already"
 
-    async def _taken(self, tx: Transaction, table: str, name: str) -> bool:
+    async def _is_taken(self, tx: Transaction, table: str, name: str) -> bool:
         return bool(await tx.fetch(Sql(f'SELECT id FROM "{table}" WHERE name = :name'), name=name))
 
     async def _memory(self, tx: Transaction, given: Row, label: str, report: ImportReport) -> Row:
@@ -207,7 +207,7 @@ class ImportWriter:
         if _MARK in metadata:
             return "already"
         size = await self._pieces(tx, taken, thread.entry_count)
-        await self._derived(tx, taken)
+        await self._write_derived(tx, taken)
         await tx.run(
             "note_import",
             id=taken.thread_id,
@@ -245,7 +245,7 @@ class ImportWriter:
         await write_rows(tx, self._tables["memory_topic_spans"], spans)
         return size + len(entries)
 
-    async def _derived(self, tx: Transaction, taken: Beside) -> None:
+    async def _write_derived(self, tx: Transaction, taken: Beside) -> None:
         of = {"thread_id": taken.thread_id}
         written: dict[str, list[Row]] = {
             "memory_vectors": [
@@ -267,11 +267,11 @@ class ImportWriter:
                 of | summary | ({"updated_at": given.updated_at} if given.updated_at else {})
             ]
         for name, rows in written.items():
-            known = await self._known(tx, name, taken.thread_id)
+            known = await self._list_known(tx, name, taken.thread_id)
             key = _KEYS[name]
             await write_rows(tx, self._tables[name], [row for row in rows if row[key] not in known])
 
-    async def _known(self, tx: Transaction, table: str, thread_id: str) -> set[str]:
+    async def _list_known(self, tx: Transaction, table: str, thread_id: str) -> set[str]:
         rows = await tx.fetch(
             Sql(f'SELECT "{_KEYS[table]}" AS known FROM "{table}" WHERE thread_id = :thread_id'), thread_id=thread_id
         )

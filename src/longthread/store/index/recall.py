@@ -77,7 +77,7 @@ LARGE = 65_536
 async def threads_in(tx: Transaction, scope: Scope, *, form: int, last: bool = False) -> list[Searched]:
     """Return the user's threads in scope, ordered by id. `last`: nothing follows in this transaction."""
     [rows] = await tx.fetch_all(threads_asked(scope), last=last)
-    return [searched({**row, "wanted": form}) for row in rows]
+    return [decode_searched({**row, "wanted": form}) for row in rows]
 
 
 def threads_asked(scope: Scope) -> QueryCall:
@@ -89,7 +89,7 @@ def threads_asked(scope: Scope) -> QueryCall:
 
 
 @decoder
-def searched(row: Row) -> Searched:
+def decode_searched(row: Row) -> Searched:
     """Decode a thread from a row with its index state and the `wanted` form."""
     there = int(row["entry_count"]) - int(row["first_seq"]) + 1
     return Searched(
@@ -354,7 +354,7 @@ async def loose(tx: Transaction, scope: Scope, *, form: int, also: str | None = 
     """Return the loose threads in scope and the thread `also`, ordered by id."""
     asked = {"user_id": scope.user_id, "agent_id": scope.agent_id, "also": also}
     rows = await tx.fetch("select_loose_threads", **asked)
-    return [Loose(searched({**row, "wanted": form}), row["volume"]) for row in rows]
+    return [Loose(decode_searched({**row, "wanted": form}), row["volume"]) for row in rows]
 
 
 async def loose_count(tx: Transaction, user_id: str, most: int, *, last: bool = False) -> int:

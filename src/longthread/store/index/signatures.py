@@ -46,15 +46,15 @@ class Signatures:
         """Sign vectors, given in entry order. The center is the mean of the first 1, 2, 4 … vectors, so that later ones
         rarely change it."""
         first = 1 << (len(seqs).bit_length() - 1)
-        center = turned(vectors[:first].mean(axis=0, dtype=np.float64).astype(np.float32))
-        return _relative(np.array(seqs, dtype=np.int64), turned(vectors), center)
+        center = rotate_vectors(vectors[:first].mean(axis=0, dtype=np.float64).astype(np.float32))
+        return _relative(np.array(seqs, dtype=np.int64), rotate_vectors(vectors), center)
 
     def with_new(self, seqs: Sequence[int], vectors: FloatArray) -> Signatures | None:
         """Add vectors, which replace those of the same entries; None if the center would change."""
         left = ~np.isin(self.seqs, seqs)
         if (int(left.sum()) + len(seqs)).bit_length() != len(self.seqs).bit_length():
             return None
-        new = _relative(np.array(seqs, dtype=np.int64), turned(vectors), self.center)
+        new = _relative(np.array(seqs, dtype=np.int64), rotate_vectors(vectors), self.center)
         all_seqs = np.concatenate([self.seqs[left], new.seqs])
         order = np.argsort(all_seqs)
         signs, large, terms = (
@@ -63,7 +63,7 @@ class Signatures:
         )
         return Signatures(all_seqs[order], signs, large, terms, self.center)
 
-    def packed(self, first: int) -> bytes:
+    def pack(self, first: int) -> bytes:
         """Return the bytes: counts of entries and numbers, center, terms, bits, entries relative to `first`."""
         counts = np.array([len(self.seqs), len(self.center)], dtype="<u4")
         bits = self.signs.astype("<u8"), self.large.astype("<u8")
@@ -71,8 +71,8 @@ class Signatures:
         return b"".join(part.tobytes() for part in parts)
 
     @classmethod
-    def unpacked(cls, data: bytes, first: int) -> Signatures:
-        """Decode what `packed` returned."""
+    def unpack(cls, data: bytes, first: int) -> Signatures:
+        """Decode what `pack` returned."""
         count, dims = np.frombuffer(data, "<u4", 2).tolist()
         center = np.frombuffer(data, "<f4", dims, 8)
         at = 8 + 4 * dims
@@ -98,10 +98,10 @@ def _relative(seqs: NDArray[np.int64], given: FloatArray, center: FloatArray) ->
     for own in (signs, levels):
         scales = squares / np.maximum((apart * own).sum(axis=1), np.float32(1e-30))
         terms += [scales, along - scales * (own * center).sum(axis=1)]
-    return Signatures(seqs, signed(apart), signed(large == positive), np.stack(terms, axis=1), center)
+    return Signatures(seqs, pack_signs(apart), pack_signs(large == positive), np.stack(terms, axis=1), center)
 
 
-def signed(numbers: NDArray[np.generic]) -> Bits:
+def pack_signs(numbers: NDArray[np.generic]) -> Bits:
     """Pack the signs of the last axis, 64 per number: set bits are above 0; zeros pad the end."""
     packed = np.packbits(numbers > 0, axis=-1)  # type: ignore[operator]
     room = -packed.shape[-1] % 8
@@ -110,7 +110,7 @@ def signed(numbers: NDArray[np.generic]) -> Bits:
     return np.ascontiguousarray(packed).view(np.uint64)
 
 
-def turned(vectors: FloatArray) -> FloatArray:
+def rotate_vectors(vectors: FloatArray) -> FloatArray:
     """Rotate the last axis by a fixed rotation, which preserves products. Dimensions are padded to a multiple of 64."""
     dims = vectors.shape[-1]
     room = -dims % 64

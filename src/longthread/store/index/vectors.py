@@ -211,7 +211,7 @@ async def write(tx: Transaction, thread_id: str, model: str, rows: Sequence[Vect
 async def _sign(tx: Transaction, thread_id: str, model: str, block: int, new: Mapping[int, FloatArray]) -> None:
     """Add signatures to a block; with none yet, or another center, recompute all."""
     row = await one(tx, "select_signature", thread_id=thread_id, model=model, block=block)
-    there = Signatures.unpacked(row["data"], block * BLOCK) if row else None
+    there = Signatures.unpack(row["data"], block * BLOCK) if row else None
     more = there.with_new(list(new), np.array(list(new.values()))) if there else None
     if more is None:
         await sign_block(tx, thread_id, model, block)
@@ -230,7 +230,7 @@ async def sign_block(tx: Transaction, thread_id: str, model: str, block: int) ->
 
 
 async def _write_block(tx: Transaction, thread_id: str, model: str, block: int, made: Signatures) -> None:
-    data = made.packed(block * BLOCK)
+    data = made.pack(block * BLOCK)
     stamp = f"2:{hashlib.blake2b(data, digest_size=12).hexdigest()}"
     await tx.run("write_signature", thread_id=thread_id, model=model, block=block, stamp=stamp, data=data)
 
@@ -252,20 +252,20 @@ async def stamps(tx: Transaction, scope: Scope, model: str) -> str:
 
 def stamps_asked(scope: Scope, model: str) -> QueryCall:
     """Return the query of `stamps`."""
-    return _of(scope, "select_signature_stamps"), {"model": model, **_asked(scope)}
+    return _of(scope, "select_signature_stamps"), {"model": model, **_bind_scope(scope)}
 
 
 async def heads(tx: Transaction, scope: Scope, model: str) -> list[BlockHead]:
     """Return the signed blocks in scope, ordered by thread and entry."""
-    rows = await tx.fetch(_of(scope, "select_signature_heads"), model=model, **_asked(scope))
+    rows = await tx.fetch(_of(scope, "select_signature_heads"), model=model, **_bind_scope(scope))
     return [BlockHead(row["thread_id"], int(row["block"]), row["stamp"]) for row in rows]
 
 
 async def signatures(tx: Transaction, scope: Scope, model: str, first: int) -> dict[BlockHead, Signatures]:
     """Return the signatures of the blocks in scope from number `first` on."""
-    rows = await tx.fetch(_of(scope, "select_signatures"), model=model, first=first, **_asked(scope))
+    rows = await tx.fetch(_of(scope, "select_signatures"), model=model, first=first, **_bind_scope(scope))
     return {
-        (head := BlockHead(row["thread_id"], int(row["block"]), row["stamp"])): Signatures.unpacked(
+        (head := BlockHead(row["thread_id"], int(row["block"]), row["stamp"])): Signatures.unpack(
             row["data"], head.block * BLOCK
         )
         for row in rows
@@ -276,7 +276,7 @@ def _of(scope: Scope, query: str) -> str:
     return query if scope.thread_id is not None else f"{query}_of_user"
 
 
-def _asked(scope: Scope) -> dict[str, Any]:
+def _bind_scope(scope: Scope) -> dict[str, Any]:
     more = {"agent_id": scope.agent_id} if scope.thread_id is None else {"thread_id": scope.thread_id}
     return {"user_id": scope.user_id, **more}
 
@@ -330,7 +330,7 @@ def _candidates(rows: Sequence[Row]) -> Candidates:
     return Candidates(places, np.ascontiguousarray(numbers, dtype=np.float32))
 
 
-async def indexed(tx: Transaction, scope: Scope, model: str, vector: FloatArray, count: int) -> Candidates | None:
+async def search_index(tx: Transaction, scope: Scope, model: str, vector: FloatArray, count: int) -> Candidates | None:
     """Return the `count` nearest vectors in scope by the database's own index; None if it has none. The index covers
     all users and is scanned until enough are in scope."""
     [row] = await tx.fetch("has_vector_index")

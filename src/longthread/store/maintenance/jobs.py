@@ -151,7 +151,7 @@ class JobClaims:
             worker.at_loss(self._lose)
 
     @asynccontextmanager
-    async def claimed(self, job: Job, *, at_once: bool = False) -> AsyncIterator[bool]:
+    async def claim(self, job: Job, *, at_once: bool = False) -> AsyncIterator[bool]:
         """Yield whether the job is this process's now; another has it otherwise, or it is not due yet.
 
         With `at_once` it is done before it is due, and however often it failed. So is a job of the whole store.

@@ -13,7 +13,7 @@ from typing import Any, Protocol
 from longthread.errors import RowDamaged, StoreError
 from longthread.store import checkpoints, incarnation, log, runs, summaries
 from longthread.store.driver import Driver, Row, Transaction, one
-from longthread.store.leases import IsAlive, executed, is_held
+from longthread.store.leases import IsAlive, find_running, is_held
 from longthread.store.rows import moment_of, of_thread
 
 
@@ -72,7 +72,7 @@ async def deletions_of(
     ]
     after: list[RowDeletion] = []
     if surplus.over and (now := await incarnation.find(tx, thread_id)) is not None:
-        after.append(RowDeletion("renew_thread", {"incarnation": incarnation.renewed(now)}))
+        after.append(RowDeletion("renew_thread", {"incarnation": incarnation.renew_incarnation(now)}))
     more = False
     for ns, kept in surplus.staying.items():
         if await _behind(tx, thread_id, ns, kept.first, 0) is None:
@@ -202,7 +202,7 @@ async def plan_whole(
     below = await log.threads_below(tx, thread_id, user_id=thread["user_id"])
     for each in below:
         await tx.fetch("select_position", id=each)  # locks it
-        if await executed(tx, each, alive=alive):
+        if await find_running(tx, each, alive=alive):
             return None
     if _is_over({**thread, "updated_at": max([thread["updated_at"], *below.values()])}, policy):
         return RetentionPlan(whole=True, below=tuple(below))
@@ -365,7 +365,7 @@ async def _plan(tx: Transaction, thread_id: str, policy: RetentionPolicy) -> Ret
     # Lock first, then look: a run that begins now waits, and one that has begun is seen.
     if not await tx.fetch("select_position", id=thread_id):
         return KEEP
-    if await executed(tx, thread_id, alive=may_be_alive):
+    if await find_running(tx, thread_id, alive=may_be_alive):
         return None
     thread = await one(tx, "select_retention", id=thread_id)
     return KEEP if thread is None else await plan_whole(tx, thread_id, thread, policy, may_be_alive)

@@ -194,7 +194,7 @@ async def _rewrite_tables(store: Driver, tables: Sequence[str], say: Say) -> lis
     failed: dict[str, list[str]] = {}
     async with store.reading() as tx:
         keys = {row["name"]: row["key"] for row in await tx.fetch("select_primary_keys")}
-    horizon = await _unseen(store, say)
+    horizon = await _wait_for_readers(store, say)
     for number, name in enumerate(tables, 1):
         say(f"writing {name} anew ({number} of {len(tables)})")
         try:
@@ -209,7 +209,7 @@ async def _rewrite_tables(store: Driver, tables: Sequence[str], say: Say) -> lis
     return problems
 
 
-async def _unseen(store: Driver, say: Say) -> str:
+async def _wait_for_readers(store: Driver, say: Say) -> str:
     """Wait briefly for transactions that still see deleted rows, as far as this role may know of them; rewriting would
     copy these rows."""
     async with store.reading() as tx:

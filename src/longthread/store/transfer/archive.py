@@ -20,7 +20,7 @@ from longthread.model.markdown import markdown
 from longthread.model.thread import Thread
 from longthread.store.branches import branch_points
 from longthread.store.driver import Row, Transaction
-from longthread.store.rows import UNREADABLE, damaged
+from longthread.store.rows import UNREADABLE, make_damage_error
 from longthread.store.schema import SCHEMA_VERSION
 from longthread.store.tables import ENTRIES, THREADS, StoreColumn, StoreTable, canonical, read_tables
 from longthread.store.transfer.threads import TransferProgress, count_rows, read_thread
@@ -67,7 +67,7 @@ def _unreadable(entry: Row) -> str | None:
             if entry.get(name):
                 read(entry[name])
         except UNREADABLE as error:
-            return damaged(f"{name} of entry {entry['seq']}", error).reason
+            return make_damage_error(f"{name} of entry {entry['seq']}", error).reason
     return None
 
 
@@ -152,7 +152,7 @@ class _Check:
         return self.reason or self._tree.check(self._thread)
 
 
-def exported(table: StoreTable) -> Sequence[StoreColumn]:
+def select_exported(table: StoreTable) -> Sequence[StoreColumn]:
     """Return a table's columns in an export: all but the thread's id."""
     return [column for column in table.columns if column.name != table.thread]
 
@@ -160,7 +160,7 @@ def exported(table: StoreTable) -> Sequence[StoreColumn]:
 def row_json(table: StoreTable, row: Row) -> dict[str, Any]:
     """Return a row as its line; NULL columns are absent."""
     found: dict[str, Any] = {}
-    for column in exported(table):
+    for column in select_exported(table):
         value = canonical(column, row[column.name])
         if value is not None or column.has_default:
             found[column.name] = _value_json(value)
@@ -169,7 +169,7 @@ def row_json(table: StoreTable, row: Row) -> dict[str, Any]:
 
 def row_of(table: StoreTable, data: Mapping[str, Any]) -> dict[str, Any]:
     """Return the row of `row_json`, without the thread's id. Raises `ValueError` if the table allows no such row."""
-    known = {column.name: column for column in exported(table)}
+    known = {column.name: column for column in select_exported(table)}
     unknown = sorted(data.keys() - known.keys())
     if unknown:
         raise ValueError(f"{table.name} has no {', '.join(unknown)} in this Longthread.")

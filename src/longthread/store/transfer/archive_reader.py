@@ -109,7 +109,7 @@ class ArchiveReader:
             raise self.invalid(_NO_EXPORT)
         if not line.endswith(b"\n"):
             raise self.invalid(_CUT_OFF)
-        header = self._parsed(line)
+        header = self._parse_line(line)
         self._check_header(header)
         if line.endswith(b"\r\n"):
             raise self.invalid(f"another program has changed its line ends, from LF to CRLF. {_AS_IT_WAS}")
@@ -119,7 +119,7 @@ class ArchiveReader:
     def _next(self) -> dict[str, Any]:
         line = self._read()
         self._checksum.update(line)
-        return self._parsed(line)
+        return self._parse_line(line)
 
     def _read(self) -> bytes:
         line = self._file.readline()
@@ -128,7 +128,7 @@ class ArchiveReader:
             raise self.invalid(_CUT_OFF)
         return line
 
-    def _parsed(self, line: bytes) -> dict[str, Any]:
+    def _parse_line(self, line: bytes) -> dict[str, Any]:
         try:
             data = json.loads(line.decode())
         except UnicodeDecodeError:
@@ -182,7 +182,7 @@ class ArchiveReader:
 
     def _check_end(self) -> None:
         lines, checksum = self._line, self._checksum.hexdigest()
-        told = self._parsed(self._read())
+        told = self._parse_line(self._read())
         if told != {"end": FORMAT, "threads": self._total, "lines": lines, "sha256": checksum}:
             raise self.invalid("the checksum is another: lines are missing, or were changed.")
         if self._file.read(1):
@@ -267,7 +267,7 @@ async def import_threads(
         ArchiveInvalid: it is no export, incomplete, or from a newer Longthread.
         InvalidInput: its threads are not for `into`.
     """
-    tables, contents, into = await _checked(store, file, where, into)
+    tables, contents, into = await _check_archive(store, file, where, into)
     file.seek(0)
     outcome = TransferOutcome()
     reader = ArchiveReader(file, where, tables)
@@ -283,10 +283,10 @@ async def check_import(file: BinaryIO, where: str, into: ImportTarget) -> None:
     # Only a store knows the tables and columns, which are the same in all stores.
     with tempfile.TemporaryDirectory() as folder:
         async with open_store(Path(folder) / "empty.db") as empty:
-            await _checked(empty, file, where, into)
+            await _check_archive(empty, file, where, into)
 
 
-async def _checked(
+async def _check_archive(
     store: Driver, file: BinaryIO, where: str, into: ImportTarget
 ) -> tuple[Tables, Contents, ImportTarget]:
     async with store.reading() as tx:

@@ -57,8 +57,8 @@ async def copy_store(
     """
     await refuse_same(source, target)
     copying = await _open(source, target, update=update)
-    early = [table.name for table in copying.theirs.shared if THREADS not in table.needs]
-    late = [table.name for table in copying.theirs.shared if THREADS in table.needs]
+    early = [table.name for table in copying.theirs.shared_tables if THREADS not in table.needs]
+    late = [table.name for table in copying.theirs.shared_tables if THREADS in table.needs]
     for name in early:
         await copying.copy_shared(name)
     async for thread_id in each_thread(source, progress):

@@ -225,7 +225,7 @@ async def write_thread(
     """Insert a thread from rows in the order of `read_thread`; return their number. `over_old`: it exists, is locked,
     and is replaced; otherwise it must not exist. Raises `StoreError`, also if the counts differ from `counts`."""
     if over_old:
-        for table in (*tables.derived, *reversed(tables.of_threads[1:])):
+        for table in (*tables.derived_tables, *reversed(tables.of_threads[1:])):
             await delete_rows(tx, table, thread_id)
     total, size, batch, current = 0, 0, list[Row](), THREADS
     async for name, row in rows:

@@ -149,7 +149,7 @@ class Catalog:
             if not names.find_definitions(kind, name):
                 gone = [
                     each
-                    for each in await catalog_store.deleted(tx)
+                    for each in await catalog_store.list_deleted(tx)
                     if each.kind == kind and name in (each.name, each.id)
                 ]
                 if not gone:
@@ -199,7 +199,7 @@ class Catalog:
         async with self._store.reading() if dry_run else self._store.writing() as tx:
             if not dry_run:
                 await catalog_store.lock(tx)
-            known = KnownCatalog(await catalog_store.definitions(tx), await catalog_store.deleted(tx))
+            known = KnownCatalog(await catalog_store.definitions(tx), await catalog_store.list_deleted(tx))
             changes = _changes(known, drafts)
             if taken := [each.name for each in changes if is_new and each.action != "created"]:
                 raise SourceTaken(name=taken[0])
@@ -282,7 +282,7 @@ class Catalog:
         gone = gone or {}
         async with self._store.writing() as tx:
             await catalog_store.lock(tx)
-            known = KnownCatalog(await catalog_store.definitions(tx), await catalog_store.deleted(tx))
+            known = KnownCatalog(await catalog_store.definitions(tx), await catalog_store.list_deleted(tx))
             there = _source_named(Names(each.definition for each in known.stored), source)
             body = untaught(there.body, terms=gone.get("terms", ()), examples=gone.get("examples", ()))
             body = taught(body, terms=given.get("terms", ()), examples=given.get("examples", ()))
