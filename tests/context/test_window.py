@@ -178,7 +178,7 @@ def test_what_a_message_costs_is_counted_once_and_in_whole() -> None:
     assert 100 < item.thinking < 150
     assert item.extra > 0
     assert item.other < 20
-    assert item.tokens > item.condensed().tokens + 100
+    assert item.tokens > item.condense().tokens + 100
     image = {"type": "image_url", "image_url": {"url": "data:image/png;base64," + "A" * 100_000}}
     assert IMAGE < item_of(Message("user", [image, {"type": "text", "text": "what is it?"}])).tokens < IMAGE + 50
     reasoned = Message("assistant", "42", additional_kwargs={"reasoning_content": "word " * 100})

@@ -53,11 +53,11 @@ def repaired(name: str = "x") -> list[BaseMessage]:
 def test_a_message_that_gets_its_id_after_the_call_is_known_by_it_all_through() -> None:
     messages, state = StateMessages(), [HumanMessage("q", id="q"), *repaired(), HumanMessage("And?", id="q2")]
     for family in ("any", "claude"):
-        assert messages.spots(state)[2].item_for(family).condensed().how == "whole"
+        assert messages.spots(state)[2].item_for(family).condense().how == "whole"
     state[2].id = "kept"
     for family in ("any", "claude"):
         item = messages.spots(state)[2].item_for(family)
-        assert (item.key, item.condensed().item.key, item.whole.item.key) == ("kept", "kept", "kept")
+        assert (item.key, item.condense().item.key, item.whole.item.key) == ("kept", "kept", "kept")
     assert messages.spots(state)[2].item is messages.spots(state)[2].item, "and is computed once"
 
 

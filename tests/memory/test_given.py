@@ -12,7 +12,7 @@ from tests.contract.base import thread_with
 
 from longthread.memory.embedder import Asker, Vectors
 from longthread.memory.memory_ranking import is_typed, says_always
-from longthread.memory.user_memories import MOST_STANDING, STANDING_TOKENS, Memories, as_line, fitting, listed
+from longthread.memory.user_memories import MOST_STANDING, STANDING_TOKENS, Memories, as_line, fitting, format_memories
 from longthread.model.memory import ANALYST, Memory, MemoryChanges, MemorySource, Origin, Statement
 from longthread.store import log, memories
 from longthread.store.driver import Driver
@@ -129,7 +129,7 @@ async def test_wishes_are_bounded_and_leave_room_for_what_fits(store: Driver) ->
     assert 1 < len(wishes) <= MOST_STANDING
     assert sum(estimate(as_line(memory)) for memory in wishes) <= STANDING_TOKENS
     assert [memory.content for memory in found][-1] == "The rocket is called Kiwi."
-    assert listed({memory.id: as_line(memory) for memory in found}, [found[0].id]).count("\n") == 1
+    assert format_memories({memory.id: as_line(memory) for memory in found}, [found[0].id]).count("\n") == 1
 
 
 class Near:

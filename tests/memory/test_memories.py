@@ -342,7 +342,7 @@ def test_terms_that_say_nothing_do_not_count() -> None:
     assert find_telling_terms("What is the staging server?") == ["stag", "server"]
     assert find_telling_terms("who are you") != []
     bags = {str(n): Bag.of(text) for n, text in enumerate(FACTS)}
-    again = {name: Bag.read(bag.packed(), bag.words) for name, bag in bags.items()}
+    again = {name: Bag.read(bag.pack(), bag.words) for name, bag in bags.items()}
     assert score_bags(again, weigh_terms("staging server")) == score_bags(bags, weigh_terms("staging server"))
     assert score_bags({}, {"x": 1.0}) == {}
     assert np.all(np.diff(bags["0"].hashes.astype(object)) > 0)

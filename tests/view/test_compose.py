@@ -179,7 +179,7 @@ def test_what_is_left_out_beside_a_text_is_said() -> None:
     assert (part.how, part.text) == ("cut", "what is it?\n… (20 attachments left out) …")
     [alone] = compose([ViewItem("q", "user", "", other=32_000, beside=1)], LEAST).parts
     assert alone.text == "… (1 attachment left out) …"
-    assert manifest.shown(manifest.segments([(1, alone, None)])[0], alone.item) == alone
+    assert manifest.show_part(manifest.segments([(1, alone, None)])[0], alone.item) == alone
     [long] = compose([ViewItem("q", "user", "word " * 9_000, other=1_600, beside=1)], 1_000).parts
     assert long.tokens <= 550
     assert (long.text or "").endswith("\n… (1 attachment left out) …")

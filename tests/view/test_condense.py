@@ -14,7 +14,7 @@ from longthread.model.run import Segment
 from longthread.tools.tool import make_failure, make_success
 from longthread.view.condense import TRUNCATED, condense_result, cut_result, is_condensable
 from longthread.view.items import FORM, ViewItem
-from longthread.view.manifest import shown
+from longthread.view.manifest import show_part
 
 SQL = "SELECT country_zh AS country, count(*) AS n FROM rockets GROUP BY country_zh ORDER BY n DESC LIMIT 3"
 
@@ -206,11 +206,11 @@ def test_numbers_are_condensed_as_they_were_written() -> None:
 
 def test_a_call_of_an_earlier_version_is_rendered_as_it_was() -> None:
     item = ViewItem("t", "tool", result(["country", "n"], [["中国", 5]] * 30, 30), answers="c")
-    before = shown(Segment(1, 1, "condensed", 9), item)
-    now = shown(Segment(1, 1, "condensed", 9, form=FORM), item)
+    before = show_part(Segment(1, 1, "condensed", 9), item)
+    now = show_part(Segment(1, 1, "condensed", 9, form=FORM), item)
     assert before is not None and str(before.text).startswith("… (rows: 30 items, columns: 2 items) {")
     assert now is not None and now.text == condense_result(item.text)
-    middle = shown(Segment(1, 1, "cut", 9, limit=300), item)
+    middle = show_part(Segment(1, 1, "cut", 9, limit=300), item)
     assert middle is not None and "characters left out" in str(middle.text)
     assert Segment.from_json([1, 1, "condensed", 9]).form == 0
     assert Segment(1, 1, "condensed", 9, form=FORM).to_json() == [1, 1, "condensed", 9, None, None, False, FORM]

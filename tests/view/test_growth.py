@@ -13,7 +13,7 @@ from tests.view.test_manifest import turns
 
 from longthread.view.budget import LEAST
 from longthread.view.compose import HINT, PreviousView, View, ViewConfig, compose, share_of, tier1_of
-from longthread.view.items import ViewItem, ViewPart, cost, fitted
+from longthread.view.items import ViewItem, ViewPart, cost, fit_unit
 from longthread.view.tokens import ANY
 
 
@@ -24,7 +24,7 @@ def after(view: View) -> PreviousView:
 
 def told(view: View) -> list[tuple[str, str, str | None, bool]]:
     """What is seen of a view's messages, in order."""
-    return [(part.item.key, part.how, part.text, part.bare) for part in view.shown]
+    return [(part.item.key, part.how, part.text, part.bare) for part in view.shown_parts]
 
 
 def ends(items: Sequence[ViewItem]) -> list[int]:
@@ -45,12 +45,12 @@ def test_each_view_begins_with_the_one_before_or_is_planned_anew(
         assert view.tokens <= budget
         assert view == compose(items[:end], budget, config, summary=summary, before=before)
         asked = [item.key for item in items[:end] if item.role == "user"]
-        assert asked[-1] in {part.item.key for part in view.shown}
+        assert asked[-1] in {part.item.key for part in view.shown_parts}
         if view.grown:
             assert last is not None
-            assert told(view)[: len(last.shown)] == told(last)
+            assert told(view)[: len(last.shown_parts)] == told(last)
             assert view.summary == last.summary
-            assert all(part.how == "whole" for part in view.shown[len(last.shown) :])
+            assert all(part.how == "whole" for part in view.shown_parts[len(last.shown_parts) :])
 
 
 @settings(max_examples=examples(50))
@@ -156,27 +156,27 @@ def test_thinking_is_shown_whole_or_not_at_all() -> None:
     parts = {part.item.key: part for part in compose(items, 2_500).parts}
     assert parts["thought"].how in ("condensed", "left out")
     thought = ViewItem("t", "assistant", "so many", thinking=900)
-    assert thought.condensed() == ViewPart(thought, "condensed", tokens=thought.tokens - 900)
-    assert cost(fitted([thought], 500)) < 100
-    assert fitted([thought], 5_000) == [thought.whole]
+    assert thought.condense() == ViewPart(thought, "condensed", tokens=thought.tokens - 900)
+    assert cost(fit_unit([thought], 500)) < 100
+    assert fit_unit([thought], 5_000) == [thought.whole]
 
 
 def test_one_that_is_nothing_but_thinking_is_left_out_where_that_is() -> None:
     silent = ViewItem("s", "assistant", "", thinking=900, silent=True)
-    assert silent.condensed() == ViewPart(silent, "left out")
+    assert silent.condense() == ViewPart(silent, "left out")
     assert silent.whole.tokens > 900
     view = compose([ViewItem("q0", "user", "how many?"), silent, *turns(6)], 2_500)
-    assert "s" not in {part.item.key for part in view.shown}
-    assert view.shown[0].item.key == "q0"
-    assert fitted([silent], 500) == [ViewPart(silent, "left out")]
-    assert fitted([silent], 5_000) == [silent.whole]
+    assert "s" not in {part.item.key for part in view.shown_parts}
+    assert view.shown_parts[0].item.key == "q0"
+    assert fit_unit([silent], 500) == [ViewPart(silent, "left out")]
+    assert fit_unit([silent], 5_000) == [silent.whole]
 
 
 def test_a_result_of_a_new_size_limit_says_so() -> None:
     result = ViewItem("t", "tool", "word " * 500, answers="c")
-    assert result.condensed().limit is None
-    assert result.condensed(300).limit == 300
-    assert len(result.condensed(300).text or "") < 330
+    assert result.condense().limit is None
+    assert result.condense(300).limit == 300
+    assert len(result.condense(300).text or "") < 330
 
 
 def test_many_calls_at_once_that_cannot_fit_are_left_out_and_the_question_stays() -> None:
@@ -185,4 +185,4 @@ def test_many_calls_at_once_that_cannot_fit_are_left_out_and_the_question_stays(
     items = [ViewItem("q", "user", "all of them"), ViewItem("a", "assistant", "", calls=calls, extra=20_000), *results]
     view = compose(items, 1_000)
     assert view.tokens <= 1_000
-    assert [part.item.key for part in view.shown] == ["q"]
+    assert [part.item.key for part in view.shown_parts] == ["q"]

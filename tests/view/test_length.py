@@ -12,11 +12,11 @@ from tests.view.test_growth import after, ends, told
 
 from longthread.view.compose import View, ViewConfig, compose
 from longthread.view.items import ViewItem, units_of
-from longthread.view.manifest import segments, shown
+from longthread.view.manifest import segments, show_part
 
 
 def seen(view: View) -> list[str]:
-    return [part.item.text if part.text is None else part.text for part in view.shown]
+    return [part.item.text if part.text is None else part.text for part in view.shown_parts]
 
 
 def item(key: str, role: str, text: str, **fields: object) -> ViewItem:
@@ -37,19 +37,19 @@ def talk(turns: int, size: int) -> list[ViewItem]:
 
 def test_results_are_cut_further_before_anything_is_left_out() -> None:
     items = talk(6, 1000)
-    assert not compose(items, 100_000, ViewConfig(full_recent=4)).shown[2].text, "without it, nothing is"
+    assert not compose(items, 100_000, ViewConfig(full_recent=4)).shown_parts[2].text, "without it, nothing is"
     view = compose(items, 100_000, ViewConfig(full_recent=4, max_length=800))
-    assert len(view.shown) == 24
+    assert len(view.shown_parts) == 24
     assert sum(map(len, seen(view)[:-4])) <= 400
     assert seen(view)[-2] == items[-2].text
-    assert {part.how for part in view.shown[:-4]} == {"whole", "cut"}
+    assert {part.how for part in view.shown_parts[:-4]} == {"whole", "cut"}
 
 
 def test_then_the_oldest_are_left_out() -> None:
     items = talk(40, 300)
     view = compose(items, 100_000, ViewConfig(full_recent=4, max_length=600))
     assert sum(map(len, seen(view)[:-4])) <= 300
-    assert 4 < len(view.shown) < 160
+    assert 4 < len(view.shown_parts) < 160
     assert seen(view)[0] != "question 0"
 
 
@@ -67,8 +67,8 @@ def test_what_has_become_too_long_is_planned_anew_with_room_to_grow() -> None:
 def _older(view: View, recent: int, pinned: str) -> int:
     """The characters of the units whose messages are all before the newest ones, but for the pinned one."""
     count = total = 0
-    parts = {part.item.key: part for part in view.shown}
-    units: Sequence[Sequence[ViewItem]] = units_of([part.item for part in view.shown])
+    parts = {part.item.key: part for part in view.shown_parts}
+    units: Sequence[Sequence[ViewItem]] = units_of([part.item for part in view.shown_parts])
     for unit in reversed(units):
         if count >= recent and unit[0].key != pinned:
             texts = [parts[each.key].text for each in unit]
@@ -87,13 +87,13 @@ def test_it_is_kept_to_and_told_by_the_manifest(items: list[ViewItem], budget: i
         last, view = view, compose(items[:end], budget, config, summary="Before: sales. " * 60, before=past)
         assert view.tokens <= budget
         asked = [each.key for each in items[:end] if each.role == "user"][-1]
-        assert asked in {part.item.key for part in view.shown}
+        assert asked in {part.item.key for part in view.shown_parts}
         assert len(view.summary.text) + _older(view, recent, asked) <= most
         if view.grown and last is not None:
-            assert told(view)[: len(last.shown)] == told(last)
+            assert told(view)[: len(last.shown_parts)] == told(last)
         parts = [(n, part, "budget" if part.how == "left out" else None) for n, part in enumerate(view.parts)]
         for segment in segments(parts):  # type: ignore[arg-type]
             for n in range(segment.first, segment.last + 1):
                 part = view.parts[n]
-                again = shown(segment, part.item)
+                again = show_part(segment, part.item)
                 assert (again.text if again else None) == (part.text if part.how != "left out" else None)

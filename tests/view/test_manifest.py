@@ -14,7 +14,7 @@ from longthread.model.run import Segment, Why
 from longthread.view.budget import LEAST
 from longthread.view.compose import compose
 from longthread.view.items import ViewItem, ViewPart, units_of
-from longthread.view.manifest import is_observed, segments, shown
+from longthread.view.manifest import is_observed, segments, show_part
 
 
 def parts_of(items: Sequence[ViewItem], budget: int, stale: int = 0) -> list[tuple[int, ViewPart, Why | None]]:
@@ -47,7 +47,7 @@ def test_each_part_is_told_again_from_the_segments(items: list[ViewItem], budget
         item = ViewItem(
             part.item.key, part.item.role, part.item.text, part.item.calls, part.item.answers, extra=part.item.extra
         )
-        again = shown(by_seq[seq], item)
+        again = show_part(by_seq[seq], item)
         if part.how == "left out":
             assert again is None
         else:

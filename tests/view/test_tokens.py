@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.view.samples import samples
 
-from longthread.view.budget import CEILING, FLOOR, corrected
+from longthread.view.budget import CEILING, FLOOR, correct_factor
 from longthread.view.tokens import ANY, IMAGE, estimate, family_of, message_tokens, tools_tokens
 
 COUNTS: dict[str, dict[str, int]] = json.loads(Path(__file__).with_name("counts.json").read_text(encoding="utf-8"))
@@ -74,17 +74,17 @@ def test_messages_cost_more_than_their_text() -> None:
 
 
 def test_reports_above_the_estimate_count_at_once_and_others_slowly() -> None:
-    raised = corrected(1.0, 10_000, 13_000)
+    raised = correct_factor(1.0, 10_000, 13_000)
     assert raised == 1.3
-    assert 1.28 < corrected(raised, 10_000, 10_000) < 1.3
-    assert corrected(1.0, 10_000, 2_000) == FLOOR
-    assert corrected(1.2, 100, 1_000) == 1.2
-    assert corrected(1.2, 10_000, 0) == 1.2
+    assert 1.28 < correct_factor(raised, 10_000, 10_000) < 1.3
+    assert correct_factor(1.0, 10_000, 2_000) == FLOOR
+    assert correct_factor(1.2, 100, 1_000) == 1.2
+    assert correct_factor(1.2, 10_000, 0) == 1.2
 
 
 @given(st.lists(st.tuples(st.integers(0, 10**6), st.integers(0, 10**7)), max_size=50))
 def test_a_correction_stays_within_its_bounds(reports: list[tuple[int, int]]) -> None:
     factor = 1.0
     for estimated, reported in reports:
-        factor = corrected(factor, estimated, reported)
+        factor = correct_factor(factor, estimated, reported)
         assert FLOOR <= factor <= CEILING

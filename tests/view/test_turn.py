@@ -10,7 +10,7 @@ from tests.view.test_growth import after
 from tests.view.test_manifest import turns
 
 from longthread.view.compose import View, compose
-from longthread.view.items import ViewItem, ViewPart, cost, fitted, least, units_of
+from longthread.view.items import ViewItem, ViewPart, cost, fit_unit, least, units_of
 from longthread.view.tokens import MESSAGE_OVERHEAD
 
 
@@ -24,7 +24,7 @@ def loop(count: int, *, thinking: int = 60, result: str = "row of the table " * 
 
 
 def by_key(view: View) -> dict[str, ViewPart]:
-    return {part.item.key: part for part in view.shown}
+    return {part.item.key: part for part in view.shown_parts}
 
 
 def test_a_plan_in_a_loop_of_calls_keeps_the_thinking_of_the_whole_turn() -> None:
@@ -36,7 +36,7 @@ def test_a_plan_in_a_loop_of_calls_keeps_the_thinking_of_the_whole_turn() -> Non
         parts = by_key(view)
         assert all(parts[item.key].how == "whole" for item in calls[:end] if item.thinking)
     assert planned >= 1
-    assert {part.item.key for part in view.shown} - {item.key for item in calls}, "of the turns before too"
+    assert {part.item.key for part in view.shown_parts} - {item.key for item in calls}, "of the turns before too"
     assert parts["result0"].how == "condensed"
     assert parts["result39"].how == "whole"
 
@@ -47,7 +47,7 @@ def test_where_the_thinking_of_a_turn_has_no_room_that_of_the_newest_calls_is_ke
     for end in range(3, len(calls) + 1, 2):
         view = compose(calls[:end], 8_000, before=after(view))
         assert view.tokens <= 8_000
-        ways = [part.how for part in view.shown if part.item.thinking]
+        ways = [part.how for part in view.shown_parts if part.item.thinking]
         kept.append(ways.count("whole"))
         assert ways == sorted(ways), "condensed ones are the oldest"
         assert ways[-1] == "whole"
@@ -86,7 +86,7 @@ def test_question_and_newest_unit_are_whole_where_they_fit_and_results_are_cut_b
         return
     if asked.tokens + least(unit) <= budget:
         assert parts["q"].how == "whole"
-        assert len(units_of(part.item for part in view.shown if part.item in unit)) == 1
+        assert len(units_of(part.item for part in view.shown_parts if part.item in unit)) == 1
     left = budget - parts["q"].tokens
     if cost(item.whole for item in unit) <= left:
         assert [parts[item.key].how for item in unit] == ["whole"] * len(unit)
@@ -127,7 +127,7 @@ def test_a_large_result_leaves_the_calls_before_it_in_the_turn_their_room(thinki
 def test_arguments_that_just_have_room_leave_the_results_what_is_left() -> None:
     call = ViewItem("a", "assistant", "Next.", calls=("c",), extra=2_000, thinking=3_000)
     unit = [call, ViewItem("t", "tool", "cell " * 300, answers="c")]
-    parts = fitted(unit, 2_053)
+    parts = fit_unit(unit, 2_053)
     assert cost(parts) <= 2_053
     assert [part.bare for part in parts] == [False, False]
 
@@ -144,7 +144,7 @@ def test_a_question_that_has_no_room_is_cut_alike_before_and_behind_its_first_ca
 def test_a_unit_is_cut_in_order_of_what_can_be_missed(budget: int) -> None:
     call = ViewItem("a", "assistant", "Next.", calls=("c",), extra=10, thinking=300)
     unit = [call, ViewItem("t", "tool", "word " * 900, answers="c")]
-    parts = fitted(unit, budget)
+    parts = fit_unit(unit, budget)
     assert cost(parts) <= budget
     assert (parts[0].how == "whole") == (budget >= call.tokens + 26)
     assert parts[0].how in ("whole", "condensed")

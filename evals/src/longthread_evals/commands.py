@@ -63,7 +63,7 @@ def recall(
     """
     # Here and not above: numpy and LangChain take time to load, and other commands do not need them.
     from longthread.llm.embedders import embedder_of
-    from longthread.memory.embedder import called
+    from longthread.memory.embedder import name_embedder
     from longthread.memory.recall import Recaller
     from longthread_evals.recall_eval import evaluate, read_collections
 
@@ -77,7 +77,7 @@ def recall(
             problems = await _problems(meant) if meant else []
             works = meant if not problems else None
             if works:
-                echo("By keywords and by meaning, with {}.", called(works))
+                echo("By keywords and by meaning, with {}.", name_embedder(works))
             else:
                 echo("By keywords alone.")
             for problem in problems:
@@ -303,12 +303,12 @@ def _numbers(text: str) -> list[int]:
 
 async def _problems(embedder: Embedder) -> list[str]:
     """Why an embedder cannot be used; nothing where it can."""
-    from longthread.memory.embedder import ANY, EmbedderFailed, called, made_by
+    from longthread.memory.embedder import ANY, EmbedderFailed, made_by, name_embedder
 
     try:
         await made_by(partial(embedder.query, ANY), _SECONDS)
     except EmbedderFailed as error:
-        return [f"The embedder {called(embedder)} does not work: {error}"]
+        return [f"The embedder {name_embedder(embedder)} does not work: {error}"]
     return []
 
 

@@ -9,7 +9,7 @@ from datetime import datetime
 from typing import Any
 from zoneinfo import ZoneInfo
 
-from longthread.memory.summary.digest import Digest, cut_to, digest_entries, fitted, merged, tokens_of
+from longthread.memory.summary.digest import Digest, cut_to, digest_entries, fit_digest, merge_digests, tokens_of
 from longthread.model.entry import Entry
 from longthread.model.fold import Facts
 from longthread.model.language import is_chinese
@@ -208,7 +208,10 @@ def summary_with_digest(
     new = digest_entries(entries)
     if digest or not summary.strip():
         # Even one line of a digest may be too long.
-        return _text(merged(old.said if stale else old, new), new, max(before, room // 2), room) or named
+        return (
+            _text(merge_digests(old.without_observations if stale else old, new), new, max(before, room // 2), room)
+            or named
+        )
     text = _text(new, new, max(room // 4, room // 2 - before), room // 2).strip() or named
     return "\n\n".join(part for part in (cut_to(summary, room - tokens_of(text)).strip(), text) if part)
 
@@ -232,7 +235,7 @@ def _beside(topics: Sequence[str], family: str) -> int:
 
 def _text(whole: Digest, new: Digest, limit: int, most: int) -> str:
     """Return a digest in `limit` tokens, or in `most` if it would lose new facts."""
-    shown = fitted(whole, min(limit, most))
+    shown = fit_digest(whole, min(limit, most))
     if not set(new.items.get("told", ())) <= set(shown.items.get("told", ())):
-        shown, limit = fitted(whole, most), most
+        shown, limit = fit_digest(whole, most), most
     return cut_to(shown.text(), min(limit, most))

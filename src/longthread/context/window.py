@@ -33,7 +33,7 @@ from longthread.model.run import TEXTS, How, Segment, Why
 from longthread.tools.analysis.schema_prompt.observed_text import observed_text
 from longthread.view.compose import DigestMessage, PreviousView, View, ViewConfig, compose, share_of
 from longthread.view.items import BARE_ARGS, FORM, ViewItem, ViewPart
-from longthread.view.manifest import is_observed, segments, shown
+from longthread.view.manifest import is_observed, segments, show_part
 from longthread.view.tokens import ANY, attachment_tokens, estimate
 
 STEP = 20
@@ -202,7 +202,7 @@ def fit(spots: Sequence[WindowMessage], wanted: ViewRequest) -> FittedView:
     view, digested, facts = _knowing(spots, wanted, before, hidden, passed)
     keys = [spot.item_for(wanted.family).key for spot in spots]
     messages = {key: spot.message for key, spot in zip(keys, spots, strict=True)}
-    seen = [shown_of(messages[part.item.key], part) for part in view.shown]
+    seen = [shown_of(messages[part.item.key], part) for part in view.shown_parts]
     parts = {part.item.key: part for part in view.parts}
     ways = segments(_ways(spots, keys, hidden, parts, passed, digested), wanted.config.tool_max)
     digests: dict[How, DigestMessage] = {"facts": facts, "terms": _terms(wanted), "recalled": view.recalled}
@@ -366,7 +366,7 @@ def _before(spots: Sequence[WindowMessage], wanted: ViewRequest) -> PreviousView
         for seq in range(segment.first, segment.last + 1):
             item = by_seq.get(seq)
             if item is not None:
-                parts[item.key] = shown(present, item) or ViewPart(item, "left out")
+                parts[item.key] = show_part(present, item) or ViewPart(item, "left out")
             elif segment.how != "left out":
                 gone = True
     return PreviousView(parts, wanted.past.summary, gone)

@@ -55,7 +55,7 @@ def said_in(value: Any) -> list[str]:
     return [] if value is None or isinstance(value, bool) else [str(value)]
 
 
-def counted(texts: Iterable[str]) -> dict[int, int]:
+def count_terms(texts: Iterable[str]) -> dict[int, int]:
     return dict(Counter(hash_of(term) - _HALF for text in texts for term in [*terms(text), *characters(text)]))
 
 
@@ -67,7 +67,7 @@ async def by_words(tx: Transaction, scope: ItemScope, question: str) -> RankedIt
     if not found:
         return []
     count, words = await items.extent(tx, scope)
-    return _ranked(_scores(found, asked, count, words / max(1, count)))
+    return _rank_places(_scores(found, asked, count, words / max(1, count)))
 
 
 def _scores(found: Sequence[Posting], asked: Mapping[int, float], count: int, average: float) -> dict[ItemPlace, float]:
@@ -89,7 +89,7 @@ async def by_meaning(
         values = _likeness(np.array([numbers for _, numbers in found]), vector, measure)
         for (place, _), value in zip(found, values.tolist(), strict=True):
             scores[place] = max(value, scores.get(place, -math.inf))
-    return _ranked(scores)
+    return _rank_places(scores)
 
 
 def _likeness(vectors: Vectors, vector: Vectors, measure: VectorMeasure) -> Vectors:
@@ -103,7 +103,7 @@ def _likeness(vectors: Vectors, vector: Vectors, measure: VectorMeasure) -> Vect
     return products
 
 
-def _ranked(scores: dict[ItemPlace, float]) -> RankedItems:
+def _rank_places(scores: dict[ItemPlace, float]) -> RankedItems:
     return [
         (-value, place) for value, place in sorted((-round(score, _DIGITS), place) for place, score in scores.items())
     ]
@@ -230,9 +230,9 @@ class ItemIndex:
         if wanted.fields is False:
             return {}
         if not isinstance(wanted.fields, list):
-            return counted([wanted.key, *said_in(wanted.value)])
+            return count_terms([wanted.key, *said_in(wanted.value)])
         value = dict(wanted.value)
-        return counted(text for path in wanted.fields for text in get_text_at_path(value, path))
+        return count_terms(text for path in wanted.fields for text in get_text_at_path(value, path))
 
 
 def _embeddings(embed: Any) -> Embeddings:

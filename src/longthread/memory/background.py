@@ -37,9 +37,9 @@ class Background:
 
         task = asyncio.get_running_loop().create_task(work(), name=name)
         self._tasks[name] = task
-        task.add_done_callback(partial(self._ended, failing))
+        task.add_done_callback(partial(self._log_failure, failing))
 
-    def _ended(self, failing: str, task: asyncio.Task[None]) -> None:
+    def _log_failure(self, failing: str, task: asyncio.Task[None]) -> None:
         """Log why a task failed: no caller waits for it, and a later pass repeats it."""
         self._tasks.pop(task.get_name(), None)
         if task.cancelled() or (error := task.exception()) is None or isinstance(error, StoreClosed):

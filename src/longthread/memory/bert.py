@@ -152,7 +152,7 @@ class Bert:
             + w["embeddings.position_embeddings.weight"][:width]
             + w["embeddings.token_type_embeddings.weight"][0]
         )
-        x = self._normed(x, "embeddings.LayerNorm")
+        x = self._normalize_layer(x, "embeddings.LayerNorm")
         away = (1 - mask[:, None, None, :]) * np.float32(-1e9)
         for layer in range(self._layers):
             x = self._layer(x, away, f"encoder.layer.{layer}")
@@ -173,15 +173,17 @@ class Bert:
         weights = np.exp(weights - weights.max(-1, keepdims=True))
         weights /= weights.sum(-1, keepdims=True)
         seen = (weights @ value).transpose(0, 2, 1, 3).reshape(rows, width, size)
-        x = self._normed(x + self._linear(seen, f"{name}.attention.output.dense"), f"{name}.attention.output.LayerNorm")
+        x = self._normalize_layer(
+            x + self._linear(seen, f"{name}.attention.output.dense"), f"{name}.attention.output.LayerNorm"
+        )
         inner = _gelu(self._linear(x, f"{name}.intermediate.dense"))
-        return self._normed(x + self._linear(inner, f"{name}.output.dense"), f"{name}.output.LayerNorm")
+        return self._normalize_layer(x + self._linear(inner, f"{name}.output.dense"), f"{name}.output.LayerNorm")
 
     def _linear(self, x: _Floats, name: str) -> _Floats:
         flat = x.reshape(-1, x.shape[-1]) @ self._weights[f"{name}.weight"].T + self._weights[f"{name}.bias"]
         return flat.reshape(*x.shape[:-1], -1)
 
-    def _normed(self, x: _Floats, name: str) -> _Floats:
+    def _normalize_layer(self, x: _Floats, name: str) -> _Floats:
         centred = x - x.mean(-1, keepdims=True)
         spread = np.sqrt((centred * centred).mean(-1, keepdims=True) + self._tiny)
         normed: _Floats = centred / spread * self._weights[f"{name}.weight"] + self._weights[f"{name}.bias"]

@@ -94,7 +94,7 @@ def reason_of(error: BaseException) -> str:
     return lines[0] if lines else type(error).__name__
 
 
-def called(embedder: Embedder) -> str:
+def name_embedder(embedder: Embedder) -> str:
     """Name an embedder for people: its model, and its `address` if it has one."""
     address = getattr(embedder, "address", None)
     return f"{embedder.name} at {address}" if address else embedder.name
@@ -140,12 +140,12 @@ class EmbedderPause:
         """Seconds until it may be called; 0 if it may now."""
         return max(0.0, self._until - time.monotonic())
 
-    def failed(self) -> None:
+    def note_failure(self) -> None:
         seconds = min(REST_SECONDS * 2.0 ** min(self._failures, 16), MOST_REST_SECONDS)
         self._failures += 1
         self._until = time.monotonic() + seconds
 
-    def worked(self) -> None:
+    def note_success(self) -> None:
         self._failures, self._until = 0, 0.0
 
 
@@ -174,16 +174,16 @@ class Asker:
             try:
                 found = await made_by(partial(embedder.query, text[:MOST_TEXT]), limit)
             except EmbedderFailed as error:
-                _logger.warning("The embedder %s failed: %s", called(embedder), error)
+                _logger.warning("The embedder %s failed: %s", name_embedder(embedder), error)
                 if await is_about_the_text(partial(made_by, partial(embedder.query, ANY), limit), error):
-                    return None, [f"The embedder {called(embedder)} refused this: found by keywords alone."]
+                    return None, [f"The embedder {name_embedder(embedder)} refused this: found by keywords alone."]
                 slow = in_haste and isinstance(error.cause, TimeoutError)
-                (self._in_haste if slow else self._asking).failed()
+                (self._in_haste if slow else self._asking).note_failure()
             else:
                 for rest in (self._asking, self._in_haste) if in_haste else (self._asking,):
-                    rest.worked()
+                    rest.note_success()
                 return found, []
-        return None, [f"The embedder {called(embedder)} does not work: found by keywords alone."]
+        return None, [f"The embedder {name_embedder(embedder)} does not work: found by keywords alone."]
 
     @property
     def seconds_left(self) -> float:
@@ -196,8 +196,8 @@ class Asker:
     def did_not_make(self, what: str, error: EmbedderFailed) -> str:
         """Note a failure to embed `what`; return the warning."""
         assert self.embedder is not None
-        self.making.failed()
-        told = f"The embedder {called(self.embedder)} does not work: {error}"
+        self.making.note_failure()
+        told = f"The embedder {name_embedder(self.embedder)} does not work: {error}"
         _logger.warning("%s got no vectors; none are made for %.0f s. %s", what, self.making.seconds_left, told)
         return told
 
@@ -205,7 +205,7 @@ class Asker:
         """Return why an existing embedder is not called."""
         if self.embedder is None:
             return []
-        return [f"The embedder {called(self.embedder)} did not work, and is not asked again for a while."]
+        return [f"The embedder {name_embedder(self.embedder)} did not work, and is not asked again for a while."]
 
 
 async def is_about_the_text(ask_for_any: Callable[[], Awaitable[object]], error: EmbedderFailed) -> bool:
@@ -239,7 +239,7 @@ class BatchVectors:
 async def make_vectors(make: Make, texts: Sequence[str]) -> BatchVectors:
     """Embed texts at once; if that fails, one by one, to learn whether a text or the embedder is the cause."""
     made = BatchVectors(len(texts))
-    found = await _tried(make, texts)
+    found = await _try_make(make, texts)
     if isinstance(found, EmbedderFailed):  # whether it is about a text is seen by asking again
         await _one_by_one(make, texts, made)
     else:
@@ -247,7 +247,7 @@ async def make_vectors(make: Make, texts: Sequence[str]) -> BatchVectors:
     return made
 
 
-async def _tried(make: Make, texts: Sequence[str]) -> Vectors | EmbedderFailed:
+async def _try_make(make: Make, texts: Sequence[str]) -> Vectors | EmbedderFailed:
     try:
         return await make(texts)
     except EmbedderFailed as error:
@@ -256,7 +256,7 @@ async def _tried(make: Make, texts: Sequence[str]) -> Vectors | EmbedderFailed:
 
 async def _one_by_one(make: Make, texts: Sequence[str], made: BatchVectors) -> None:
     for place, text in enumerate(texts):
-        found = await _tried(make, [text])
+        found = await _try_make(make, [text])
         if not isinstance(found, EmbedderFailed):
             [made.vectors[place]] = found
             continue

@@ -55,7 +55,7 @@ async def forget_thread(
     gone = await delete_thread(store, thread_id, user_id=user_id, with_memories=with_memories)
     async with store.reading() as tx:
         tables = await read_tables(tx)
-    gone.problems += await scrub(store, _concerned(tables, gone, anew=anew), anew=anew)
+    gone.problems += await scrub(store, _find_tables(tables, gone, anew=anew), anew=anew)
     return gone
 
 
@@ -121,7 +121,7 @@ async def forget_user(store: Driver, user_id: str, *, anew: bool = False) -> For
             )
         signed = await catalog.forget_maker(tx, user_id)
     gone.rows += Counter()
-    changed = {*_concerned(tables, gone, anew=anew), *_beside(tables), *(("catalog_versions",) if signed else ())}
+    changed = {*_find_tables(tables, gone, anew=anew), *_beside(tables), *(("catalog_versions",) if signed else ())}
     gone.problems += await scrub(store, changed, anew=anew)
     return gone
 
@@ -242,7 +242,7 @@ def _of_users(tables: Tables) -> list[StoreTable]:
     return [table for table in tables.all if table.thread is None and _USER in table.by_name]
 
 
-def _concerned(tables: Tables, gone: Forgotten, *, anew: bool) -> set[str]:
+def _find_tables(tables: Tables, gone: Forgotten, *, anew: bool) -> set[str]:
     """Return the tables with deleted rows, and the tables of volumes with deleted threads. If the files are rewritten,
     add tables that may have held such rows before, such as a task's writes before their checkpoint."""
     before = {"memories", *(name for name, _ in _of_threads(tables))} if anew and gone.threads else set[str]()

@@ -224,9 +224,9 @@ def _prefer(scores: Scores, layout: BlockLayout, asked: ParsedQuery, counting: C
     if named.any():
         _lift(scores, named, OF_SPEAKER)
     elif asked.by_user is not None:
-        _lift(scores, layout.marked(USER_SAID) == asked.by_user, OF_SPEAKER)
+        _lift(scores, layout.mask_marked(USER_SAID) == asked.by_user, OF_SPEAKER)
     if asked.when:
-        _lift(scores, layout.marked(HAS_TIME), WITH_TIME)
+        _lift(scores, layout.mask_marked(HAS_TIME), WITH_TIME)
 
 
 def _lift(scores: Scores, places: NDArray[np.bool_], factor: float) -> None:

@@ -60,7 +60,7 @@ class KnownScope:
         return len(self.stamps) + self.signatures.size
 
     @cached_property
-    def signed(self) -> set[tuple[str, int]]:
+    def signed_blocks(self) -> set[tuple[str, int]]:
         return {(head.thread_id, head.block) for head in self.signatures.heads}
 
 
@@ -101,7 +101,7 @@ class Nearest:
     def guess(self, sought: Sought) -> Guess | None:
         """Predict the choice of `begin` from the cache, while a server is at work."""
         known = self._kept.get((sought.scope, sought.model))
-        return Guess(known, _chosen(known.signatures, sought)) if known else None
+        return Guess(known, _choose_candidates(known.signatures, sought)) if known else None
 
     async def begin(
         self, tx: Transaction, sought: Sought, threads: Sequence[Searched], guess: Guess | None = None
@@ -114,9 +114,9 @@ class Nearest:
             more = sought.count + MORE
             found = await vectors.search_index(tx, sought.scope, sought.model, sought.vector, more)
             if found is not None:
-                return partial(_at_once, _ranked([found], sought))
-        known = await self._known(tx, sought.scope, sought.model)
-        places = guess.places if guess and guess.known is known else _chosen(known.signatures, sought)
+                return partial(_at_once, _rank_candidates([found], sought))
+        known = await self._load_scope(tx, sought.scope, sought.model)
+        places = guess.places if guess and guess.known is known else _choose_candidates(known.signatures, sought)
         asked = vectors.at_asked(sought.model, places)
         await tx.ahead(*asked)
         return partial(self._read, tx, sought, known, asked, threads)
@@ -135,16 +135,16 @@ class Nearest:
             self._unsigned(sorted({thread_id for thread_id, _ in unsigned.places}), sought.model)
         if sought.ranges is not None:
             unsigned = unsigned.where(partial(_is_in, sought.ranges))
-        return _ranked([near, unsigned], sought)
+        return _rank_candidates([near, unsigned], sought)
 
-    async def _known(self, tx: Transaction, scope: Scope, model: str) -> KnownScope:
+    async def _load_scope(self, tx: Transaction, scope: Scope, model: str) -> KnownScope:
         stamps = await vectors.stamps(tx, scope, model)
         known = self._kept.get((scope, model))
         if known is None or known.stamps != stamps:
             heads = await vectors.heads(tx, scope, model)
             before = known.signatures if known else None
             there = set(before.heads) if before else set()
-            blocks = await _fetched(tx, scope, model, [head for head in heads if head not in there])
+            blocks = await _fetch_signatures(tx, scope, model, [head for head in heads if head not in there])
             known = KnownScope(stamps, put_together(heads, blocks, before))
             self._kept.put((scope, model), known)
             if known.size > self._most_kept:
@@ -152,7 +152,7 @@ class Nearest:
         return known
 
 
-async def _fetched(
+async def _fetch_signatures(
     tx: Transaction, scope: Scope, model: str, missing: Sequence[BlockHead]
 ) -> dict[BlockHead, Signatures]:
     firsts: dict[str, int] = {}
@@ -166,7 +166,7 @@ async def _fetched(
     return found
 
 
-def _chosen(signatures: SignatureIndex, sought: Sought) -> Sequence[tuple[str, int]]:
+def _choose_candidates(signatures: SignatureIndex, sought: Sought) -> Sequence[tuple[str, int]]:
     return short_list(signatures, sought.vector, sought.count, sought.ranges)
 
 
@@ -223,7 +223,7 @@ async def _without_signatures(
         (thread.thread_id, block * BLOCK, block * BLOCK + BLOCK - 1)
         for thread in threads
         for block in range(thread.first_seq // BLOCK, thread.entry_count // BLOCK + 1)
-        if thread.entry_count and (thread.thread_id, block) not in known.signed
+        if thread.entry_count and (thread.thread_id, block) not in known.signed_blocks
     ]
     return await vectors.between(tx, model, asked) if asked else vectors.NONE
 
@@ -236,7 +236,7 @@ async def _at_once(near: Near) -> Near:
     return near
 
 
-def _ranked(found: Iterable[Candidates], sought: Sought) -> Near:
+def _rank_candidates(found: Iterable[Candidates], sought: Sought) -> Near:
     ranked: list[tuple[float, tuple[str, int]]] = []
     for some in found:
         if some.places:

@@ -19,7 +19,7 @@ from longthread.memory.index.indexer import catch_up
 from longthread.memory.index.postings import INDEX_FORM, places_between
 from longthread.memory.index.shards import SearchArea, ShardIndex, bind_user, drop_volumes
 from longthread.memory.index.signature_index import Ranges
-from longthread.memory.index.vectors import Embedded, VectorProgress, embed_thread, is_behind, named, sign_thread
+from longthread.memory.index.vectors import Embedded, VectorProgress, embed_thread, is_behind, name_model, sign_thread
 from longthread.memory.keywords import EntryPlace, ParsedQuery, by_keywords
 from longthread.memory.nearest import Guess, Nearest, Sought, fuse
 from longthread.memory.summary.topics import ranges_of
@@ -153,19 +153,19 @@ class Recaller:
     async def _find(self, question: Question) -> Recalled:
         question, of_topic = await self._about(question)
         vector, problem = await self.asker.vector(question.words)
-        found = await self._found(question, of_topic, vector)
+        found = await self._find_hits(question, of_topic, vector)
         if isinstance(found, SearchArea) and found.outdated:
             await drop_volumes(self._store, question.scope.user_id, found.outdated)
-            found = await self._found(question, of_topic, vector)
+            found = await self._find_hits(question, of_topic, vector)
         if vector is not None and self._embedder is not None:
-            self._embed_rest(question.scope, named(self._embedder.name, len(vector)))
+            self._embed_rest(question.scope, name_model(self._embedder.name, len(vector)))
         if isinstance(found, list):
             return Recalled(found, problem)
         behind = found.behind
         warnings = await catch_up(self._store, behind, CATCH_UP_SECONDS)
         if warnings:
             self._catch_up(question.scope, behind)
-        again = await self._found(question, of_topic, vector, whole=False)
+        again = await self._find_hits(question, of_topic, vector, whole=False)
         assert isinstance(again, list)
         return Recalled(again, [*warnings, *problem])
 
@@ -179,7 +179,7 @@ class Recaller:
             return question, ranges
         return replace(question, text=f"{question.text} {question.topic}".strip(), topic=""), None
 
-    async def _found(
+    async def _find_hits(
         self, question: Question, of_topic: Ranges | None, vector: Vectors | None, *, whole: bool = True
     ) -> list[Hit] | SearchArea:
         """Return the hits, or, if the index must be `whole`, an area that is not fully indexed."""
@@ -198,7 +198,7 @@ class Recaller:
             tips = {thread.thread_id: (thread.tip, thread.entry_count) for thread in area.threads}
             many = question.k * _CANDIDATES
             while True:
-                ranked = await self._ranked(tx, question, area, ranges, many, sought, guess)
+                ranked = await self._rank_places(tx, question, area, ranges, many, sought, guess)
                 hits = await load(tx, question, ranked, tips)
                 # Earlier versions of a message, and what is on other branches, may fill the candidates.
                 if len(hits) >= question.k or len(ranked) < many or many >= _MOST_CANDIDATES:
@@ -209,7 +209,7 @@ class Recaller:
     def _sought(self, question: Question, vector: Vectors | None, ranges: Ranges | None) -> Sought | None:
         if vector is None or self._embedder is None:
             return None
-        model = named(self._embedder.name, len(vector))
+        model = name_model(self._embedder.name, len(vector))
         return Sought(question.scope, model, vector, max(question.k * _CANDIDATES, FUSED), ranges)
 
     async def entry(self, question: Question, thread_id: str, entry_id: str) -> Hit:
@@ -226,7 +226,7 @@ class Recaller:
             raise EntryNotFound(thread=thread_id, entry=entry_id)
         return hits[0]
 
-    async def _ranked(
+    async def _rank_places(
         self,
         tx: Transaction,
         question: Question,
@@ -275,7 +275,7 @@ class Recaller:
                 refused += await self._embed_thread(self._embedder, thread_id, progress)
             except EmbedderFailed as error:
                 return [self.asker.did_not_make(f"Thread {thread_id}", error)]
-        self.asker.making.worked()
+        self.asker.making.note_success()
         return Embedded(refused=refused).warning(self._embedder)
 
     async def _embed_thread(self, embedder: Embedder, thread_id: str, progress: VectorProgress | None = None) -> int:
@@ -299,7 +299,7 @@ class Recaller:
             except EmbedderFailed as error:
                 self.asker.did_not_make(f"Thread {thread_id}", error)
                 raise
-            self.asker.making.worked()
+            self.asker.making.note_success()
 
     def _embed_rest(self, scope: Scope, model: str) -> None:
         """Embed threads older than the embedder, once for each scope: others are embedded after their turns."""
@@ -404,7 +404,7 @@ async def load(
         beside = known.around_each(place for place, _ in some)
         await known.read_entries([place, *around] for place, around in beside.items())
         for place, value in some:
-            entry = known.shown(place)
+            entry = known.find_shown(place)
             if entry is not None and content_of(entry).strip():
                 active = entry.is_imported_memory or known.branches[place.thread_id].is_active(entry.seq)
                 is_first = not question.one_a_thread or all(place.thread_id != other.thread_id for other in hits)

@@ -120,9 +120,9 @@ class Surroundings:
 
     def beside(self, place: EntryPlace) -> Entry | None:
         """Return what the active branch shows in the place of an entry that was read, if it may be recalled."""
-        return self.shown(EntryPlace(place.thread_id, self.branches[place.thread_id].shown_at(place.seq)))
+        return self.find_shown(EntryPlace(place.thread_id, self.branches[place.thread_id].shown_at(place.seq)))
 
-    def shown(self, place: EntryPlace) -> Entry | None:
+    def find_shown(self, place: EntryPlace) -> Entry | None:
         """Return the present version of an entry that was read, if it may be recalled."""
         entry = self._entries[place.thread_id][place.seq]
         return entry if entry is not None and is_recallable(entry) else None

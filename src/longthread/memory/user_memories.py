@@ -152,7 +152,7 @@ class Memories:
             vector, warnings = await self._asker.vector(text, seconds)
         async with self._store.reading() as tx:
             near = await self._near(tx, owner, vector)
-            hits = await _loaded(tx, owner, rank(there, text, near[:_NEAR])[: max(0, k)], standing_out(there, near))
+            hits = await _load_hits(tx, owner, rank(there, text, near[:_NEAR])[: max(0, k)], standing_out(there, near))
         return FoundMemories(hits, warnings)
 
     async def that_say(self, owner: Owner, text: str) -> list[Memory]:
@@ -177,7 +177,7 @@ class Memories:
             await self._embed(embedder, user_id)
         except EmbedderFailed as error:
             return [self._asker.did_not_make("Memories of a user", error)]
-        self._asker.making.worked()
+        self._asker.making.note_success()
         return []
 
     async def make_up(self, user_id: str) -> None:
@@ -188,7 +188,7 @@ class Memories:
             except EmbedderFailed as error:
                 self._asker.did_not_make("Memories of a user", error)
                 raise
-            self._asker.making.worked()
+            self._asker.making.note_success()
 
     async def _embed(self, embedder: Embedder, user_id: str) -> None:
         while await self._without(embedder, user_id):
@@ -245,9 +245,9 @@ class Memories:
 
 async def remember(tx: Transaction, owner: Owner, statement: Statement) -> StoredMemory:
     """Store a statement, in a transaction that has locked its thread. See `Memories.remember`."""
-    statement, agent_id = checked(statement), agent_of(owner)
+    statement, agent_id = validate_statement(statement), agent_of(owner)
     content = statement.content
-    indexed = _indexed(content)
+    indexed = _index_content(content)
     await memories.make_agent(tx, agent_id)
     for one, words in await memories.said_otherwise(tx, owner):
         await memories.put_said(tx, one, said_of(words))
@@ -279,7 +279,7 @@ async def replace_memory(tx: Transaction, owner: Owner, memory_id: str | None, s
             old = await memories.find(tx, memory_id, user_id=owner.user_id, agent_id=owner.agent_id)
     if old is None or old.is_entered or statement.source is None:
         return (await remember(tx, owner, statement)).memory
-    source, statement = statement.source, checked(statement)
+    source, statement = statement.source, validate_statement(statement)
     said = said_of(statement.content)
     await memories.delete_if_expired(tx, owner, said)
     same = await memories.that_says(tx, owner, said)
@@ -287,7 +287,7 @@ async def replace_memory(tx: Transaction, owner: Owner, memory_id: str | None, s
         # This thread is no source of it: its words are made of the other memory's, and may not outlive those.
         await memories.delete(tx, old.id, user_id=owner.user_id)
         return await memories.find(tx, str(same["id"]), user_id=owner.user_id)
-    await memories.update(tx, old.id, statement, _indexed(statement.content))
+    await memories.update(tx, old.id, statement, _index_content(statement.content))
     await memories.put_said(tx, old.id, said)
     await memories.add_source(tx, old.id, source, statement.content)
     await memories.join_sources(tx, old.id)
@@ -297,7 +297,7 @@ async def replace_memory(tx: Transaction, owner: Owner, memory_id: str | None, s
 async def edit(tx: Transaction, memory_id: str, changes: MemoryChanges, *, user_id: str) -> Memory:
     """Change a memory in a transaction. See `Memories.edit`."""
     old = await memories.find(tx, memory_id, user_id=user_id)
-    statement = checked(Statement(
+    statement = validate_statement(Statement(
         old.content if changes.content is None else changes.content,
         changes.type or old.type,
         old.importance if changes.importance is None else changes.importance,
@@ -311,18 +311,18 @@ async def edit(tx: Transaction, memory_id: str, changes: MemoryChanges, *, user_
         same = await memories.that_says(tx, owner, said)
         if same is not None and str(same["id"]) != old.id:
             raise InvalidInput(reason=f"Memory {same['id']} says the same already. Forget one of the two.")
-    await memories.edit(tx, old.id, statement, _indexed(statement.content))
+    await memories.edit(tx, old.id, statement, _index_content(statement.content))
     if statement.content != old.content:
         await memories.put_said(tx, old.id, said)
     return await memories.find(tx, old.id, user_id=user_id)
 
 
-def _indexed(content: str) -> MemoryTerms:
+def _index_content(content: str) -> MemoryTerms:
     bag = Bag.of(content)
-    return MemoryTerms(said_of(content), form_of(content), bag.words, bag.packed())
+    return MemoryTerms(said_of(content), form_of(content), bag.words, bag.pack())
 
 
-def checked(statement: Statement) -> Statement:
+def validate_statement(statement: Statement) -> Statement:
     """Return the statement in its stored form; InvalidInput if it is empty or too long."""
     content = statement.content.encode("utf-8", "replace").decode("utf-8").replace("\x00", "\ufffd").strip()
     if not terms(content):
@@ -363,7 +363,7 @@ def said_of(content: str) -> str:
     return memories.SAID + blake2b(said.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
 
 
-async def _loaded(
+async def _load_hits(
     tx: Transaction, owner: Owner, ranked: Sequence[RankedMemory], near: Collection[str]
 ) -> list[MemoryHit]:
     found = []
@@ -441,6 +441,6 @@ def as_line(memory: Memory) -> str:
     return f"- [{memory.id}] {memory.said_at:%Y-%m-%d}{always}: {shown}{read}"
 
 
-def listed(lines: Mapping[str, str], ids: Sequence[str]) -> str:
+def format_memories(lines: Mapping[str, str], ids: Sequence[str]) -> str:
     """Format memories from their lines by id; empty without any. A deleted memory leaves a line that says so."""
     return "\n".join([_HEAD, *(lines.get(each, "- (forgotten)") for each in ids)]) if ids else ""

@@ -30,7 +30,7 @@ from longthread.store.index import recall
 from longthread.store.run_end import bare_steps
 from longthread.tools.tool import Tool
 from longthread.view.items import units_of
-from longthread.view.manifest import ViewEntry, shown
+from longthread.view.manifest import ViewEntry, show_part
 
 _CHUNK = 50
 """Steps that are read at a time."""
@@ -149,7 +149,7 @@ async def _entries(tx: Transaction, step: Step, segments: Sequence[Segment], pro
             tier = None if segment.how == "left out" else 2 if seq <= edge else 3
             found.append(ViewEntry(seq, "", segment.how, "pruned", tier, 0, ""))
         for spot in spots:
-            part = shown(segment, spot.item)
+            part = show_part(segment, spot.item)
             if part is None:
                 found.append(
                     ViewEntry(spot.entry.seq, spot.entry.role, "left out", segment.why, None, 0, spot.item.text)
@@ -250,7 +250,7 @@ async def _messages(tx: Transaction, step: Step) -> list[Message]:
     parts, messages, segments = {}, {}, segments_of(step.manifest)
     for segment, spots in zip(segments, await seen_between(tx, step.thread_id, segments), strict=True):
         for spot in spots:
-            part = shown(segment, spot.item)
+            part = show_part(segment, spot.item)
             if part is not None:
                 parts[spot.item.key], messages[spot.item.key] = part, spot.message
     # Results go right after their calls, wherever they are in the log.

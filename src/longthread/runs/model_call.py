@@ -29,7 +29,7 @@ from longthread.runs.views import Prompt, reply_tokens, view_of
 from longthread.store import runs
 from longthread.store.run_rows import events_of_step
 from longthread.tools.tool import Observation
-from longthread.view.budget import CEILING, corrected
+from longthread.view.budget import CEILING, correct_factor
 from longthread.view.tokens import estimate
 
 _MALFORMED = 2
@@ -98,7 +98,7 @@ async def _note_reply(
         await runs.add_step(tx, context.lease, step, marks=marks, held=held)
         context.stream.add(events_of_step(replace(step, thought=entry.text, entry_id=entry.id), marks))
     context.reply.prompts |= prompt.parts.keys()
-    context.model.factor = corrected(context.model.factor, usage["estimated_tokens"], usage.get("input_tokens", 0))
+    context.model.factor = correct_factor(context.model.factor, usage["estimated_tokens"], usage.get("input_tokens", 0))
     context.model.counted = max(context.model.counted, usage.get("input_tokens", 0))
     context.note([entry], [message])
 

@@ -14,7 +14,7 @@ from longthread.errors import LeaseLost
 from longthread.llm.json_protocol import instructions
 from longthread.llm.model_facts import ContextWindows
 from longthread.llm.reply_text import LiveText, ends_unopened
-from longthread.memory.user_memories import as_line, listed
+from longthread.memory.user_memories import as_line, format_memories
 from longthread.messages.entries import draft_of
 from longthread.messages.fields import storable
 from longthread.messages.message import Message
@@ -141,7 +141,7 @@ class RunKnowledge:
     @property
     def recalled(self) -> str:
         lines = {memory.id: as_line(memory) for memory in self.memories}
-        return listed(lines, list(lines))
+        return format_memories(lines, list(lines))
 
     @property
     def uses(self) -> list[Used]:

@@ -41,7 +41,7 @@ from longthread.tools.analysis.toolbox import analysis_tools
 from longthread.tools.semantic.query_metric import TOKENS, describe_layer, semantic_tools
 from longthread.tools.skills import Disclosure, load_skill_tool
 from longthread.tools.tool import Tool
-from longthread.view.budget import corrected
+from longthread.view.budget import correct_factor
 from longthread.view.tokens import estimate, family_of
 
 _SCHEMA = 0.25
@@ -117,7 +117,7 @@ def _model_state(services: RunServices, started: StartedRun, assignment: Assignm
         output=max(reply_limit(model, models.settings) for model in models.all),
         protocol=started.run.protocol,
         family=family_of(models.name),
-        factor=corrected(factor, past.estimated, past.reported) if past is not None and is_same else factor,
+        factor=correct_factor(factor, past.estimated, past.reported) if past is not None and is_same else factor,
         counted=past.reported if past is not None and is_same else 0,
     )
 

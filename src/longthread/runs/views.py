@@ -21,7 +21,7 @@ from longthread.context.window import (
 )
 from longthread.llm.providers import window_setting
 from longthread.llm.sql_protocol import place_of_answered
-from longthread.memory.user_memories import listed
+from longthread.memory.user_memories import format_memories
 from longthread.model.catalog import RECALL_TOOL
 from longthread.model.run import How, Run, Step, segments_of
 from longthread.runs.run_context import RunContext, Spoken
@@ -236,7 +236,7 @@ class Prompt:
         if prompt is None or not prompt.memories:
             return prompt
         uses = await memories.uses(tx, step.thread_id, step.run_id, user_id=None)
-        text = listed({use.memory_id: use.shown for use in uses}, prompt.memories)
+        text = format_memories({use.memory_id: use.shown for use in uses}, prompt.memories)
         return replace(prompt, notes={**prompt.notes, "recalled": f"{RECALLED}\n{text}"})
 
 

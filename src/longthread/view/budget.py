@@ -68,7 +68,7 @@ def _tokens(count: int) -> str:
     return f"{count:,} token{'' if count == 1 else 's'}"
 
 
-def corrected(factor: float, estimated: int, reported: int) -> float:
+def correct_factor(factor: float, estimated: int, reported: int) -> float:
     """The next factor for a model's estimates, from the present `factor` (at first 1.0), an uncorrected estimate and
     the provider's count. A higher report counts at once, a lower one slowly."""
     if estimated < _LEAST_PROMPT or reported <= 0:

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from longthread.view.condense import TOOL_MAX, cut_middle
-from longthread.view.items import ViewItem, ViewPart, cost, cut_text, fitted, least, units_of, unthinking
+from longthread.view.items import ViewItem, ViewPart, cost, cut_text, fit_unit, least, units_of, unthinking
 from longthread.view.tokens import ANY, MESSAGE_OVERHEAD, estimate
 
 SUMMARY = "[Conversation Summary]"
@@ -123,7 +123,7 @@ class View:
     grown: bool = False
 
     @property
-    def shown(self) -> list[ViewPart]:
+    def shown_parts(self) -> list[ViewPart]:
         """The parts that are seen."""
         return [part for part in self.parts if part.how != "left out"]
 
@@ -159,7 +159,7 @@ def compose(
     units = units_of(items)
     if before is not None and not before.gone:
         kept = DigestMessage.of(before.summary, family)
-        parts = _grown(units, before, room - kept.tokens)
+        parts = _grow_view(units, before, room - kept.tokens)
         if parts is not None and not _is_longer(units, parts, _beside(kept, config)):
             return View(_all(units, parts), kept, note, noted, grown=True)
     first = tier1_of(summary, topics, share_of(budget, config.summary), family)
@@ -167,7 +167,7 @@ def compose(
         first = DigestMessage.of(cut_text(first.text, config.max_length // 2), family)
     # After another summary nothing begins where it did, and what is shown again only takes the room for what comes.
     start = _start_of(units, before) if before is not None and first.text == before.summary else None
-    parts = _planned(units, room - first.tokens, _beside(first, config), before is not None, start)
+    parts = _plan_view(units, room - first.tokens, _beside(first, config), before is not None, start)
     return View(_all(units, parts), first, note, noted)
 
 
@@ -186,7 +186,7 @@ def _all(units: Sequence[Sequence[ViewItem]], parts: ViewParts) -> list[ViewPart
     ]
 
 
-def _grown(units: Sequence[Sequence[ViewItem]], before: PreviousView, room: int) -> ViewParts | None:
+def _grow_view(units: Sequence[Sequence[ViewItem]], before: PreviousView, room: int) -> ViewParts | None:
     """The view before with what is new at its end; None when that cannot be, or has no room."""
     parts: ViewParts = {}
     left = sum(part.how != "left out" for part in before.parts.values())
@@ -205,7 +205,7 @@ def _grown(units: Sequence[Sequence[ViewItem]], before: PreviousView, room: int)
     return parts if fits else None
 
 
-def _planned(
+def _plan_view(
     units: Sequence[Sequence[ViewItem]], room: int, config: ViewConfig, again: bool, start: int | None
 ) -> ViewParts:
     """What is shown when nothing of it is given. `again`: another view was planned before; `start` is the place of the
@@ -215,14 +215,14 @@ def _planned(
     if fits and not _is_longer(units, whole, config):
         return whole
     pinned = _pin(units)
-    parts = _pinned(units, pinned, room, config)
+    parts = _show_newest(units, pinned, room, config)
     if cost(parts[pinned]) > room:  # no question, and calls that have no room even without their arguments
-        return _planned(units[:pinned], room, config, again, start if start is not None and start < pinned else None)
+        return _plan_view(units[:pinned], room, config, again, start if start is not None and start < pinned else None)
     edge = _add_whole(units, parts, whole, room, config)
     edge, spent = _add_thoughts(units, parts, range(edge - 1, pinned, -1), room, config) or (edge, 0)
     _add_condensed(units, parts, edge, room, config, start, spent)
     if config.max_length is not None and _is_longer(units, parts, config):
-        parts = shortened(parts, int(config.max_length * config.low_water), config.full_recent, pinned)
+        parts = shorten_parts(parts, int(config.max_length * config.low_water), config.full_recent, pinned)
     return _in_room(parts, room, pinned)
 
 
@@ -235,7 +235,7 @@ def _is_longer(units: Sequence[Sequence[ViewItem]], parts: ViewParts, config: Vi
     return is_longer(parts, config.max_length, config.full_recent, _pin(units))
 
 
-def _pinned(units: Sequence[Sequence[ViewItem]], pinned: int, room: int, config: ViewConfig) -> ViewParts:
+def _show_newest(units: Sequence[Sequence[ViewItem]], pinned: int, room: int, config: ViewConfig) -> ViewParts:
     """Return the newest user message, and the newest unit: shown whatever their size, and whole as long as both fit
     along with the calls between them, condensed, as far as these have room in tier 2.
 
@@ -247,7 +247,7 @@ def _pinned(units: Sequence[Sequence[ViewItem]], pinned: int, room: int, config:
         return {newest: _newest(units[newest], room, most, config)}
     question, behind = [item.whole for item in units[pinned]], least(units[newest])
     if cost(question) + behind > room:
-        question = fitted(units[pinned], max(most // 2, min(most, room - behind)), config.tool_max)
+        question = fit_unit(units[pinned], max(most // 2, min(most, room - behind)), config.tool_max)
     left = room - cost(question)
     before = sum(cost(_thought(unit, config)) for unit in units[pinned + 1 : newest])
     free = left - min(before, int(room * config.condensed * config.low_water))
@@ -264,10 +264,10 @@ def _newest(unit: Sequence[ViewItem], room: int, share: int, config: ViewConfig)
     if cost(item.whole for item in unit) <= room:
         return [item.whole for item in unit]
     most = min(room, share + unit[0].thinking)
-    narrow = fitted(unit, most, config.tool_max)
+    narrow = fit_unit(unit, most, config.tool_max)
     if cost(narrow) <= most and (narrow[0].how == "whole" or not unit[0].thinking):
         return narrow
-    wide = fitted(unit, room, config.tool_max)
+    wide = fit_unit(unit, room, config.tool_max)
     return wide if cost(narrow) > most or wide[0].how == "whole" else narrow
 
 
@@ -315,7 +315,7 @@ def _add_thoughts(
 
 def _thought(unit: Sequence[ViewItem], config: ViewConfig) -> Sequence[ViewPart]:
     """A unit whose results are condensed, and the rest whole."""
-    return [item.whole if item.answers is None else item.condensed(config.tool_max) for item in unit]
+    return [item.whole if item.answers is None else item.condense(config.tool_max) for item in unit]
 
 
 def _add_condensed(
@@ -336,22 +336,22 @@ def _add_condensed(
     left = room - used - min(spent, room * (1 - config.low_water) / 2)
     most = max(1, int(share * config.low_water / 2))
     if start is not None:
-        tier = {n: _condensed(units[n], most, config) for n in range(start, edge) if n not in parts}
+        tier = {n: _condense_unit(units[n], most, config) for n in range(start, edge) if n not in parts}
         if sum(cost(each) for each in tier.values()) <= min(share, left - room * config.summary):
             parts |= tier
             return
     total, low = 0, min(share * config.low_water, left)
     for n in range(edge - 1, -1, -1):
         if n not in parts:
-            shorter = _condensed(units[n], most, config)
+            shorter = _condense_unit(units[n], most, config)
             total += cost(shorter)
             if total > low:
                 break
             parts[n] = shorter
 
 
-def _condensed(unit: Sequence[ViewItem], most: int, config: ViewConfig) -> Sequence[ViewPart]:
-    parts = [item.condensed(config.tool_max) for item in unit]
+def _condense_unit(unit: Sequence[ViewItem], most: int, config: ViewConfig) -> Sequence[ViewPart]:
+    parts = [item.condense(config.tool_max) for item in unit]
     return parts if cost(parts) <= most else unthinking(unit, most, config.tool_max)
 
 
@@ -387,7 +387,7 @@ def is_longer(parts: _Parts, most: int | None, recent: int, pinned: int) -> bool
     return most is not None and _length(parts[n] for n in older(parts, recent, pinned)) > most
 
 
-def shortened(parts: _Parts, most: int, recent: int, pinned: int) -> dict[int, Sequence[ViewPart]]:
+def shorten_parts(parts: _Parts, most: int, recent: int, pinned: int) -> dict[int, Sequence[ViewPart]]:
     """Cuts older results, and then drops the oldest units, to at most `most` characters."""
     places = older(parts, recent, pinned)
     results = sum(part.item.role == "tool" for n in places for part in parts[n])

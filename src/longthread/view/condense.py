@@ -51,7 +51,7 @@ def condense_result(text: str, limit: int = TOOL_MAX) -> str:
     """Shorten a tool's result to about `limit` characters: at most ten items of a list, with its total, and a note."""
     if not is_condensable(text, limit):
         return text
-    return (_structured(text, limit, ITEMS) or _first_lines(text, limit)) + TRUNCATED
+    return (_condense_json(text, limit, ITEMS) or _first_lines(text, limit)) + TRUNCATED
 
 
 def is_condensable(text: str, limit: int = TOOL_MAX) -> bool:
@@ -64,7 +64,7 @@ def cut_result(text: str, limit: int) -> str:
     structure loses its middle."""
     if len(text) <= limit:
         return text
-    shorter = _structured(text, limit - len(TRUNCATED), len(text))
+    shorter = _condense_json(text, limit - len(TRUNCATED), len(text))
     return cut_middle(text, limit) if shorter is None else shorter + TRUNCATED
 
 
@@ -77,20 +77,20 @@ def cut_middle(text: str, limit: int) -> str:
     return f"{text[:head]}\n… ({len(text) - head - tail} characters left out) …\n{text[len(text) - tail :]}"
 
 
-def _structured(text: str, limit: int, most: int) -> str | None:
+def _condense_json(text: str, limit: int, most: int) -> str | None:
     """JSON of at most `limit` characters with at most `most` items of each list; its beginning where nothing of it has
     room; None for another text."""
     if text.lstrip()[:1] not in ("{", "["):
         return None
     try:
         value = json.loads(text, parse_int=_whole, parse_float=orjson.Fragment, parse_constant=orjson.Fragment)
-        said = _told(_clean(value) if "\\u" in text else value)
+        said = _select_told(_clean(value) if "\\u" in text else value)
         return _fit(said, limit, most) or as_json(_few(said, most))[:limit]
     except (ValueError, RecursionError, orjson.JSONEncodeError):
         return None
 
 
-def _told(value: Any) -> Any:
+def _select_told(value: Any) -> Any:
     """What an observation says beyond its call; another value as it is."""
     if not isinstance(value, dict):
         return value
@@ -140,7 +140,7 @@ def _fit_object(value: Mapping[str, Any], room: int, most: int) -> str | None:
         if left < _LEAST_FIELD:
             break
         key = as_json(name)
-        text = _fit(others[name], left - len(key) - 1, most) or counted(others[name])
+        text = _fit(others[name], left - len(key) - 1, most) or describe_length(others[name])
         if text and len(key) + 1 + len(text) <= left:
             fields.append(f"{key}:{text}")
             left -= len(key) + len(text) + 2
@@ -238,15 +238,15 @@ class _Cell:
         whole = as_json(value)
         if isinstance(value, str):
             return cls(whole, value, "")
-        return cls(whole, None, counted(value) or whole)
+        return cls(whole, None, describe_length(value) or whole)
 
     def size(self, most: int) -> int:
-        """At least the characters of `shown`."""
+        """At least the characters of `show`."""
         if len(self.whole) <= most + 2:
             return len(self.whole)
         return len(self.note) if self.text is None else most + len(self.whole) - len(self.text)
 
-    def shown(self, most: int) -> str:
+    def show(self, most: int) -> str:
         """The value in about `most` characters; a number whole."""
         if len(self.whole) <= most + 2:
             return self.whole
@@ -330,13 +330,13 @@ class RowList:
     def _header(self, shown: set[Any]) -> str:
         if not self._columns:
             return ""
-        names = [_Cell.of(name).shown(_NAME) for n, name in enumerate(self._columns) if n in shown]
+        names = [_Cell.of(name).show(_NAME) for n, name in enumerate(self._columns) if n in shown]
         if len(shown) < len(self._columns):
             names.append(f'"… ({len(shown)} of {len(self._columns)})"')
         return f'"columns":[{",".join(names)}],"rows":'
 
 
-def counted(value: Any) -> str:
+def describe_length(value: Any) -> str:
     """A list or an object in as few characters as say its length; empty for another value."""
     if not isinstance(value, list | dict) or not value:
         return ""
@@ -358,8 +358,8 @@ def _cells(item: Any) -> Mapping[Any, _Cell]:
 
 def _row_text(row: Mapping[Any, _Cell], shown: set[Any], cell: int) -> str:
     if None in row:
-        return row[None].shown(cell)
-    cells = {name: each.shown(cell) for name, each in row.items() if name in shown}
+        return row[None].show(cell)
+    cells = {name: each.show(cell) for name, each in row.items() if name in shown}
     if any(isinstance(name, str) for name in row):
         return "{" + ",".join(f"{as_json(name)}:{text}" for name, text in cells.items()) + "}"
     return f"[{','.join(cells.values())}]"
@@ -371,13 +371,13 @@ def condense_earlier(text: str, limit: int) -> str:
     if not is_condensable(text, limit):
         return text
     value = _read(text)
-    shorter = None if value is None else _written(_shorten(value))
+    shorter = None if value is None else _write_json(_shorten(value))
     if shorter is not None and len(shorter) < len(text):
         text = shorter
     if len(text) <= limit:
         return text
     totals = _totals(value, limit // 2)
-    if totals and (sorted_ := _written(_short_first(_shorten(value)))) is not None:
+    if totals and (sorted_ := _write_json(_short_first(_shorten(value)))) is not None:
         text = totals + sorted_
     return text[:limit] + TRUNCATED
 
@@ -390,7 +390,7 @@ def _read(text: str) -> Any:
         return None
 
 
-def _written(value: Any) -> str | None:
+def _write_json(value: Any) -> str | None:
     """A value as JSON, or None."""
     try:
         return orjson.dumps(value).decode()

@@ -221,7 +221,7 @@ _ASCII = len(_NAMES)
 
 
 @lru_cache(1)
-def _known() -> np.ndarray[tuple[int], np.dtype[np.uint8]]:
+def _make_script_index() -> np.ndarray[tuple[int], np.dtype[np.uint8]]:
     """The index of each character's script, filled in on demand."""
     places = np.full(0x110000, _UNKNOWN, np.uint8)
     places[:128] = _ASCII
@@ -241,7 +241,7 @@ def scripts_of(text: str) -> Counter[str]:
 
 def _by_table(text: str) -> Counter[str]:
     codes = np.frombuffer(text.encode("utf-32-le", "surrogatepass"), np.uint32)
-    known = _known()
+    known = _make_script_index()
     places = known[codes]
     for code in set(codes[places == _UNKNOWN].tolist()):
         known[code] = _NAMES.index(script_of(chr(code)))

@@ -73,7 +73,7 @@ class ViewItem:
         """The item as older forms show it: with a result's JSON instead of its text."""
         return replace(self, text=self.stored, stored="") if self.stored else self
 
-    def condensed(self, limit: int = TOOL_MAX, form: int = FORM) -> ViewPart:
+    def condense(self, limit: int = TOOL_MAX, form: int = FORM) -> ViewPart:
         """Without thinking; a result has about `limit` characters. Silent messages are left out: providers refuse empty
         ones."""
         if (limit, form) not in self._condensed:
@@ -143,7 +143,7 @@ def cost(parts: Iterable[ViewPart]) -> int:
     return sum(part.tokens for part in parts)
 
 
-def fitted(unit: Sequence[ViewItem], budget: int, limit: int = TOOL_MAX) -> list[ViewPart]:
+def fit_unit(unit: Sequence[ViewItem], budget: int, limit: int = TOOL_MAX) -> list[ViewPart]:
     """A unit in at most `budget` tokens, if possible: whole; with cut results; or without thinking, which goes last, as
     providers require it with the results."""
     parts = [item.whole for item in unit]
@@ -151,20 +151,20 @@ def fitted(unit: Sequence[ViewItem], budget: int, limit: int = TOOL_MAX) -> list
         return parts
     thought, results = unit[0], parts[1:]
     if thought.thinking and results and thought.tokens + sum(_least(each) for each in unit[1:]) <= budget:
-        return [parts[0], *_shared(results, budget - thought.tokens)]
+        return [parts[0], *_share_budget(results, budget - thought.tokens)]
     return unthinking(unit, budget, limit)
 
 
 def unthinking(unit: Sequence[ViewItem], budget: int, limit: int = TOOL_MAX) -> list[ViewPart]:
     """A unit without thinking in at most `budget` tokens, if possible: with cut texts, then without arguments."""
-    parts = [item.condensed(limit) if item.thinking else item.whole for item in unit]
+    parts = [item.condense(limit) if item.thinking else item.whole for item in unit]
     if cost(parts) <= budget:
         return parts
     fixed = cost(parts) - sum(part.item.text_tokens for part in parts)
     if fixed + _CUT * len(parts) > budget:
         dear = (part.item.extra > BARE_CALL * len(part.item.calls) for part in parts)
         parts = [part.item.cut(None, bare=True) if costs else part for part, costs in zip(parts, dear, strict=True)]
-    return _shared(parts, budget)
+    return _share_budget(parts, budget)
 
 
 def least(unit: Sequence[ViewItem]) -> int:
@@ -177,10 +177,10 @@ def _least(item: ViewItem) -> int:
     return min(item.tokens, calls + _CUT + MESSAGE_OVERHEAD)
 
 
-def _shared(parts: Sequence[ViewPart], budget: int) -> list[ViewPart]:
+def _share_budget(parts: Sequence[ViewPart], budget: int) -> list[ViewPart]:
     """Cuts parts to equal shares of the budget; unused shares go to the others."""
     shown: dict[int, ViewPart] = {}
-    fixed = [min(part.tokens, _fixed(part)) for part in parts]
+    fixed = [min(part.tokens, _count_fixed(part)) for part in parts]
     left, open_ = budget - sum(fixed), sorted(range(len(parts)), key=lambda n: parts[n].tokens - fixed[n])
     for place, n in enumerate(open_):
         shown[n] = _cut(parts[n], fixed[n] + left // (len(parts) - place))
@@ -188,7 +188,7 @@ def _shared(parts: Sequence[ViewPart], budget: int) -> list[ViewPart]:
     return [shown[n] for n in range(len(parts))]
 
 
-def _fixed(part: ViewPart) -> int:
+def _count_fixed(part: ViewPart) -> int:
     """The tokens of a part without its text."""
     return (BARE_CALL * len(part.item.calls) if part.bare else part.item.extra) + MESSAGE_OVERHEAD
 
@@ -199,7 +199,7 @@ def _cut(part: ViewPart, budget: int) -> ViewPart:
         return part
     item, limit = part.item, len(part.item.text)
     cut, least = item.cut(limit, bare=part.bare), -1 if item.beside else 0
-    fixed = _fixed(part)
+    fixed = _count_fixed(part)
     while limit > least and cut.tokens > budget:
         limit = max(0, int(limit * 0.98 * (budget - fixed) / (cut.tokens - fixed))) if limit else -1
         cut = item.cut(limit, bare=part.bare)

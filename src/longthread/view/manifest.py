@@ -65,7 +65,7 @@ def _segment(first: int, last: int, tokens: int, ways: frozenset[Way]) -> Segmen
     return Segment(first, last, how, tokens, why)
 
 
-def shown(segment: Segment, item: ViewItem) -> ViewPart | None:
+def show_part(segment: Segment, item: ViewItem) -> ViewPart | None:
     """The part of an entry in a segment; None if it was left out."""
     if segment.how == "left out" or (segment.why == "stale" and is_observed(item)):
         return None
@@ -73,7 +73,7 @@ def shown(segment: Segment, item: ViewItem) -> ViewPart | None:
     if segment.how == "cut":
         # Its present tokens: the entry or the model may have changed.
         return item.cut(segment.limit, bare=segment.bare, form=segment.form)
-    return item.whole if segment.how == "whole" else item.condensed(segment.limit or TOOL_MAX, segment.form)
+    return item.whole if segment.how == "whole" else item.condense(segment.limit or TOOL_MAX, segment.form)
 
 
 def is_observed(item: ViewItem) -> bool:

@@ -331,23 +331,23 @@ def pages_in(data: str) -> int | None:
     try:
         if len(data) > 4 * _SAMPLE:
             last = (len(data) - _SAMPLE) // 4 * 4
-            known = _declared(_bytes(data[:_SAMPLE]) + b"\n" + _bytes(data[last:]))
+            known = _read_page_count(_bytes(data[:_SAMPLE]) + b"\n" + _bytes(data[last:]))
             if known is not None:
                 return known
         whole = _bytes(data)
     except (binascii.Error, ValueError):
         return None
-    return _declared(whole) or sum(len(_PAGE.findall(part)) for part in (whole, *_packed(whole))) or None
+    return _read_page_count(whole) or sum(len(_PAGE.findall(part)) for part in (whole, *_unpack_streams(whole))) or None
 
 
 def _bytes(data: str) -> bytes:
     return b64decode(data + "==")  # some leave out what it ends with
 
 
-def _declared(data: bytes) -> int | None:
+def _read_page_count(data: bytes) -> int | None:
     """The number of pages in the header of a linearized file, or at the root of the page tree."""
     linearized = [int(found[1]) for found in [_FIRST_PAGE.search(data[:2048])] if found]
-    roots = [count for part in (data, *_packed(data)) for count in _roots(part)]
+    roots = [count for part in (data, *_unpack_streams(data)) for count in _roots(part)]
     return max([*linearized, *roots], default=0) or None
 
 
@@ -362,7 +362,7 @@ def _roots(data: bytes) -> Iterator[int]:
             yield int(count[1])
 
 
-def _packed(data: bytes) -> Iterator[bytes]:
+def _unpack_streams(data: bytes) -> Iterator[bytes]:
     """The unpacked object streams, without unreadable ones."""
     left = _STREAMS
     for found in _OBJECTS.finditer(data):

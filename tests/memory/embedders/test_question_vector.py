@@ -70,13 +70,13 @@ def test_a_rest_grows_with_each_failure_and_ends_with_success(clock: Clock) -> N
     rest, seen = EmbedderPause(), []
     assert rest.seconds_left == 0
     for _ in range(7):
-        rest.failed()
+        rest.note_failure()
         seen.append(rest.seconds_left)
         clock.now += rest.seconds_left
         assert rest.seconds_left == 0
     assert seen == [60, 120, 240, 480, 960, 960, 960]
-    rest.worked()
-    rest.failed()
+    rest.note_success()
+    rest.note_failure()
     assert rest.seconds_left == 60
 
 

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.memory.talking import say
 
-from longthread.memory.index.entry_text import excerpt, unescaped
+from longthread.memory.index.entry_text import excerpt, unescape_json
 from longthread.memory.index.terms import terms
 from longthread.memory.recall import Question, Recaller
 from longthread.memory.summary.topics import extract_topics
@@ -24,21 +24,21 @@ VALUES = st.recursive(st.none() | st.integers() | TEXT, lambda inner: st.lists(i
 
 @given(VALUES.map(lambda value: [value]))
 def test_it_says_the_same_as_json_with_its_characters(value: object) -> None:
-    told = json.loads(unescaped(json.dumps(value)))
+    told = json.loads(unescape_json(json.dumps(value)))
     assert told == json.loads(json.dumps(value))
-    assert unescaped(json.dumps(value, ensure_ascii=False)) == json.dumps(value, ensure_ascii=False)
+    assert unescape_json(json.dumps(value, ensure_ascii=False)) == json.dumps(value, ensure_ascii=False)
 
 
 def test_json_in_json_too() -> None:
     inner = json.dumps(ROWS)
-    assert "乌鲁木齐" in unescaped(json.dumps({"ok": True, "data": inner}))
+    assert "乌鲁木齐" in unescape_json(json.dumps({"ok": True, "data": inner}))
 
 
 @pytest.mark.parametrize(
     "text", [r"In a regex [\u4e00-\u9fff] is Han.", r"\u4e2d", r'{"quote": "\u0022"}', r'["\ud83d"]']
 )
 def test_code_and_what_is_half_stay(text: str) -> None:
-    assert unescaped(text) == text
+    assert unescape_json(text) == text
 
 
 async def test_it_is_recalled_with_its_characters(store: Driver) -> None:

@@ -119,7 +119,7 @@ async def test_an_embedder_that_fails_at_quiet_threads_is_tried_again(store: Dri
         embedder.down = down
         assert len((await recaller.find(everywhere)).hits) == count
         await recaller.settle()
-        recaller.asker.making.worked()
+        recaller.asker.making.note_success()
 
 
 async def test_what_was_said_last_is_found_at_once(store: Driver) -> None:

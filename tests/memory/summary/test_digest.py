@@ -17,10 +17,10 @@ from longthread.memory.summary.digest import (
     cut_to,
     digest_entries,
     findings,
-    fitted,
-    joined,
+    fit_digest,
+    join_digests,
     json_of,
-    merged,
+    merge_digests,
     tokens_of,
 )
 from longthread.model.entry import Draft, Entry, ToolCall
@@ -119,7 +119,7 @@ def test_what_stands_with_its_question_is_told_once_and_stays_when_the_question_
     asked = [f"Remember: part {n} is called {'x' * 20}{n}. Anything else about part {n}?" for n in range(20)]
     whole = digest_entries(entries(*(Draft(str(n), "user", text) for n, text in enumerate(asked))))
     assert "Facts and decisions" not in whole.text()
-    cut = fitted(whole, 400)
+    cut = fit_digest(whole, 400)
     assert 0 < len(cut.items["asked"]) < 20
     assert all(cut.text().count(f"is called {'x' * 20}{n}.") == 1 for n in range(20))
 
@@ -137,7 +137,7 @@ def test_decisions_of_all_ages_outlive_newer_numbers(decided: str, numbered: str
     for n in range(100, 400):
         said = [decided.format(n)] if n % 10 == 0 else []
         new = [Draft(f"{n}{at}", "user", text) for at, text in enumerate([*said, numbered.format(n)])]
-        digest = joined(digest, digest_entries(entries(*new)), 700)
+        digest = join_digests(digest, digest_entries(entries(*new)), 700)
     told = digest.items["told"]
     decisions = [n for n in range(100, 400, 10) if decided.format(n) in told]
     numbers = [n for n in range(100, 400) if numbered.format(n) in told]
@@ -154,7 +154,7 @@ def test_of_very_many_decisions_some_of_each_time_stay() -> None:
     digest = Digest()
     for n in range(400):
         said = Draft(str(n), "user", f"Never sell product number {n} without asking the owner of shelf {n}.")
-        digest = joined(digest, digest_entries(entries(said)), 700)
+        digest = join_digests(digest, digest_entries(entries(said)), 700)
     numbers = [n for n in range(400) if any(f"product number {n} " in line for line in digest.items["told"])]
     assert {n // 100 for n in numbers} == {0, 1, 2, 3}
     assert 399 in numbers
@@ -171,12 +171,12 @@ def test_how_many_rows_there_were_is_told_in_no_language() -> None:
 def test_tables_of_another_source_are_forgotten() -> None:
     other = Draft("1", "user", "?", metadata={**ASKED, "source": "other.db"})
     new = digest_entries(entries(other, *called("list_tables", {}, {"ok": True, "data": {"tables": ["cars"]}})))
-    both = merged(digest_entries(analyst()), new)
+    both = merge_digests(digest_entries(analyst()), new)
     assert dict(both.tables) == {"cars": ""}
     changed = Draft("1", "user", "?", metadata={**ASKED, "fingerprint": "another"})
-    assert dict(merged(digest_entries(analyst()), digest_entries(entries(changed))).tables) == {}
+    assert dict(merge_digests(digest_entries(analyst()), digest_entries(entries(changed))).tables) == {}
     talk = digest_entries(entries(Draft("1", "user", "Thanks")))
-    assert list(merged(digest_entries(analyst()), talk).tables) == ["orders", "customers"]
+    assert list(merge_digests(digest_entries(analyst()), talk).tables) == ["orders", "customers"]
 
 
 def test_a_schema_that_is_known_stays_known_when_the_tables_are_listed_again() -> None:
@@ -186,7 +186,7 @@ def test_a_schema_that_is_known_stays_known_when_the_tables_are_listed_again() -
             *called("list_tables", {}, {"ok": True, "data": {"tables": ["orders"]}}),
         )
     )
-    assert merged(digest_entries(analyst()), listed).tables["orders"] == "id, total"
+    assert merge_digests(digest_entries(analyst()), listed).tables["orders"] == "id, total"
 
 
 def test_what_no_store_can_hold_is_replaced() -> None:
@@ -199,13 +199,13 @@ def test_what_no_store_can_hold_is_replaced() -> None:
 
 def test_the_newest_stay_and_decisions_longer_than_questions() -> None:
     digest = digest_entries(entries(*(draft for n in range(200) for draft in turn(str(n)))))
-    small = fitted(digest, 600)
+    small = fit_digest(digest, 600)
     assert 300 < tokens_of(small.text()) <= 600
     assert "How about 199?" in small.text()
     assert "How about 1?" not in small.text()
     assert len(small.items["told"]) > len(small.items["asked"]) > 0
     assert small.left["asked"] + len(small.items["asked"]) == 200
-    again = joined(small, digest_entries(entries(*turn("new"))), 600)
+    again = join_digests(small, digest_entries(entries(*turn("new"))), 600)
     assert again.left["asked"] + len(again.items["asked"]) == 201
     assert tokens_of(again.text()) <= 600
 
@@ -216,10 +216,10 @@ def test_the_newest_stay_and_decisions_longer_than_questions() -> None:
 def test_there_are_no_headings_without_a_line_where_one_has_room(said: str) -> None:
     asked = [Draft(f"q{n}", "user", said.format(n=n) + " " + "… " * 60) for n in range(50)]
     digest = digest_entries(entries(*asked))
-    bare = tokens_of(fitted(digest, 1).text())
-    assert "\n- " not in fitted(digest, 1).text()
+    bare = tokens_of(fit_digest(digest, 1).text())
+    assert "\n- " not in fit_digest(digest, 1).text()
     for limit in range(bare + 30, 4 * bare, 10):
-        small = fitted(digest, limit)
+        small = fit_digest(digest, limit)
         assert tokens_of(small.text()) <= limit
         assert len(small.items["told"]) >= 1
         for name in ("asked", "told"):
@@ -245,19 +245,19 @@ def conversations(draw: st.DrawFn) -> list[Entry]:
 @given(conversations(), conversations(), st.integers(1, 800))
 def test_a_digest_fits_its_limit_and_is_read_back(one: list[Entry], other: list[Entry], limit: int) -> None:
     old, new = digest_entries(one), digest_entries(other)
-    both = joined(old, new, limit)
+    both = join_digests(old, new, limit)
     assert tokens_of(cut_to(both.text(), limit)) <= limit
     assert Digest.from_json(json_of(both)).text() == both.text()
     assert json_of(Digest.from_json(json_of(both))) == json_of(both)
-    whole = merged(old, new)
+    whole = merge_digests(old, new)
     assert both.questions == whole.questions == old.questions + new.questions
 
 
 def test_an_answer_finds_its_question_in_the_part_before() -> None:
     asked, answered = entries(Draft("q", "user", "Why?")), entries(Draft("a", "assistant", "Because."))
-    both = merged(digest_entries(asked), digest_entries(answered))
+    both = merge_digests(digest_entries(asked), digest_entries(answered))
     assert both.text() == "Asked before:\n- Why? → Because."
-    assert merged(both, digest_entries(answered)).items["asked"] == ["Why? → Because.", "… → Because."]
+    assert merge_digests(both, digest_entries(answered)).items["asked"] == ["Why? → Because.", "… → Because."]
 
 
 def test_a_few_decisions_outlive_many_questions_and_a_year_is_none() -> None:
@@ -265,7 +265,7 @@ def test_a_few_decisions_outlive_many_questions_and_a_year_is_none() -> None:
     asked += [f"How many since {2000 + n % 25} in part {n}? Only since {2000 + n % 25}." for n in range(60)]
     whole = digest_entries(entries(*(Draft(str(n), "user", text) for n, text in enumerate(asked))))
     assert len(whole.items["told"]) == 4
-    cut = fitted(whole, 400)
+    cut = fit_digest(whole, 400)
     assert len(cut.items["told"]) == 4
     assert len(cut.items["asked"]) < 20
 
@@ -326,7 +326,7 @@ def test_a_text_without_an_end_is_looked_through_once() -> None:
 
 def test_tables_that_are_left_out_are_counted_and_columns_are_whole() -> None:
     tables = {f"table_{n}": "id: int, name: text, created_at: timestamp" for n in range(10)}
-    cut = fitted(Digest(tables=tables), 60)
+    cut = fit_digest(Digest(tables=tables), 60)
     assert cut.left["tables"] == 10 - len(cut.tables) > 0
     assert f"Known tables (and {cut.left['tables']} before that):" in cut.text()
     assert all(text.endswith(("timestamp", "int, …", "text, …", "…")) for text in cut.tables.values())
@@ -338,6 +338,6 @@ def test_calls_that_were_counted_stay_counted() -> None:
     digest = digest_entries(entries(*calls, *called("keep", {}, "ok")))
     for n in range(30, 60):
         said = Draft("u", "user", f"The path of {n} is /srv/{n}/{'b' * 60}.")
-        digest = joined(digest, digest_entries(entries(said, *called("look", {"n": n}, "ok"))), 400)
+        digest = join_digests(digest, digest_entries(entries(said, *called("look", {"n": n}, "ok"))), 400)
         assert tokens_of(digest.text()) <= 400
     assert digest.text().endswith("Tools used: keep ×1, look ×60")

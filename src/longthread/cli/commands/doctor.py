@@ -276,7 +276,7 @@ def _problem(facts: ServerFacts, model: str, settings: Settings) -> str:
 
 async def _embedder(settings: Settings) -> Finding:
     from longthread.llm.embedders import embedder_of
-    from longthread.memory.embedder import QUERY_SECONDS, EmbedderFailed, called, made_by
+    from longthread.memory.embedder import QUERY_SECONDS, EmbedderFailed, made_by, name_embedder
 
     embedder = embedder_of(settings)
     if embedder is None:
@@ -293,13 +293,13 @@ async def _embedder(settings: Settings) -> Finding:
         if not isinstance(error.cause, LongthreadError):  # such a one says itself what to do
             check = "{}. Check MEMORY_EMBEDDING_MODEL, MEMORY_EMBEDDING_BASE_URL and MEMORY_EMBEDDING_API_KEY."
             reason = say(check, reason.rstrip("."))
-        return False, "embedder", say("{} does not work: {}", called(embedder), translate(reason))
+        return False, "embedder", say("{} does not work: {}", name_embedder(embedder), translate(reason))
     later = time.monotonic() - again
     if later > QUERY_SECONDS:
         slow = "{} is too slow: a text takes {:.1f} s; recall waits {:g} s for it and goes by keywords then."
-        return False, "embedder", say(slow, called(embedder), later, QUERY_SECONDS)
+        return False, "embedder", say(slow, name_embedder(embedder), later, QUERY_SECONDS)
     works = "{}: vectors of {:,} numbers, the first in {:.1f} s"
-    return True, "embedder", say(works, called(embedder), vector.shape[-1], took)
+    return True, "embedder", say(works, name_embedder(embedder), vector.shape[-1], took)
 
 
 async def _source(settings: Settings) -> Finding:

@@ -31,7 +31,7 @@ from longthread.settings import Settings
 from longthread.store import checkpoints, log
 from longthread.store.driver import Driver
 from longthread.view.items import ViewItem
-from longthread.view.manifest import ViewEntry, shown
+from longthread.view.manifest import ViewEntry, show_part
 from longthread.view.tokens import estimate, family_of, message_tokens, tools_tokens
 
 TODOS = "todos"
@@ -313,7 +313,7 @@ async def last_view(store: Driver, thread_id: str, *, user_id: str) -> LastView 
     for segment in segments:
         for spot in spots[max(0, segment.first - 1) : segment.last]:
             item, seq = spot.item_for(family), seqs.get(spot.entry.seq, 0)
-            part = shown(segment, item)
+            part = show_part(segment, item)
             if part is None:
                 entries.append(ViewEntry(seq, spot.entry.role, "left out", segment.why, None, 0, item.text))
                 continue

@@ -37,7 +37,7 @@ from longthread.llm.models import context_window
 from longthread.memory.summary.pruning import first_shown, left_out
 from longthread.model.catalog import RECALL_TOOL
 from longthread.settings import Settings
-from longthread.view.budget import LEAST, corrected, message_budget, too_small
+from longthread.view.budget import LEAST, correct_factor, message_budget, too_small
 from longthread.view.compose import ViewConfig
 from longthread.view.tokens import estimate, family_of
 
@@ -342,7 +342,7 @@ class MemoryMiddleware(AgentMiddleware[MemoryState, Any, Any]):
         """Return the correction of estimates: learned by this process for the model, else the last call's."""
         seen = StoredView.from_json(call.state.get("memory_view"))
         if name not in self._factors and seen is not None and seen.model == name:
-            return corrected(1.0, seen.estimated, seen.reported)
+            return correct_factor(1.0, seen.estimated, seen.reported)
         return self._factors.get(name, 1.0)
 
     def _ended(self, call: _Call, response: Response) -> ExtendedModelResponse[Any]:
@@ -351,7 +351,7 @@ class MemoryMiddleware(AgentMiddleware[MemoryState, Any, Any]):
         usage = (reply.usage_metadata if reply is not None else None) or {"input_tokens": 0}
         call.seen = replace(call.seen, reported=usage["input_tokens"])
         factor = self._factor(call.seen.model, call)
-        self._factors[call.seen.model] = corrected(factor, call.seen.estimated, call.seen.reported)
+        self._factors[call.seen.model] = correct_factor(factor, call.seen.estimated, call.seen.reported)
         summary = _dated(call.summary | {"shown": call.fitted.view.summary.text}, call)
         update: dict[str, Any] = {"memory_view": call.seen.to_json()}
         if summary != call.state.get("memory_summary"):

@@ -21,7 +21,7 @@ _ESCAPE = re.compile(
 )
 
 
-def unescaped(text: str) -> str:
+def unescape_json(text: str) -> str:
     """A text of JSON with the characters that it names by numbers, but for those of ASCII; any other text as it is."""
     return _ESCAPE.sub(_decode_escape, text) if "\\u" in text and _BEGINS.match(text) else text
 
@@ -67,7 +67,7 @@ _EMPTY = re.compile(r"\A\s*\n")
 
 def excerpt(text: str, wanted: Collection[str], size: int) -> str:
     """Cut a text to `size` characters around the `wanted` terms, with … at cuts, without blank edge lines."""
-    text = _EMPTY.sub("", unescaped(text)).rstrip()
+    text = _EMPTY.sub("", unescape_json(text)).rstrip()
     if len(text) <= size:
         return text
     start = start_of(text, wanted, size)

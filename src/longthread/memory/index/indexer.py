@@ -14,9 +14,9 @@ from datetime import UTC, datetime
 from functools import partial
 
 from longthread.errors import StoreClosed, StoreError, StoreReadOnly
-from longthread.memory.embedder import Embedder, EmbedderFailed, called
+from longthread.memory.embedder import Embedder, EmbedderFailed, name_embedder
 from longthread.memory.index.dates import MONTHS, has_time
-from longthread.memory.index.entry_text import content_of, is_recallable, unescaped
+from longthread.memory.index.entry_text import content_of, is_recallable, unescape_json
 from longthread.memory.index.postings import (
     FULL,
     HAS_TIME,
@@ -171,7 +171,7 @@ def documents(texts: Iterable[Text]) -> list[IndexDocument]:
     for text in texts:
         if not is_recallable(text):
             continue
-        content = unescaped(content_of(text))
+        content = unescape_json(content_of(text))
         said = terms(content)
         if not said:
             continue
@@ -299,7 +299,7 @@ class _Embedding:
                     self._refused += (await embed_thread(self.store, self.embedder, thread_id, progress)).refused
                 return ours
         except EmbedderFailed as error:
-            told = f"The embedder {called(self.embedder)} does not work, and made no more vectors: {error}"
+            told = f"The embedder {name_embedder(self.embedder)} does not work, and made no more vectors: {error}"
             self._failures.append(told)
             return True
 

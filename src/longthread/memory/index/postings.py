@@ -237,7 +237,7 @@ def join(buckets: Iterable[tuple[bytes, int]], entries: int) -> dict[int, bytes]
     for number in np.unique(numbers).tolist():
         start, stop = numbers.searchsorted([number, number + 1]).tolist()
         first, last = int(firsts[start]), int(ends[stop - 1])
-        made[(1 << bits) + number] = _packed(values[start:stop], ends[start:stop] - first, rows[:, first:last])
+        made[(1 << bits) + number] = _pack_postings(values[start:stop], ends[start:stop] - first, rows[:, first:last])
     return made
 
 
@@ -250,7 +250,7 @@ def join_segments(parts: Sequence[SegmentPart]) -> IndexSegment:
         last=parts[-1].last,
         entries=entries,
         words=sum(part.words for part in parts),
-        times=b"".join(_moved(part.times, part.first - first) for part in parts),
+        times=b"".join(_shift_times(part.times, part.first - first) for part in parts),
         buckets=join(((data, part.first - first) for part in parts for data in part.buckets), entries),
     )
 
@@ -267,10 +267,10 @@ def _bits_for(entries: int) -> int:
 def _pack(values: Sequence[int], found: Mapping[int, Sequence[tuple[int, int, int]]]) -> bytes:
     ends = np.cumsum([len(found[value]) for value in values])
     rows = np.array([posting for value in values for posting in found[value]], dtype="<u2")
-    return _packed(np.array(values, dtype="<u8"), ends, rows.T)
+    return _pack_postings(np.array(values, dtype="<u8"), ends, rows.T)
 
 
-def _packed(values: NDArray[np.uint64], ends: NDArray[np.int64], rows: NDArray[np.uint16]) -> bytes:
+def _pack_postings(values: NDArray[np.uint64], ends: NDArray[np.int64], rows: NDArray[np.uint16]) -> bytes:
     """Serialize the number of terms, sorted hashes, ends of postings, and postings."""
     head = np.array([len(values)], dtype="<u4")
     parts = head, values.astype("<u8"), ends.astype("<u4"), np.ascontiguousarray(rows, dtype="<u2")
@@ -329,7 +329,7 @@ def places_between(times: bytes, since: int | None, until: int | None) -> NDArra
     return places
 
 
-def _moved(times: bytes, shift: int) -> bytes:
+def _shift_times(times: bytes, shift: int) -> bytes:
     rows = np.frombuffer(times, _TIME).copy()
     rows["place"] += np.uint16(shift)
     return rows.tobytes()

@@ -82,10 +82,12 @@ class BlockLayout:
     def size(self) -> int:
         return self.ends[-1] + _ROOM if self.ends else 0
 
-    def marked(self, mark: int) -> NDArray[np.bool_]:
+    def mask_marked(self, mark: int) -> NDArray[np.bool_]:
         """Return a mask of the places whose entries have a mark."""
         there = np.zeros(self.size, dtype=bool)
-        of_thread = {thread: _marked(list(its), mark) for thread, its in groupby(self.blocks, lambda each: each.thread)}
+        of_thread = {
+            thread: _mask_thread(list(its), mark) for thread, its in groupby(self.blocks, lambda each: each.thread)
+        }
         for start, end, block in zip(self.starts, self.ends, self.blocks, strict=True):
             # Scores that spread into a gap reach entries of the next block.
             first, own = of_thread[block.thread]
@@ -105,7 +107,7 @@ class BlockLayout:
             yield blocks[at].thread, blocks[at].first + place - starts[at]
 
 
-def _marked(blocks: Sequence[RankingBlock], mark: int) -> tuple[int, NDArray[np.bool_]]:
+def _mask_thread(blocks: Sequence[RankingBlock], mark: int) -> tuple[int, NDArray[np.bool_]]:
     """Return the number of the thread's first entry, and a mask from there on."""
     first = blocks[0].first
     marked = [(block.first - first, block.marked[mark]) for block in blocks if mark in block.marked]
@@ -142,7 +144,7 @@ class _Term:
         """Whether it scores for neighbouring entries."""
         return self.weight >= 1 and self.count <= COMMON * corpus.entries
 
-    def counted(self, corpus: Corpus) -> _Counted:
+    def weigh_places(self, corpus: Corpus) -> _Counted:
         places = np.empty(self.count, np.int64)
         values, norms = np.empty(self.count, np.float32), np.empty(self.count, np.float32)
         at = 0
@@ -166,10 +168,10 @@ def score(layout: BlockLayout, hashes: Mapping[int, float], corpus: Corpus) -> S
     terms = _terms(layout, hashes)
     # A term at many places is computed for all of them, which is faster.
     narrow = [each for each, term in enumerate(terms) if term.fades(corpus) and term.count * _ROOM <= len(scores)]
-    around = dict(zip(narrow, _around([terms[each].counted(corpus) for each in narrow]), strict=True))
+    around = dict(zip(narrow, _around([terms[each].weigh_places(corpus) for each in narrow]), strict=True))
     # Added in the question's order: sums must not depend on the layout of entries.
     for each, term in enumerate(terms):
-        places, values = around[each] if each in around else term.counted(corpus)
+        places, values = around[each] if each in around else term.weigh_places(corpus)
         if each in around or not term.fades(corpus):
             scores[places] += values
         else:
@@ -273,7 +275,7 @@ class Bag:
         rows = np.frombuffer(data, _TERM)
         return cls(rows["hash"].astype(np.uint64), rows["count"].astype(np.uint16), words)
 
-    def packed(self) -> bytes:
+    def pack(self) -> bytes:
         """Serialize hashes and counts; the text is not stored."""
         rows = np.empty(len(self.hashes), dtype=_TERM)
         rows["hash"], rows["count"] = self.hashes, self.counts

@@ -209,7 +209,7 @@ def _groups(threads: Sequence[Searched]) -> Iterator[list[Searched]]:
 async def _bind(store: Driver, user_id: str, group: Sequence[Searched]) -> int:
     names = [thread.thread_id for thread in group]
     async with store.reading() as tx:
-        there = await _unchanged(tx, user_id, group)
+        there = await _find_unchanged(tx, user_id, group)
         rows = await recall.all_postings(tx, user_id, names)
     if there is None:
         return 0
@@ -222,13 +222,13 @@ async def _bind(store: Driver, user_id: str, group: Sequence[Searched]) -> int:
     volume = Volume(uuid4().hex, INDEX_FORM, entries, words)
     async with store.writing() as tx:
         await recall.lock_volumes(tx, names)
-        if await _unchanged(tx, user_id, group) != there:
+        if await _find_unchanged(tx, user_id, group) != there:
             return 0  # The next pass takes them as they are then.
         await recall.write_volume(tx, user_id, volume, members, buckets)
     return len(names)
 
 
-async def _unchanged(tx: Transaction, user_id: str, group: Sequence[Searched]) -> list[Bindable] | None:
+async def _find_unchanged(tx: Transaction, user_id: str, group: Sequence[Searched]) -> list[Bindable] | None:
     """Return the threads; None if one has changed, or another process was faster."""
     there = await recall.bindable(tx, user_id, [thread.thread_id for thread in group])
     now = [(each.thread_id, each.first_seq, each.entry_count, each.volume) for each in there]

@@ -108,7 +108,7 @@ def terms(text: str) -> list[str]:
     text = unicodedata.normalize("NFKC", text)
     text = _THOUSANDS.sub(lambda number: number[0].replace(",", ""), _POSSESSIVE.sub("", text))
     text = with_day_signs(text)
-    found = [whole[:MAX_TERM] for whole in map(_folded, _COMPOUND.findall(text))] + days(text)
+    found = [whole[:MAX_TERM] for whole in map(_fold_text, _COMPOUND.findall(text))] + days(text)
     for piece in _PIECE.finditer(text):
         dense = piece["dense"]
         if dense is None:
@@ -149,10 +149,10 @@ def _of_word(word: str) -> list[str]:
 
 
 def _found_by(word: str) -> str:
-    return stem(base_form(_folded(word)))
+    return stem(base_form(_fold_text(word)))
 
 
-def _folded(text: str) -> str:
+def _fold_text(text: str) -> str:
     text = text.casefold()
     return text if text.isascii() else _ACCENTS.sub("", unicodedata.normalize("NFD", text))
 

@@ -16,11 +16,11 @@ from longthread.memory.embedder import (
     Embedder,
     EmbedderFailed,
     Vectors,
-    called,
     made_by,
     make_vectors,
+    name_embedder,
 )
-from longthread.memory.index.entry_text import content_of, is_recallable, unescaped
+from longthread.memory.index.entry_text import content_of, is_recallable, unescape_json
 from longthread.store.driver import Driver, Transaction
 from longthread.store.index import recall, vectors
 from longthread.store.index.recall import Text
@@ -49,7 +49,9 @@ class Embedded:
     def warning(self, embedder: Embedder) -> list[str]:
         if not self.refused:
             return []
-        return [f"The embedder {called(embedder)} refused {self.refused} entries: they are found by keywords alone."]
+        return [
+            f"The embedder {name_embedder(embedder)} refused {self.refused} entries: they are found by keywords alone."
+        ]
 
 
 async def embed_thread(
@@ -99,11 +101,11 @@ async def model_of(embedder: Embedder) -> str:
     """Return the key of an embedder's vectors: model and dimensions. Probes it once; raises EmbedderFailed."""
     if embedder not in _models:
         vector = await made_by(partial(embedder.query, ANY), TIMEOUT)
-        _models[embedder] = named(embedder.name, vector.shape[-1])
+        _models[embedder] = name_model(embedder.name, vector.shape[-1])
     return _models[embedder]
 
 
-def named(model: str, dims: int) -> str:
+def name_model(model: str, dims: int) -> str:
     """Combine model and dimensions: some models have several under one name."""
     return f"{model}@{dims}"
 
@@ -137,7 +139,7 @@ async def _is_same(tx: Transaction, thread_id: str, model: str, mark: VectorMark
 
 def text_of(text: Text) -> str:
     """Return what is embedded of an entry: speaker and text."""
-    said = unescaped(content_of(text))
+    said = unescape_json(content_of(text))
     return (f"{text.name}: {said}" if text.name and text.role != "tool" else said)[:MOST_TEXT]
 
 
@@ -164,7 +166,7 @@ async def _embed(store: Driver, embedder: Embedder, batch: _Batch) -> int | None
     """
     await require_vectors(store)
     chunks = [text_of(text) for text in batch.texts]
-    made = await make_vectors(partial(_made, embedder, batch.model), chunks) if chunks else BatchVectors(0)
+    made = await make_vectors(partial(_make_checked, embedder, batch.model), chunks) if chunks else BatchVectors(0)
     rows = []
     for place, vector in made.vectors.items():
         seq = batch.texts[place].seq
@@ -190,9 +192,9 @@ async def _keep(store: Driver, batch: _Batch, rows: Sequence[Vector], end: int, 
     return True
 
 
-async def _made(embedder: Embedder, model: str, chunks: Sequence[str]) -> Vectors:
+async def _make_checked(embedder: Embedder, model: str, chunks: Sequence[str]) -> Vectors:
     made = await made_by(partial(embedder.documents, chunks), TIMEOUT, (len(chunks),))
-    if named(embedder.name, made.shape[1]) != model:
+    if name_model(embedder.name, made.shape[1]) != model:
         _models.pop(embedder, None)
         told = f"the embedder now gives vectors of {made.shape[1]} numbers, and gave others before"
         raise EmbedderFailed(ValueError(told))

@@ -152,7 +152,7 @@ class Digest:
         return (self.source, self.fingerprint) == (source, fingerprint)
 
     @property
-    def said(self) -> Digest:
+    def without_observations(self) -> Digest:
         """The digest without what was observed of the source."""
         said = {"asked", "told"}
         items = {name: lines for name, lines in self.items.items() if name in said}
@@ -165,17 +165,17 @@ class Digest:
         asked = "\n".join(self.items.get("asked", ()))
         # What is stated with its question needs no second line.
         said = [line for line in self.items.get("told", ()) if line not in asked]
-        parts = [*self._listed(words, "asked"), *replace(self, items={"told": said})._listed(words, "told")]
+        parts = [*self._list_section(words, "asked"), *replace(self, items={"told": said})._list_section(words, "told")]
         if self.tables:
             lines = [f"- {name}: {columns}" if columns else f"- {name}" for name, columns in self.tables.items()]
             parts.append("\n".join([f"{words['tables']}{self._more(words, 'tables')}:", *lines]))
-        parts += self._listed(words, "done")
+        parts += self._list_section(words, "done")
         if self.tools:
             counts = ", ".join(f"{name} ×{count}" for name, count in sorted(self.tools.items()))
             parts.append(f"{words['tools']}: {counts}")
-        return "\n".join([*parts, *self._listed(words, "errors")])
+        return "\n".join([*parts, *self._list_section(words, "errors")])
 
-    def _listed(self, words: Mapping[str, str], name: str) -> list[str]:
+    def _list_section(self, words: Mapping[str, str], name: str) -> list[str]:
         items, left = self.items.get(name, ()), self.left.get(name, 0)
         if not items and not left:
             return []
@@ -206,7 +206,7 @@ def digest_entries(entries: Iterable[Entry]) -> Digest:
         fold.add(entry)
         if entry.role in {"user", "system"} and not is_prompt(entry):
             said.append(entry.text)
-    asked = list(_asked(fold.messages))
+    asked = list(_list_questions(fold.messages))
     questions = [m["content"] for m in fold.messages if m["role"] == "user" and m["content"].strip()]
     chinese = sum(map(is_chinese, questions))
     rows = _WORDS[2 * chinese > len(questions)]["rows"]
@@ -216,14 +216,14 @@ def digest_entries(entries: Iterable[Entry]) -> Digest:
     return Digest(
         items={
             "asked": asked,
-            "told": _once(told for text in said for told in _told(text)),
+            "told": _once(told for text in said for told in _find_statements(text)),
             "done": _once(_done(fold.steps, rows)),
             "errors": _once(_errors(fold.steps)),
         },
         tables={
             _cut(name, _COLUMNS): _cut(column_names(columns), _COLUMNS) for name, columns in (listed | schemas).items()
         },
-        tools=_counted(fold.steps),
+        tools=_count_tools(fold.steps),
         source=clean(facts.source) if isinstance(facts.source, str) else None,
         fingerprint=clean(facts.fingerprint) if isinstance(facts.fingerprint, str) else None,
         questions=len(questions),
@@ -231,7 +231,7 @@ def digest_entries(entries: Iterable[Entry]) -> Digest:
     )
 
 
-def merged(old: Digest, new: Digest) -> Digest:
+def merge_digests(old: Digest, new: Digest) -> Digest:
     """Merge two digests: `new` is of what came after `old`."""
     last = old if new.source is None else new
     same = old.is_about(last.source, last.fingerprint)
@@ -252,19 +252,19 @@ def merged(old: Digest, new: Digest) -> Digest:
     )
 
 
-def joined(old: Digest, new: Digest, limit: int) -> Digest:
+def join_digests(old: Digest, new: Digest, limit: int) -> Digest:
     """Merge both within about `limit` tokens: if needed the old one is cut to a third, except decisions, then both."""
-    both = merged(old, new)
+    both = merge_digests(old, new)
     if tokens_of(both.text()) <= limit:
         return both
-    less = fitted(old, tokens_of(old.text()) // 3)
+    less = fit_digest(old, tokens_of(old.text()) // 3)
     told, stay = old.items.get("told", ()), set(less.items.get("told", ()))
     kept = [line for line in told if line in stay or _kind(line) == 0]
     left = {**less.left, "told": old.left.get("told", 0) + len(told) - len(kept)}
-    return fitted(merged(replace(less, items={**less.items, "told": kept}, left=left), new), limit)
+    return fit_digest(merge_digests(replace(less, items={**less.items, "told": kept}, left=left), new), limit)
 
 
-def fitted(digest: Digest, limit: int) -> Digest:
+def fit_digest(digest: Digest, limit: int) -> Digest:
     """Cut a digest to `limit` tokens: the newest items, and the weightiest statements."""
 
     def fits(share: float) -> bool:
@@ -352,7 +352,7 @@ def _kind(line: str) -> int:
     return next((n for n, kind in enumerate(_KINDS) if kind.search(line)), len(_KINDS))
 
 
-def _asked(messages: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+def _list_questions(messages: Sequence[Mapping[str, Any]]) -> Iterator[str]:
     question, answer = "", ""
     for message in messages:
         if message["role"] == "assistant":
@@ -369,7 +369,7 @@ def _pair(question: str, answer: str) -> Iterator[str]:
         yield f"{asked}{_ARROW}{_cut(answer, _ANSWER)}" if answer.strip() else asked
 
 
-def _told(text: str) -> Iterator[str]:
+def _find_statements(text: str) -> Iterator[str]:
     """Yield the sentences worth remembering."""
     for match in _SENTENCE.finditer(text[:20_000]):
         sentence = match[0].strip()
@@ -401,7 +401,7 @@ def _errors(steps: Iterable[Mapping[str, Any]]) -> Iterator[str]:
             yield _cut(f"{step['action']}: {error}", _ERROR)
 
 
-def _counted(steps: Iterable[Mapping[str, Any]]) -> dict[str, int]:
+def _count_tools(steps: Iterable[Mapping[str, Any]]) -> dict[str, int]:
     counts: dict[str, int] = {}
     for step in _calls(steps):
         name = _cut(step["action"], _COLUMNS)

@@ -96,7 +96,7 @@ class Phrases:
         runs = self._runs(_BETWEEN.join(passages))
         self._last = Counter(run[-1].key for _, run in runs)
         counts = self._counts(runs, least)
-        self.found = self._spelled(runs, _most_said(counts, least))
+        self.found = self._spell_phrases(runs, _most_said(counts, least))
 
     def _runs(self, text: str) -> list[_Run]:
         """Return unbroken runs of words, each with its passage's number."""
@@ -135,7 +135,7 @@ class Phrases:
                     said[number].add(tuple(keys[start:end]))
         return Counter(chain.from_iterable(said))
 
-    def _spelled(self, runs: Sequence[_Run], counts: dict[PhraseWords, int]) -> dict[PhraseWords, FoundPhrase]:
+    def _spell_phrases(self, runs: Sequence[_Run], counts: dict[PhraseWords, int]) -> dict[PhraseWords, FoundPhrase]:
         """Return the phrases that may name a topic, with their spellings."""
         found = {words: FoundPhrase(count) for words, count in counts.items()}
         starting, within = {words[0] for words in found}, {word for words in found for word in words}
@@ -148,15 +148,15 @@ class Phrases:
                         break
                     there = found.get(tuple([other.key for other in run[start:end]]))
                     if there is not None:
-                        there.spellings[" ".join([self._told(other) for other in run[start:end]])] += 1
+                        there.spellings[" ".join([self._spell_word(other) for other in run[start:end]])] += 1
         return {words: there for words, there in found.items() if self._may_name(words, there)}
 
-    def _told(self, word: _Word) -> str:
+    def _spell_word(self, word: _Word) -> str:
         """Return a word's spelling, without a capital that only begins sentences."""
         return word.token.lower() if word.title and word.token not in self._proper else word.token
 
     def _may_name(self, words: PhraseWords, found: FoundPhrase) -> bool:
-        spelling = spelled(found.spellings)
+        spelling = choose_spelling(found.spellings)
         parts = spelling.split(" ")
         first, last = parts[0].lower(), parts[-1].lower()
         if is_odd(parts[0]) or is_odd(parts[-1]):
@@ -212,7 +212,7 @@ def is_odd(token: str) -> bool:
     return len(token) < 2 or _NO_NAMES.match(token) is not None or token.startswith("_")
 
 
-def spelled(spellings: Counter[str]) -> str:
+def choose_spelling(spellings: Counter[str]) -> str:
     """Return the most frequent spelling; among equals without a sentence's capital, then the shorter."""
     return min(spellings, key=lambda name: (-spellings[name], name[:1].isupper(), len(name), name))
 
@@ -279,7 +279,7 @@ def grams(passages: Sequence[str], least: int) -> list[Gram]:
     texts = [_LATIN.sub(stand_in, _BEYOND.sub(" ", passage)) for passage in passages]
     codes = np.frombuffer("\n".join(texts).encode("utf-16-le", "replace"), "<u2")
     numbers = np.cumsum(codes == 10)
-    found = _Counted(codes, numbers).found(least)
+    found = _Counted(codes, numbers).find_words(least)
     return [Gram("".join(shown.get(letter, letter) for letter in gram.text), gram.passages) for gram in found]
 
 
@@ -306,7 +306,7 @@ class _Counted:
         self._total = max(1, int(self._dense.sum()))
         self._counts: dict[str, int] = {}
 
-    def found(self, least: int) -> list[Gram]:
+    def find_words(self, least: int) -> list[Gram]:
         """Return the words, most frequent first."""
         known = self._frequent(max(least, self._total // _SPARSE))
         self._counts = {text: len(places) for text, places in known}

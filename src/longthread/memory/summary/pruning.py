@@ -13,7 +13,7 @@ from functools import reduce
 from typing import TYPE_CHECKING, Any
 
 from longthread.errors import EntryNotFound
-from longthread.memory.summary.digest import Digest, digest_entries, joined
+from longthread.memory.summary.digest import Digest, digest_entries, join_digests
 from longthread.memory.summary.summaries import (
     Summarizer,
     SummaryConfig,
@@ -142,13 +142,13 @@ async def prune_thread(
     """
     writer = summarizer if policy.summary.enabled else None
     making = _Making(store, thread_id, policy, extract, progress or _ignore, owed=writer is not None)
-    kept = await _moved(making, view, prepare)
+    kept = await _move_mark(making, view, prepare)
     if writer is None or kept is None or UNWRITTEN not in kept.digest:
         return kept
-    return await _written(making, kept, writer)
+    return await _write_digested(making, kept, writer)
 
 
-async def _moved(making: _Making, view: Sequence[Segment] | None, prepare: Prepare | None) -> ThreadSummary | None:
+async def _move_mark(making: _Making, view: Sequence[Segment] | None, prepare: Prepare | None) -> ThreadSummary | None:
     store, thread_id, policy = making.store, making.thread_id, making.policy
     async with store.reading() as tx:
         found = await _look(tx, thread_id, policy, view)
@@ -293,16 +293,16 @@ async def _make(making: _Making, found: _Found, fresh: bool) -> _Made:
     part = await reading.read(found.target, old.last_seq if old else 0)
     kept = await summarise(old, part, making.policy.summary, None)
     if making.owed:
-        before = old.digest[UNWRITTEN] if old and UNWRITTEN in old.digest else _told(old)
+        before = old.digest[UNWRITTEN] if old and UNWRITTEN in old.digest else _dump_summary(old)
         kept = replace(kept, digest={**kept.digest, UNWRITTEN: before})
     else:
         await asyncio.to_thread(reading.mentions.add, part.entries)
     return _Made(kept, reading.mentions.spans, fresh=old is None)
 
 
-async def _written(making: _Making, kept: ThreadSummary, writer: Summarizer) -> ThreadSummary | None:
+async def _write_digested(making: _Making, kept: ThreadSummary, writer: Summarizer) -> ThreadSummary | None:
     """Let a model write what was only digested. Where it fails, the digest stays."""
-    thread_id, old = making.thread_id, _untold(kept.digest[UNWRITTEN])
+    thread_id, old = making.thread_id, _load_summary(kept.digest[UNWRITTEN])
     async with making.store.reading() as tx:
         thread = await summaries.find_thread(tx, thread_id)
         known = await summaries.find(tx, thread_id)
@@ -324,14 +324,14 @@ async def _written(making: _Making, kept: ThreadSummary, writer: Summarizer) -> 
         return await _commit(tx, thread_id, _Found(thread, kept.last_seq, kept.last_seq, ()), made)
 
 
-def _told(old: ThreadSummary | None) -> dict[str, Any]:
+def _dump_summary(old: ThreadSummary | None) -> dict[str, Any]:
     """Return a summary as JSON, to be stored along with the digest that replaces it."""
     if old is None:
         return {}
     return {name: getattr(old, name) for name in _FIELDS}
 
 
-def _untold(data: Mapping[str, Any]) -> ThreadSummary | None:
+def _load_summary(data: Mapping[str, Any]) -> ThreadSummary | None:
     return ThreadSummary(**data) if data else None
 
 
@@ -369,7 +369,7 @@ class _Reading:
                 await asyncio.to_thread(self.mentions.add, page)
             newest = newest or page
             self.progress(count)
-        digest = reduce(lambda old, new: joined(old, new, self.limit), reversed(digests))
+        digest = reduce(lambda old, new: join_digests(old, new, self.limit), reversed(digests))
         return SummaryPart(newest, digest, count, first, last)
 
 

@@ -11,15 +11,15 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from longthread.memory.embedder import is_cancelled
-from longthread.memory.index.entry_text import content_of, is_prompt, is_recallable, unescaped
+from longthread.memory.index.entry_text import content_of, is_prompt, is_recallable, unescape_json
 from longthread.memory.summary.digest import (
     DIGEST_FORM,
     Digest,
     clean,
     cut_to,
     digest_entries,
-    fitted,
-    joined,
+    fit_digest,
+    join_digests,
     json_of,
     tokens_of,
 )
@@ -125,10 +125,10 @@ async def summarise(
     """
     limit = config.max_tokens
     before = Digest.from_json(old.digest) if old else Digest()
-    digest = joined(before, part.digest, limit) if old else fitted(part.digest, limit)
+    digest = join_digests(before, part.digest, limit) if old else fit_digest(part.digest, limit)
     text, model, apart = "", None, dict[str, Any]()
     if config.enabled and summarizer is not None and not summarizer.topics_only:
-        text = await _written(old, part, limit, summarizer)
+        text = await _write_summary(old, part, limit, summarizer)
         model = summarizer.name if text else None
     if not text and old is not None and old.model is not None and not _is_disowned(old, summarizer):
         # A model wrote the existing text: it stays, and the digest adds the rest.
@@ -151,25 +151,25 @@ def _is_disowned(old: ThreadSummary, summarizer: Summarizer | None) -> bool:
     return summarizer is not None and summarizer.topics_only and summarizer.name == old.model
 
 
-async def _written(old: ThreadSummary | None, part: SummaryPart, limit: int, summarizer: Summarizer) -> str:
+async def _write_summary(old: ThreadSummary | None, part: SummaryPart, limit: int, summarizer: Summarizer) -> str:
     """Return the model's summary of the new part, after the old one; empty if the model fails.
 
     Over the limit, the old one is shortened to a third, and all of it once more (document 004 §3.1).
     """
     before = old.summary if old else ""
-    new = await _asked(summarizer, _WRITE, limit, transcript(part))
+    new = await _ask_summarizer(summarizer, _WRITE, limit, transcript(part))
     if not new:
         return ""
     text = _put_together(before, new)
     if before and tokens_of(text) > limit:
-        shorter = await _asked(summarizer, _SHORTEN, max(1, tokens_of(before) // 3), before)
+        shorter = await _ask_summarizer(summarizer, _SHORTEN, max(1, tokens_of(before) // 3), before)
         text = _put_together(shorter or before, new)
     if tokens_of(text) > limit:
-        text = await _asked(summarizer, _SHORTEN, limit, text) or text
+        text = await _ask_summarizer(summarizer, _SHORTEN, limit, text) or text
     return text
 
 
-async def _asked(summarizer: Summarizer, instructions: str, limit: int, text: str) -> str:
+async def _ask_summarizer(summarizer: Summarizer, instructions: str, limit: int, text: str) -> str:
     return await ask(summarizer, instructions.format(tokens=limit), f"---\n{text}\n---")
 
 
@@ -201,8 +201,8 @@ def _with_digest(old: ThreadSummary, new: Digest, limit: int) -> tuple[str, dict
     Both are also stored separately: however often a model fails, its text stays, followed by one digest.
     """
     written = old.summary[: old.digest.get(_WRITTEN, len(old.summary))]
-    since = joined(Digest.from_json(old.digest[_SINCE]), new, limit) if _SINCE in old.digest else new
-    since = fitted(since, max(limit // 5, limit - tokens_of(written) - _BETWEEN))
+    since = join_digests(Digest.from_json(old.digest[_SINCE]), new, limit) if _SINCE in old.digest else new
+    since = fit_digest(since, max(limit // 5, limit - tokens_of(written) - _BETWEEN))
     told = since.text()
     written = cut_to(written, max(0, limit - tokens_of(told) - _BETWEEN)).strip()
     return _put_together(written, told), {_WRITTEN: len(written), _SINCE: json_of(since)}
@@ -224,14 +224,14 @@ def transcript(part: SummaryPart, limit: int = INPUT_TOKENS) -> str:
         lines.append(line)
     if len(lines) == part.count:
         return "\n".join(reversed(lines))
-    head = fitted(part.digest, max(limit // 4, left)).text()
+    head = fit_digest(part.digest, max(limit // 4, left)).text()
     return "\n".join([head, "…", *reversed(lines)])
 
 
 def _line(entry: Entry) -> str:
     if is_prompt(entry) or not is_recallable(entry):
         return f"{entry.role}: …"
-    said = unescaped(content_of(entry))
+    said = unescape_json(content_of(entry))
     text = condense_result(said, _RESULT) if entry.role == "tool" else cut_middle(said, _TOLD)
     return f"{entry.name if entry.role == 'tool' and entry.name else entry.role}: {clean(text)}"
 

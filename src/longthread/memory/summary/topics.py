@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TypeVar
 
-from longthread.memory.index.entry_text import is_prompt, is_recallable, unescaped
+from longthread.memory.index.entry_text import is_prompt, is_recallable, unescape_json
 from longthread.memory.index.terms import stem
 from longthread.memory.summary.digest import clean
 from longthread.memory.summary.phrases import (
@@ -22,11 +22,11 @@ from longthread.memory.summary.phrases import (
     Gram,
     Phrases,
     PhraseWords,
+    choose_spelling,
     grams,
     has_han,
     is_name,
     is_proper,
-    spelled,
     weight,
 )
 from longthread.memory.summary.stopwords import BREAKS, LIGHT
@@ -96,7 +96,7 @@ def extract_topics(texts: Iterable[str], known: Iterable[str] = (), most: int = 
     passages = _passages(texts)
     least = 1 if len(passages) < _FEW else 2 + len(passages) // _MANY
     candidates = [*_of_phrases(passages, least), *_of_grams(passages, max(2, least))]
-    return [Topic(found.name, found.mentions) for found in _chosen(_as_known(candidates, known), most)]
+    return [Topic(found.name, found.mentions) for found in _choose_topics(_as_known(candidates, known), most)]
 
 
 def mentions(names: Iterable[str], texts: Iterable[str], *, least: int = 1) -> list[Topic]:
@@ -118,7 +118,7 @@ def _inside(key: str) -> str:
 def _passages(texts: Iterable[str]) -> list[str]:
     found: list[str] = []
     for text in texts:
-        text = unescaped(text[:MOST_TEXT])
+        text = unescape_json(text[:MOST_TEXT])
         tables = " . ".join(dict.fromkeys(_TABLE.findall(text)))
         for mark, noise in _NOISE.items():
             text = noise.sub(" . ", text) if mark in text else text
@@ -138,7 +138,7 @@ def _of_phrases(passages: Sequence[str], least: int) -> list[_Candidate]:
     made = []
     for words, there in found.items():
         count = there.passages
-        name = spelled(there.spellings)
+        name = choose_spelling(there.spellings)
         alone = count < 2 and not (is_name(name) or (len(words) > 1 and is_proper(there.spellings)))
         if alone or words in inner or len(name) > MOST_NAME:
             continue
@@ -176,7 +176,7 @@ def _as_known(candidates: Iterable[_Candidate], known: Iterable[str]) -> list[_C
     ]
 
 
-def _chosen(candidates: Iterable[_Candidate], most: int) -> list[_Candidate]:
+def _choose_topics(candidates: Iterable[_Candidate], most: int) -> list[_Candidate]:
     """Return the best candidates, without any that says the same as a better one."""
     chosen: list[_Candidate] = []
     for candidate in sorted(candidates, key=lambda found: (-found.score, found.key)):
@@ -242,14 +242,14 @@ def _items(reply: str) -> list[str]:
         except ValueError:
             given = None
         if isinstance(given, list):
-            return [_named(item) for item in given]
+            return [_read_topic(item) for item in given]
     lines = [
         _BULLET.sub("", line) for line in reply.splitlines() if line.strip() and not line.strip().startswith("```")
     ]
     return [part for line in lines for part in _parts(line)]
 
 
-def _named(item: object) -> str:
+def _read_topic(item: object) -> str:
     if isinstance(item, dict):
         item = next((item[key] for key in ("topic", "name", "title") if key in item), "")
     return item if isinstance(item, str) else ""
