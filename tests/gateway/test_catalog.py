@@ -16,7 +16,7 @@ from longthread.gateway.dialects.anthropic import Anthropic
 from longthread.gateway.dialects.dialect import Dialect
 from longthread.gateway.http import Incoming
 from longthread.gateway.service import ANTHROPIC, RESPONSES, Gateway, GatewayOptions
-from longthread.gateway.upstream import CatalogRoutes, NoUpstream, Routes, Upstream, merged
+from longthread.gateway.upstream import CatalogRoutes, NoUpstream, Routes, Upstream, merge_routes
 from longthread.model.catalog import RouteDefinition, UpstreamDefinition
 from longthread.store.driver import Driver
 from longthread.testing import ProviderEmulator
@@ -162,18 +162,18 @@ def test_the_longest_pattern_counts_and_what_no_route_names_takes_the_rest() -> 
         RouteDefinition("b", "gpt-5*", "router"),
         RouteDefinition("c", "gpt-5-mini", "deepseek"),
     ]
-    every = merged(upstreams, routes, OWN)
+    every = merge_routes(upstreams, routes, OWN)
     assert found_by(every, ("completions", "gpt-5-mini"), ("completions", "gpt-5"), ("completions", "o9")) == [
         ("deepseek", "gpt-5-mini"),
         ("router", "gpt-5"),
         ("deepseek", "deepseek-chat"),
     ]
-    some = merged(upstreams, routes[2:], OWN)
+    some = merge_routes(upstreams, routes[2:], OWN)
     assert found_by(some, ("completions", "gpt-5"), ("anthropic", "claude")) == [
         ("router", "gpt-5"),
         ("anthropic", "claude"),
     ]
-    own = merged([UpstreamDefinition("openai", "https://mine", ("completions",))], [], OWN)
+    own = merge_routes([UpstreamDefinition("openai", "https://mine", ("completions",))], [], OWN)
     nobody = "This gateway has no upstream that speaks responses for the model gpt-5."
     assert found_by(own, ("completions", "gpt-5"), ("responses", "gpt-5")) == [("openai", "gpt-5"), nobody]
     assert own.upstreams["openai"].base_url == "https://mine"
@@ -189,7 +189,7 @@ def test_a_route_that_cannot_serve_the_dialect_refuses_and_no_other_upstream_is_
         RouteDefinition("all", "*", "zhipu"),
         RouteDefinition("gone", "gpt-*", "resting"),
     ]
-    every = merged(upstreams, routes, OWN)
+    every = merge_routes(upstreams, routes, OWN)
     refused, resting, pair = found_by(every, ("anthropic", "claude-5"), ("responses", "gpt-5"), ("anthropic", "glm"))
     assert refused == (
         "The route alias sends the model claude-5 to the upstream deepseek, which speaks completions, and not "
@@ -197,7 +197,7 @@ def test_a_route_that_cannot_serve_the_dialect_refuses_and_no_other_upstream_is_
     )
     assert "The route gone sends the model gpt-5 to the upstream resting, which is not active." in resting
     assert pair == ("zhipu", "glm")
-    twin = merged(upstreams, [*routes, RouteDefinition("twin", "claude-*", "zhipu", "glm-5")], OWN)
+    twin = merge_routes(upstreams, [*routes, RouteDefinition("twin", "claude-*", "zhipu", "glm-5")], OWN)
     assert found_by(twin, ("anthropic", "claude-5"), ("completions", "claude-5")) == [
         ("zhipu", "glm-5"),
         ("deepseek", "deepseek-chat"),

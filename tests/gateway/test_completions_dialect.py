@@ -15,7 +15,7 @@ from longthread.gateway.dialects.completions import Completions
 from longthread.gateway.parts import Part, chain
 from longthread.gateway.raw_json import members
 from longthread.gateway.request import Asked
-from longthread.gateway.restore import edited, restored
+from longthread.gateway.restore import drop_hidden, restore_hidden
 from longthread.gateway.tree import hidden_part
 
 Messages = list[dict[str, Any]]
@@ -127,13 +127,13 @@ def test_whatever_a_client_forgets_or_respells_comes_back(data: st.DataObject) -
     sent = data.draw(respelled(data.draw(forgetful(before))))
     ours, theirs = read(before), read(sent, indent=data.draw(st.none() | st.just(1)))
     assert theirs.nodes == ours.nodes
-    held = [hidden_part(each, ours.blocks(each.part.item)[each.part.place]) for each in ours.hidden]
-    found = restored(theirs, held, len(theirs.nodes))
-    assert chain(found.hidden) == chain(ours.hidden)
+    held = [hidden_part(each, ours.blocks(each.part.item)[each.part.place]) for each in ours.hidden_parts]
+    found = restore_hidden(theirs, held, len(theirs.nodes))
+    assert chain(found.hidden_parts) == chain(ours.hidden_parts)
     assert found.nodes == ours.nodes
     assert hidden_values(json.loads(found.body)["messages"]) == hidden_values(before)
     assert stripped(json.loads(found.body)["messages"]) == stripped(sent)
-    bare = edited(ours, ours.hidden)
+    bare = drop_hidden(ours, ours.hidden_parts)
     assert stripped(json.loads(bare.body)["messages"]) == json.loads(bare.body)["messages"] == stripped(before)
 
 
@@ -158,9 +158,9 @@ def test_the_log_reads_a_message_as_the_request_had_it(messages: Messages, inden
         own = [part for part in asked.parts if part.item == number]
         raws = asked.blocks(number)
         kept = [raws[part.place] for part in own]
-        stored = DIALECT.stored(own[0].role if own else "user", [json.loads(raw) for raw in kept])
+        stored = DIALECT.read_blocks(own[0].role if own else "user", [json.loads(raw) for raw in kept])
         assert list(map(plain, stored)) == list(map(plain, own))
-        again = DIALECT.spelled([(own[0].role, kept)]) if own else []
+        again = DIALECT.write_messages([(own[0].role, kept)]) if own else []
         assert [plain(part) for raw in again for part in parts(raw)] == list(map(plain, own))
 
 
@@ -195,7 +195,7 @@ def test_a_stream_says_what_the_body_says(data: st.DataObject) -> None:
     events = [{"id": "1", "choices": [{"index": 0, "delta": delta}]} for delta in deltas]
     events += [{"choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}]}, {"choices": [], "usage": {"a": 1}}]
     body = b"".join(b"data: %s\r\n\r\n" % json.dumps(event).encode() for event in events) + b"data: [DONE]\n\n"
-    streamed = DIALECT.streamed(body)
+    streamed = DIALECT.read_stream(body)
     whole = DIALECT.reply(json.dumps({"id": "1", "choices": [{"message": message}], "usage": {"a": 1}}).encode())
     assert list(map(plain, streamed.parts)) == list(map(plain, whole.parts))
     assert (streamed.whole, streamed.id, streamed.usage) == (True, "1", {"a": 1})
@@ -261,7 +261,7 @@ NAMED = {"name": "clock", "arguments": "{}"}
 def test_streams_of_every_vendor_are_put_together(deltas: Messages, message: dict[str, Any]) -> None:
     events = [{"choices": [{"delta": delta, "finish_reason": None}]} for delta in deltas]
     body = b"".join(b"data: " + json.dumps(event).encode() + b"\n\n" for event in events) + b"data: [DONE]\n\n"
-    found = DIALECT.streamed(body)
+    found = DIALECT.read_stream(body)
     assert list(map(plain, found.parts)) == list(map(plain, parts({"role": "assistant"} | message)))
     assert found.whole
 
@@ -277,8 +277,8 @@ def test_a_reply_is_the_assistants_also_where_it_does_not_say_so(role: dict[str,
 @pytest.mark.parametrize("last", [b'data: {"error":{"message":"overloaded"}}\n\n', b": ping\n\n", b""])
 def test_a_stream_that_breaks_off_is_not_whole(last: bytes) -> None:
     body = b'data: {"choices":[{"index":0,"delta":{"content":"data: [DONE] is what ends it"}}]}\n\n' + last
-    assert not DIALECT.streamed(body).whole
-    assert not DIALECT.streamed(body + b'data: {"choices":[],"error":{"code":502}}\n\ndata: [DONE]\n\n').whole
+    assert not DIALECT.read_stream(body).whole
+    assert not DIALECT.read_stream(body + b'data: {"choices":[],"error":{"code":502}}\n\ndata: [DONE]\n\n').whole
 
 
 def text_message(content: Any, role: str = "user", **more: Any) -> dict[str, Any]:
@@ -349,16 +349,16 @@ def test_thinking_among_the_content_is_hidden_and_comes_back() -> None:
     ours = read([text_message("hi"), text_message([thinking, {"type": "text", "text": "yes"}], "assistant")])
     theirs = read([text_message("hi"), text_message("yes", "assistant")])
     assert theirs.nodes == ours.nodes
-    held = [hidden_part(each, ours.blocks(each.part.item)[each.part.place]) for each in ours.hidden]
-    assert json.loads(restored(theirs, held, len(theirs.nodes)).body) == json.loads(ours.body)
-    bare = edited(ours, ours.hidden)
+    held = [hidden_part(each, ours.blocks(each.part.item)[each.part.place]) for each in ours.hidden_parts]
+    assert json.loads(restore_hidden(theirs, held, len(theirs.nodes)).body) == json.loads(ours.body)
+    bare = drop_hidden(ours, ours.hidden_parts)
     assert json.loads(bare.body)["messages"][1]["content"] == [{"type": "text", "text": "yes"}]
 
 
 def test_an_empty_reasoning_is_none_but_beside_calls() -> None:
-    assert not read([text_message("yes", "assistant", reasoning_content="")]).hidden
-    assert not read([called("{}") | {"reasoning_content": None}]).hidden
-    assert len(read([called("{}") | {"reasoning_content": ""}]).hidden) == 1
+    assert not read([text_message("yes", "assistant", reasoning_content="")]).hidden_parts
+    assert not read([called("{}") | {"reasoning_content": None}]).hidden_parts
+    assert len(read([called("{}") | {"reasoning_content": ""}]).hidden_parts) == 1
 
 
 @pytest.mark.parametrize(

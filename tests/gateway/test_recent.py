@@ -22,7 +22,7 @@ from longthread.gateway import service
 from longthread.gateway.dialects.anthropic import Anthropic
 from longthread.gateway.dialects.dialect import Dialect
 from longthread.gateway.http import Incoming
-from longthread.gateway.parts import Anchored, IndexedParts, Part, anchored, chain, digests, node_of, visible_parts
+from longthread.gateway.parts import Anchored, IndexedParts, Part, anchor_hidden, chain, digests, node_of, visible_parts
 from longthread.gateway.request import Asked, Recent
 from longthread.gateway.service import ANTHROPIC, COMPLETIONS, RESPONSES, Gateway, GatewayOptions
 from longthread.gateway.upstream import Connections, Routes, Upstream, UpstreamResponse
@@ -52,7 +52,7 @@ def _seen(asked: Asked) -> Any:
         asked.parts,
         asked.digests,
         asked.nodes,
-        asked.hidden,
+        asked.hidden_parts,
         asked.frame_count,
         asked.frame,
     )
@@ -165,7 +165,7 @@ def test_parts_that_come_bit_by_bit_are_indexed_as_all_at_once(drawn: list[objec
         at = max(at, min(cut, len(every)))
     for each in (found, found.followed_by(parts(drawn)).first(len(every))):  # type: ignore[arg-type]
         assert list(each.parts) == every
-        assert list(each.hidden) == anchors(every) == anchored(every)
+        assert list(each.hidden) == anchors(every) == anchor_hidden(every)
         assert list(each.digests) == digests(_ROOT, visible_parts(every))
         assert list(each.nodes) == list(map(node_of, each.digests))
         assert [each.parts[place] for place in each.places] == visible_parts(every)

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from longthread.gateway.dialects.responses import Responses
-from longthread.gateway.keep import drafts, grouped
+from longthread.gateway.keep import drafts, group_parts
 from longthread.gateway.raw_json import element_texts
 from longthread.gateway.request import Asked
 from longthread.model.wire import unpack
@@ -102,7 +102,7 @@ def asked(items: Any) -> Asked:
 
 
 def entries_of(request: Asked) -> list[tuple[Any, Sequence[str]]]:
-    made = drafts(grouped(request.parts), "responses", request.blocks)
+    made = drafts(group_parts(request.parts), "responses", request.blocks)
     return [
         (draft.role, [raw for _, raw in element_texts(unpack(draft.payload or b"", draft.text)[1])]) for draft in made
     ]
@@ -111,7 +111,7 @@ def entries_of(request: Asked) -> list[tuple[Any, Sequence[str]]]:
 @pytest.mark.parametrize("item", ITEMS, ids=lambda item: str(item["type"]))
 def test_an_item_comes_out_of_its_entry_as_it_went_in(item: dict[str, Any]) -> None:
     request = asked([USER, REASONING, MESSAGE, REASONING, item])
-    found = [json.loads(raw) for raw in RESPONSES.spelled(entries_of(request))]
+    found = [json.loads(raw) for raw in RESPONSES.write_messages(entries_of(request))]
     assert found == [USER, REASONING, MESSAGE, REASONING, item]
 
 
@@ -120,7 +120,7 @@ def test_the_hidden_parts_of_an_entry_are_those_of_its_item(item: dict[str, Any]
     request = asked([USER, REASONING, item])
     found = []
     for role, raws in entries_of(request):
-        found += RESPONSES.stored(role, [json.loads(raw) for raw in raws])
+        found += RESPONSES.read_blocks(role, [json.loads(raw) for raw in raws])
     assert [(part.role, part.visible, part.hidden) for part in found] == [
         (part.role, part.visible, part.hidden) for part in request.parts
     ]
@@ -183,7 +183,7 @@ def test_a_stream_is_read_from_its_finished_items(newline: str, listed: list[dic
         {"type": "response.completed", "response": response},
     ]
     lines = [line for each in events for line in (f"event: {each['type']}", f"data: {json.dumps(each)}", "")]
-    reply = RESPONSES.streamed("".join(line + newline for line in [*lines, "data: [DONE]", ""]).encode())
+    reply = RESPONSES.read_stream("".join(line + newline for line in [*lines, "data: [DONE]", ""]).encode())
     assert (reply.id, reply.whole, reply.ids, reply.usage["output_tokens"]) == ("resp_1", True, ["rs_1", "msg_1"], 3)
     assert reply.raws[0] == [json.dumps(REASONING)]
     assert reply.parts[0].value == REASONING["encrypted_content"]
@@ -193,4 +193,4 @@ def test_a_stream_is_read_from_its_finished_items(newline: str, listed: list[dic
 def test_a_stream_without_its_end_is_not_whole(last: dict[str, Any] | None) -> None:
     done = {"type": "response.output_item.done", "output_index": 0, "item": MESSAGE}
     body = "".join(f"event: {each['type']}\ndata: {json.dumps(each)}\n\n" for each in (done, last) if each)
-    assert not RESPONSES.streamed(body.encode()).whole
+    assert not RESPONSES.read_stream(body.encode()).whole

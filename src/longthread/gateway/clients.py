@@ -147,7 +147,7 @@ class Owners:
         if asked.owner is None or not await self._may_adopt():
             return False
         async with self._store.reading() as tx:
-            found = await self._unowned(tx, asked, names)
+            found = await self._find_unowned(tx, asked, names)
         return any([await self._give(thread_id, asked.owner) for thread_id in found])
 
     async def adopt_response(self, dialect: str, response_id: str, owner: str) -> bool:
@@ -179,7 +179,7 @@ class Owners:
                 self._has_unowned = await calls.has_unowned(tx)
         return self._has_unowned
 
-    async def _unowned(self, tx: Transaction, asked: Asked, names: Sequence[str]) -> set[str]:
+    async def _find_unowned(self, tx: Transaction, asked: Asked, names: Sequence[str]) -> set[str]:
         """Return the conversations without an owner that a request names, and that of its longest known beginning."""
         found = {name for name in names if await calls.is_unowned(tx, name, self._user)}
         root = root_of(self._user, asked.dialect.name)

@@ -94,7 +94,7 @@ def _encodings(accepted: str | None) -> bytes | None:
     return b", ".join(each for each in asked if each.split(b";")[0] in _READABLE) or b"identity"
 
 
-def decoded(incoming: Incoming, limit: int) -> Incoming:
+def decode_request(incoming: Incoming, limit: int) -> Incoming:
     """Return a request with its body decoded, if it is compressed in a way that can be read.
 
     Raises:
@@ -167,13 +167,13 @@ class Decoder:
         self._inflate = zlib.decompressobj(47) if name in ("gzip", "x-gzip", "deflate") else None
 
     def __call__(self, data: bytes) -> bytes:
-        found = self._decoded(data)
+        found = self._decode_piece(data)
         self._left -= len(found)
         if self._left < 0:
             raise ReplyTooLarge(self._limit)
         return found
 
-    def _decoded(self, data: bytes) -> bytes:
+    def _decode_piece(self, data: bytes) -> bytes:
         if self._inflate is None:
             return data
         try:

@@ -10,7 +10,7 @@ from typing import Any
 from longthread.errors import InvalidInput
 from longthread.gateway.dialects import DIALECTS
 from longthread.gateway.dialects.dialect import Dialect
-from longthread.gateway.parts import Part, anchored, visible_parts
+from longthread.gateway.parts import Part, anchor_hidden, visible_parts
 from longthread.gateway.raw_json import element_texts
 from longthread.gateway.tree import hidden_in_log
 from longthread.model.entry import Entry, Role
@@ -100,7 +100,7 @@ async def look_at_call(tx: Transaction, thread_id: str, number: int | None) -> I
         client[0] if client else "unknown",
         {name: json.loads(text, strict=False) for name, text in frame.items()},
         _messages(dialect, entries, sent or [], call.asked),
-        list(_replied(dialect, replied)),
+        list(_describe_reply(dialect, replied)),
         is_whole=is_first and sent is not None,
     )
 
@@ -140,37 +140,37 @@ def _messages(dialect: Dialect, entries: Sequence[Entry], sent: _Sent, asked: in
     every = [
         part._replace(item=number)
         for number, entry in enumerate(entries)
-        for part in dialect.stored(entry.role, blocks[number])
+        for part in dialect.read_blocks(entry.role, blocks[number])
     ]
     visible = visible_parts(every)
     start = asked - len(visible)
-    own = {(each.at, each.key): each.part for each in anchored(every, start)}
+    own = {(each.at, each.key): each.part for each in anchor_hidden(every, start)}
     found: list[list[SentPart]] = [[] for _ in entries]
     for number, part in enumerate(visible, start):
-        before = [_hidden(dialect, part.role, each, own) for each in sent if each[0][:2] == (number, False)]
-        behind = [_hidden(dialect, part.role, each, own) for each in sent if each[0][:2] == (number, True)]
+        before = [_take_hidden(dialect, part.role, each, own) for each in sent if each[0][:2] == (number, False)]
+        behind = [_take_hidden(dialect, part.role, each, own) for each in sent if each[0][:2] == (number, True)]
         found[part.item] += [*before, SentPart(part.kind, True, blocks[part.item][part.place]), *behind]
     for part in own.values():
         found[part.item].append(SentPart("hidden", False, blocks[part.item][part.place]))
     return [SentMessage(entry.seq, entry.role, parts) for entry, parts in zip(entries, found, strict=True)]
 
 
-def _hidden(
+def _take_hidden(
     dialect: Dialect, role: Role, sent: tuple[HiddenPart, int | str], own: dict[tuple[int, bytes], Part]
 ) -> SentPart:
     """Return a hidden part that went up, and take it out of the entries' `own`."""
     (at, _, raw), origin = sent
     block = json.loads(raw, strict=False)
-    for part in dialect.stored(role, [block]):
+    for part in dialect.read_blocks(role, [block]):
         own.pop((at, part.hidden or b""), None)
     return SentPart("hidden", True, block, origin)
 
 
-def _replied(dialect: Dialect, entries: Sequence[Entry]) -> Iterator[SentMessage]:
+def _describe_reply(dialect: Dialect, entries: Sequence[Entry]) -> Iterator[SentMessage]:
     for entry in entries:
         if is_wire(entry.payload):
             blocks = _blocks(entry)
-            parts = {part.place: part for part in dialect.stored(entry.role, blocks)}
+            parts = {part.place: part for part in dialect.read_blocks(entry.role, blocks)}
             kinds = [_kind(parts.get(place)) for place in range(len(blocks))]
             shown = [SentPart(kind, True, block) for kind, block in zip(kinds, blocks, strict=True)]
             yield SentMessage(entry.seq, entry.role, shown)

@@ -14,7 +14,7 @@ from typing import Any
 from longthread.errors import ThreadNotFound
 from longthread.gateway.clients import Client
 from longthread.gateway.dialects.dialect import Reply
-from longthread.gateway.parts import Part, anchored, digests, name_node, node_of, visible_parts
+from longthread.gateway.parts import Part, anchor_hidden, digests, name_node, node_of, visible_parts
 from longthread.gateway.request import Asked
 from longthread.gateway.restore import ALONE, alone_nodes
 from longthread.gateway.tree import (
@@ -49,7 +49,7 @@ class EntryParts:
         return self.parts[0].role
 
 
-def grouped(parts: Sequence[Part], start: int = 0) -> list[EntryParts]:
+def group_parts(parts: Sequence[Part], start: int = 0) -> list[EntryParts]:
     """Cut parts into entries: a message's consecutive parts of one role; each tool's result alone.
 
     Hidden parts without a visible one join the next entry of their role, or else the one before.
@@ -194,8 +194,8 @@ async def _keep(store: Driver, place: Place, sent: SentRequest, answered: Answer
             # What came before was no part of the conversation, such as a request for its title.
             await log.rename_thread(tx, thread_id, title, user_id=asked.user)
         start = await _start(tx, place, asked, there)
-        groups = grouped(asked.parts[asked.indexed.behind(start.covered) :], start.covered)
-        replied = grouped(answered.reply.parts, len(asked.nodes)) if answered.reply else []
+        groups = group_parts(asked.parts[asked.indexed_parts.behind(start.covered) :], start.covered)
+        replied = group_parts(answered.reply.parts, len(asked.nodes)) if answered.reply else []
         made = drafts(groups, asked.dialect.name, asked.blocks) + _replies(replied, asked, answered)
         aside = sent.client.is_aside or (not place.is_chosen and is_aside(asked.tools, there.tools))
         aside = aside or there.has_run  # a run goes on from the tip
@@ -224,7 +224,10 @@ def _remember(place: Place, call: GatewayCall, asked: Asked, reply: Reply | None
     before = asked.recent.hidden_until(base) if base else ()
     if reply is None or before is None:
         return
-    own = [hidden_part(each, reply.raws[each.part.item][each.part.place]) for each in anchored(reply.parts, call.asked)]
+    own = [
+        hidden_part(each, reply.raws[each.part.item][each.part.place])
+        for each in anchor_hidden(reply.parts, call.asked)
+    ]
     asked.recent.put_hidden(call, [*before, *call.hidden, *own], base)
 
 
@@ -281,7 +284,7 @@ def _call(
 ) -> GatewayCall:
     asked, reply = sent.asked, answered.reply
     parts = len(asked.nodes)
-    own = anchored(reply.parts, parts) if reply else []
+    own = anchor_hidden(reply.parts, parts) if reply else []
     return GatewayCall(
         thread_id=thread_id,
         n=n,
@@ -301,7 +304,7 @@ def _call(
         previous=start.previous,
         base=sent.base,
         hidden=_hidden_beyond(asked, sent.base_ends),
-        hidden_hash=asked.indexed.hash_with(own),
+        hidden_hash=asked.indexed_parts.hash_with(own),
         restored=sent.restored,
         dropped=sent.dropped,
         usage=reply.usage if reply else {},
@@ -321,7 +324,7 @@ def frame_id(sent: SentRequest) -> str:
 
 def _hidden_beyond(asked: Asked, ends: int) -> list[HiddenPart]:
     """Return the hidden parts of a request from visible part `ends` on."""
-    found = asked.hidden[len(asked.indexed.hidden_before(ends)) :]
+    found = asked.hidden_parts[len(asked.indexed_parts.hidden_before(ends)) :]
     return [hidden_part(each, asked.blocks(each.part.item)[each.part.place]) for each in found]
 
 

@@ -20,9 +20,16 @@ from longthread.gateway.http import Decoder, Incoming, Outgoing, ReplyTooLarge, 
 from longthread.gateway.keep import Answered, SentRequest, keep
 from longthread.gateway.parts import Anchored
 from longthread.gateway.request import Asked
-from longthread.gateway.restore import ReplyMaker, binding_of, edited, restored, restored_by_call, with_stand_ins
+from longthread.gateway.restore import (
+    ReplyMaker,
+    binding_of,
+    drop_hidden,
+    restore_hidden,
+    restored_by_call,
+    with_stand_ins,
+)
 from longthread.gateway.sse import FinalEvent, whole_events
-from longthread.gateway.state import Expanded, StateUnknown, expanded, names_state, without_state
+from longthread.gateway.state import Expanded, StateUnknown, expand_request, names_state, without_state
 from longthread.gateway.tree import NamedThread, Place, find_place, hidden_until
 from longthread.gateway.upstream import Connections, Upstream, UpstreamResponse, family_of
 from longthread.loop_bridge import to_the_end
@@ -132,14 +139,14 @@ class GatewayRequest:
             if self._shared.strict or is_half:
                 raise StoreFailed(str(error)) from error
         try:
-            return await self._answered()
+            return await self._answer_request()
         except asyncio.CancelledError:
             if not self._is_kept:
                 with suppress(StoreFailed):
                     await to_the_end(self._keep(None, _CLIENT_LEFT, broken="client"))
             raise
 
-    async def _answered(self) -> Outgoing:
+    async def _answer_request(self) -> Outgoing:
         response, refused = await self._first()
         if refused is None and response.status in _REFUSALS and self._sent.asked.nodes:
             response, refused = await self._again(response)
@@ -148,7 +155,7 @@ class GatewayRequest:
         if refused is None and response.is_success and self._is_stream(response):
             ping = b"" if response.header("content-encoding") else self._dialect.ping
             headers = [*for_client(response.headers), *self._notes()]
-            return Outgoing(response.status, headers, stream=self._streamed(response), ping=ping)
+            return Outgoing(response.status, headers, stream=self._stream_reply(response), ping=ping)
         body = await self._body(response) if refused is None else refused
         if response.is_success and self._keeps:
             await to_the_end(self._keep(self._read(body, response), response.status))
@@ -167,14 +174,14 @@ class GatewayRequest:
 
     async def _look(self) -> None:
         async with self._shared.store.reading() as tx:
-            found = await self._expanded(tx)
+            found = await self._expand_request(tx)
             if found is None:
                 return
             self._whole = found.asked
             sent = self._sent = replace(self._sent, asked=found.asked)
             aside = sent.client.is_aside
             whom, client = (sent.upstream, sent.family), sent.client.label
-            place = await find_place(tx, found.asked, self._named(found), *whom, aside=aside, client=client)
+            place = await find_place(tx, found.asked, self._find_named_thread(found), *whom, aside=aside, client=client)
             self._place = place
             await self._put_back(tx, place)
         self._shared.counts.restored += bool(self._sent.restored)
@@ -184,7 +191,7 @@ class GatewayRequest:
         to their call, also restore what the log has of the turns after that. `always`: also if the request seems not to
         take hidden parts."""
         decides, begin = place.decides, 0
-        if decides is not None and (whole := await self._restored(tx, decides, always=always)) is not None:
+        if decides is not None and (whole := await self._restore_hidden(tx, decides, always=always)) is not None:
             own, begin = decides.thread_id == place.thread_id, decides.ends
             base, ends = (decides.n, decides.ends) if own else (0, 0)
             self._sent = replace(whole, base=base, base_ends=ends)
@@ -194,7 +201,7 @@ class GatewayRequest:
         asker = ReplyMaker(sent.upstream, sent.family, sent.model)
         asked = await restored_by_call(tx, sent.asked, begin, asker, place.thread_id)
         if asked is not None:
-            put, gone = _changes(sent.asked.hidden, asked.hidden)
+            put, gone = _changes(sent.asked.hidden_parts, asked.hidden_parts)
             self._sent = replace(sent, asked=asked, restored=sent.restored + put, dropped=sent.dropped + gone)
 
     @property
@@ -203,10 +210,10 @@ class GatewayRequest:
         by_default = binding_of(self._sent.model) == "call"
         return self._dialect.asks_hidden(self._whole.fields, by_default=by_default) and not self._takes_none
 
-    async def _expanded(self, tx: Transaction) -> Expanded | None:
+    async def _expand_request(self, tx: Transaction) -> Expanded | None:
         """Put in what the request names by ids; None if the provider alone may know it."""
         try:
-            return await expanded(tx, self._original, self._sent.upstream, self._sent.family)
+            return await expand_request(tx, self._original, self._sent.upstream, self._sent.family)
         except StateUnknown:
             if self._keeps and not self._upstream.holds_state:
                 raise
@@ -219,11 +226,11 @@ class GatewayRequest:
             raise StoreFailed(self._problem)
         return None
 
-    async def _restored(self, tx: Transaction, decides: GatewayCall, *, always: bool) -> SentRequest | None:
+    async def _restore_hidden(self, tx: Transaction, decides: GatewayCall, *, always: bool) -> SentRequest | None:
         """Return the request with the hidden parts that a call carried and those of its reply; None if it stays as it
         is, with others or without."""
         sent = self._sent
-        if sent.asked.indexed.hash_before(decides.ends) == decides.hidden_hash:
+        if sent.asked.indexed_parts.hash_before(decides.ends) == decides.hidden_hash:
             return sent
         if self._is_refused(decides) or not (always or self._takes_hidden):
             return None
@@ -231,22 +238,22 @@ class GatewayRequest:
         if ours is None:
             return None
         try:
-            asked = restored(sent.asked, ours, decides.ends)
+            asked = restore_hidden(sent.asked, ours, decides.ends)
         except (ValueError, LookupError):  # the provider asked directly would answer
             _log.exception("What call %d of thread %s carried cannot be put in", decides.n, decides.thread_id)
             return None
-        theirs, now = (each.indexed.hidden_before(decides.ends) for each in (sent.asked, asked))
+        theirs, now = (each.indexed_parts.hidden_before(decides.ends) for each in (sent.asked, asked))
         if not decides.dropped and (seals := _seals(theirs)) and seals - _seals(now):
             # Another provider's reply, or one from before: the client dropped nothing. Unless the provider refused it
             # before, and the reply was made without it.
             return None
-        if asked.indexed.hash_before(decides.ends) != decides.hidden_hash:  # all of them or none
+        if asked.indexed_parts.hash_before(decides.ends) != decides.hidden_hash:  # all of them or none
             _log.warning("What call %d of thread %s carried cannot be restored", decides.n, decides.thread_id)
             return None
         put, gone = _changes(theirs, now)
         return replace(sent, asked=asked, restored=put, dropped=gone)
 
-    def _named(self, found: Expanded) -> NamedThread | None:
+    def _find_named_thread(self, found: Expanded) -> NamedThread | None:
         """Return the thread that the request names: by a header, or else by what it goes on from. Raises StateUnknown:
         that cannot be a name. What a client calls its session is then no name."""
         named = named_thread(self._incoming)
@@ -292,7 +299,7 @@ class GatewayRequest:
             if response.status not in _UNKNOWN:
                 return response, None
             body = await self._body(response)
-            if not _NOT_FOUND.search(self._decoded(body, response)):
+            if not _NOT_FOUND.search(self._decode_body(body, response)):
                 return response, body
         self._incoming = replace(self._incoming, headers=without_state(self._incoming.headers))
         return await self._send(self._sent.asked), None
@@ -308,15 +315,15 @@ class GatewayRequest:
         """
         body = await self._body(first)
         sent, gone = self._sent, list[Anchored]()
-        error = self._decoded(body, first)
+        error = self._decode_body(body, first)
         refusal = self._dialect.refusal(error)
         tries: list[SentRequest] = []
         missing = self._dialect.missing(error)
         if missing is not None:
-            tries += await self._completed(missing)
-        elif refusal is not None and sent.asked.hidden and not self._dialect.pins_errors(sent.asked.fields):
+            tries += await self._complete_requests(missing)
+        elif refusal is not None and sent.asked.hidden_parts and not self._dialect.pins_errors(sent.asked.fields):
             gone = _behind(sent.asked, refusal)
-            tries.append(replace(sent, asked=edited(sent.asked, gone), dropped=sent.dropped + len(gone)))
+            tries.append(replace(sent, asked=drop_hidden(sent.asked, gone), dropped=sent.dropped + len(gone)))
         if self._is_changed and first.status != 404:
             tries.append(replace(sent, asked=self._whole, restored=0, dropped=0))
         for again in tries:
@@ -335,7 +342,7 @@ class GatewayRequest:
             await self._mark_refused(self._place.thread_id, sent.base, gone[0].at)
         return response, None
 
-    async def _completed(self, missing: HiddenMissing) -> list[SentRequest]:
+    async def _complete_requests(self, missing: HiddenMissing) -> list[SentRequest]:
         """Return the requests to try: first with the missing hidden parts that the log has, then with stand-ins that
         the provider takes for parts that the log lacks."""
         before, tries = self._sent, list[SentRequest]()
@@ -365,7 +372,7 @@ class GatewayRequest:
         except LongthreadError as error:
             self._not_kept(error)
 
-    async def _streamed(self, response: UpstreamResponse) -> AsyncGenerator[bytes]:
+    async def _stream_reply(self, response: UpstreamResponse) -> AsyncGenerator[bytes]:
         """Yield a stream as it comes. Its final event waits until the reply is in the log."""
         encoding = response.header("content-encoding")
         decode, hold = (
@@ -409,10 +416,10 @@ class GatewayRequest:
             return
         body = b"".join(pieces)
         try:
-            reply = self._dialect.streamed(body)
+            reply = self._dialect.read_stream(body)
         except _UNREADABLE as error:
             try:
-                reply = self._dialect.streamed(whole_events(body))
+                reply = self._dialect.read_stream(whole_events(body))
             except _UNREADABLE:
                 self._note_unreadable(error)
                 await self._keep(None, status)
@@ -425,7 +432,7 @@ class GatewayRequest:
     def _read(self, body: bytes, response: UpstreamResponse) -> Reply | None:
         """Read a reply that was not streamed; None if it is not whole or cannot be read."""
         try:
-            reply = self._dialect.reply(self._decoded(body, response))
+            reply = self._dialect.reply(self._decode_body(body, response))
         except _UNREADABLE as error:
             self._problem = "The reply cannot be read."  # a stream passes byte for byte
             self._note_unreadable(error)
@@ -441,7 +448,7 @@ class GatewayRequest:
     async def _body(self, response: UpstreamResponse) -> bytes:
         return await response.read(self._shared.reply_limit)
 
-    def _decoded(self, body: bytes, response: UpstreamResponse) -> bytes:
+    def _decode_body(self, body: bytes, response: UpstreamResponse) -> bytes:
         return Decoder(response.header("content-encoding"), self._shared.reply_limit)(body)
 
     async def _keep(self, reply: Reply | None, status: int, *, broken: str = "") -> None:
@@ -494,12 +501,12 @@ def _is_name(thread_id: str) -> bool:
 def _behind(asked: Asked, refusal: HiddenRefused) -> list[Anchored]:
     """Return the hidden part that was refused, and all later ones: each is bound to those before it."""
     if refusal.marks:
-        failing = (n for n, each in enumerate(asked.hidden) if all(mark in each.key for mark in refusal.marks))
-        return list(asked.hidden[next(failing, 0) :])
+        failing = (n for n, each in enumerate(asked.hidden_parts) if all(mark in each.key for mark in refusal.marks))
+        return list(asked.hidden_parts[next(failing, 0) :])
     if refusal.item is None:
-        return list(asked.hidden)
+        return list(asked.hidden_parts)
     at = (refusal.item - asked.frame_count, refusal.place or 0)
-    return [each for each in asked.hidden if (each.part.item, each.part.place) >= at] or list(asked.hidden)
+    return [each for each in asked.hidden_parts if (each.part.item, each.part.place) >= at] or list(asked.hidden_parts)
 
 
 def _binding(frame: Mapping[str, str]) -> str:

@@ -82,7 +82,7 @@ def visible_parts(parts: Iterable[Part]) -> list[Part]:
     return [part for part in parts if part.visible is not None]
 
 
-def anchored(parts: Iterable[Part], start: int = 0) -> list[Anchored]:
+def anchor_hidden(parts: Iterable[Part], start: int = 0) -> list[Anchored]:
     """Return the hidden parts with their anchors. `start` is the number of the first visible part.
 
     A hidden part belongs to the next visible part of its run of one role; at the end of a run, to the one before. In a
@@ -96,23 +96,23 @@ def anchored(parts: Iterable[Part], start: int = 0) -> list[Anchored]:
             if part.visible is None:
                 waiting.append(part)
             else:
-                found += _anchored(waiting, number, after=False)
+                found += _anchor_parts(waiting, number, after=False)
                 waiting.clear()
                 number += 1
-        found += _anchored(waiting, number, after=number > first)
+        found += _anchor_parts(waiting, number, after=number > first)
     return found
 
 
-def _anchored(parts: Iterable[Part], number: int, *, after: bool) -> list[Anchored]:
+def _anchor_parts(parts: Iterable[Part], number: int, *, after: bool) -> list[Anchored]:
     return [Anchored(number - after, after, part.hidden, part) for part in parts if part.hidden is not None]
 
 
 def chain(hidden: Iterable[Anchored]) -> bytes:
     """Return the hash of hidden parts in their order, at their places."""
-    return blake2b(b"".join(map(chained, hidden)), digest_size=16).digest()
+    return blake2b(b"".join(map(hash_input, hidden)), digest_size=16).digest()
 
 
-def chained(each: Anchored) -> bytes:
+def hash_input(each: Anchored) -> bytes:
     """Return what the hash of hidden parts takes of one."""
     return b"%d %d %d %s" % (each.at, each.after, len(each.key), each.key)
 
@@ -248,7 +248,7 @@ class IndexedParts:
         """Return the hash of all hidden parts, followed by more."""
         found = self._hash.copy()
         for each in [*self.hidden[self._certain :], *more]:
-            found.update(chained(each))
+            found.update(hash_input(each))
         return bytes(found.digest())
 
     def behind(self, visible: int) -> int:
@@ -270,12 +270,12 @@ class IndexedParts:
         self, parts: Sequence[Part], places: Sequence[int], made: Sequence[bytes], nodes: Sequence[int]
     ) -> IndexedParts:
         """Return longer parts. Hidden ones are anchored from this one's last run on."""
-        new = anchored(parts[self._run :], bisect_left(places, self._run))
+        new = anchor_hidden(parts[self._run :], bisect_left(places, self._run))
         run = _last_run(parts)
         certain = self._certain + len(new) - sum(part.hidden is not None for part in parts[run:])
         hashes, state, found = [*self._hashes[: self._certain + 1]], self._hash, self._hash.copy()
         for number, each in enumerate(new, self._certain + 1):
-            found.update(chained(each))
+            found.update(hash_input(each))
             hashes.append(found.digest())
             if number == certain:
                 state = found.copy()

@@ -75,7 +75,7 @@ def element_texts(text: str, start: int = 0) -> list[tuple[Any, str]]:
 
 def field_block(name: str, raw: str) -> str:
     """Return a message's field as a block of its own, as entries hold it."""
-    return f'{{"field":{spelled(name)},"value":{raw}}}'
+    return f'{{"field":{write_json(name)},"value":{raw}}}'
 
 
 def field_value(block: str) -> str:
@@ -87,10 +87,10 @@ def field_value(block: str) -> str:
 def with_members(text: str, changes: Mapping[str, str | None]) -> str:
     """Return an object with other values of these members, as JSON texts; None leaves one out. Raises ValueError."""
     kept = {name: text[found.start : found.end] for name, found in members(text)} | dict(changes)
-    return "{" + ",".join(f"{spelled(name)}:{raw}" for name, raw in kept.items() if raw is not None) + "}"
+    return "{" + ",".join(f"{write_json(name)}:{raw}" for name, raw in kept.items() if raw is not None) + "}"
 
 
-def replaced(text: AnyStr, changes: Iterable[tuple[int, int, AnyStr]]) -> AnyStr:
+def replace_spans(text: AnyStr, changes: Iterable[tuple[int, int, AnyStr]]) -> AnyStr:
     """Return a text, or bytes, with others at places that do not overlap."""
     pieces: list[AnyStr] = []
     at = 0
@@ -101,7 +101,7 @@ def replaced(text: AnyStr, changes: Iterable[tuple[int, int, AnyStr]]) -> AnyStr
     return text[:0].join(pieces)
 
 
-def spelled(value: Any) -> str:
+def write_json(value: Any) -> str:
     """Return a value of ours as JSON text. Half a character, which has no bytes, is escaped."""
     text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
     try:
@@ -144,13 +144,13 @@ def without_credentials(raw: str) -> str:
     if not _CREDENTIALS.search(raw):
         return raw
 
-    def hidden(value: Any) -> Any:
+    def mask(value: Any) -> Any:
         if isinstance(value, dict):
             names = _OF_SERVERS if "server_url" in value or value.get("type") in ("mcp", "url") else _TOKENS
-            return {key: "***" if key.lower() in names else hidden(each) for key, each in value.items()}
-        return [hidden(each) for each in value] if isinstance(value, list) else value
+            return {key: "***" if key.lower() in names else mask(each) for key, each in value.items()}
+        return [mask(each) for each in value] if isinstance(value, list) else value
 
-    return spelled(hidden(json.loads(raw, strict=False)))
+    return write_json(mask(json.loads(raw, strict=False)))
 
 
 @dataclass(frozen=True, slots=True)

@@ -172,6 +172,6 @@ def _read(entry: Entry) -> tuple[Dialect, Sequence[Any], list[Part]]:
     try:
         name, text = unpack(entry.payload or b"", entry.text)
         dialect, blocks = DIALECTS[name], json.loads(text, strict=False)
-        return dialect, blocks, dialect.stored(entry.role, blocks)
+        return dialect, blocks, dialect.read_blocks(entry.role, blocks)
     except UNREADABLE as error:
         raise make_damage_error(f"entry {entry.seq} of thread {entry.thread_id}", error) from error

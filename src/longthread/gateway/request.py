@@ -17,7 +17,7 @@ from typing import Any, Generic, TypeVar
 
 from longthread.gateway.dialects.dialect import Dialect, RequestFields
 from longthread.gateway.parts import Anchored, IndexedParts, Part, root_of
-from longthread.gateway.raw_json import Cut, Value, cut, list_in, members, replaced, without_credentials
+from longthread.gateway.raw_json import Cut, Value, cut, list_in, members, replace_spans, without_credentials
 from longthread.store.gateway import GatewayCall, HiddenPart
 
 _WITH_TOOLS = frozenset({"tools", "mcp_servers"})
@@ -296,12 +296,12 @@ class Asked:
         """Return the request with another value of a field that it has, as a JSON text."""
         place, pieces, new = self.fields[name], self.conversation.cut, text.encode()
         if not pieces.head:
-            return self.with_body(replaced(self.body, [(place.start, place.end, new)]))
+            return self.with_body(replace_spans(self.body, [(place.start, place.end, new)]))
         head, tail = pieces.head, pieces.tail
         if place.start >= 0:
-            head = replaced(head, [(place.start, place.end, new)])
+            head = replace_spans(head, [(place.start, place.end, new)])
         else:
-            tail = replaced(tail, [(len(tail) + place.start, len(tail) + place.end, new)])
+            tail = replace_spans(tail, [(len(tail) + place.start, len(tail) + place.end, new)])
         return self._with(replace(self.conversation, cut=replace(pieces, head=head, tail=tail)))
 
     def with_items(self, items: bytes, known: ReadItems | None = None) -> Asked:
@@ -338,10 +338,10 @@ class Asked:
     @property
     def parts(self) -> Sequence[Part]:
         """Those of the items; `item` counts in them."""
-        return self.indexed.parts
+        return self.indexed_parts.parts
 
     @property
-    def indexed(self) -> IndexedParts:
+    def indexed_parts(self) -> IndexedParts:
         return self.conversation.parts
 
     @property
@@ -358,26 +358,26 @@ class Asked:
         return self.value("stream") is True
 
     @property
-    def hidden(self) -> Sequence[Anchored]:
-        return self.indexed.hidden
+    def hidden_parts(self) -> Sequence[Anchored]:
+        return self.indexed_parts.hidden
 
     @property
     def digests(self) -> Sequence[bytes]:
-        return self.indexed.digests
+        return self.indexed_parts.digests
 
     @property
     def nodes(self) -> Sequence[int]:
         """The digests as they are looked up."""
-        return self.indexed.nodes
+        return self.indexed_parts.nodes
 
     @property
     def root(self) -> bytes:
-        return self.indexed.root
+        return self.indexed_parts.root
 
     @property
     def end(self) -> bytes:
         """The root of what follows."""
-        return self.indexed.end
+        return self.indexed_parts.end
 
     @property
     def frame(self) -> Mapping[str, str]:
@@ -399,7 +399,7 @@ def _read(dialect: Dialect, owner: bytes, body: bytes, recent: Recent) -> tuple[
     reader = None if like else list_in(body, dialect.items)
     if like is None and reader is None:
         says = Frame.read(dialect, b"", body)
-        found = dialect.unlisted(says.fields)
+        found = dialect.items_without_list(says.fields)
         whole = Cut(b"", body, b"", [(each.start, each.end) for each in found])
         return says, _parts(dialect, owner, whole, [each.value for each in found], None)
     head = like.head if like else body[: reader.place] if reader else b""

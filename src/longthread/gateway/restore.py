@@ -24,8 +24,8 @@ from itertools import chain, groupby
 from typing import Literal, NamedTuple
 
 from longthread.gateway.dialects.dialect import Dialect, Edit, HiddenMissing
-from longthread.gateway.parts import Anchored, Part, anchored, digest_alone, name_node, visible_parts
-from longthread.gateway.raw_json import replaced
+from longthread.gateway.parts import Anchored, Part, anchor_hidden, digest_alone, name_node, visible_parts
+from longthread.gateway.raw_json import replace_spans
 from longthread.gateway.request import Asked, ReadItems, Restored
 from longthread.gateway.tree import read_entries, reply_seqs
 from longthread.store import gateway as calls
@@ -34,18 +34,18 @@ from longthread.store.gateway import GatewayCall, HiddenPart, KnownNode
 from longthread.store.log import entries_at
 
 
-def restored(asked: Asked, ours: Sequence[HiddenPart], ends: int) -> Asked:
+def restore_hidden(asked: Asked, ours: Sequence[HiddenPart], ends: int) -> Asked:
     """Return a request whose hidden parts before visible part `ends` are exactly `ours`.
 
     Parts that an earlier request of the conversation restored are reused.
     """
-    theirs = asked.indexed.hidden_before(ends)
-    known = _known(asked, ours, theirs)
+    theirs = asked.indexed_parts.hidden_before(ends)
+    known = _find_restored(asked, ours, theirs)
     first, begin = (known.count, known.items.cut.items[: known.end]) if known else (0, b"")
     changes = (
         _edits(asked, ours[len(known.ours) :], theirs[len(known.theirs) :]) if known else _edits(asked, ours, theirs)
     )
-    last = max(first, _finished(asked, ends))
+    last = max(first, _count_finished(asked, ends))
     if last:
         begin += _items(asked, changes, first, last)
     items = begin + _items(asked, changes, last, len(asked.conversation.cut.spans))
@@ -58,7 +58,7 @@ def restored(asked: Asked, ours: Sequence[HiddenPart], ends: int) -> Asked:
     return found
 
 
-def edited(asked: Asked, hidden: Iterable[Anchored]) -> Asked:
+def drop_hidden(asked: Asked, hidden: Iterable[Anchored]) -> Asked:
     """Return a request without some hidden parts. All else stays as it is, byte for byte."""
     return with_hidden(asked, (), hidden)
 
@@ -81,11 +81,11 @@ def with_stand_ins(asked: Asked, missing: HiddenMissing) -> Asked | None:
         spans = enumerate(cut.spans[found.frame_count :], found.frame_count)
         new = [(start, end, missing.stand_in(cut.item(number)).encode()) for number, (start, end) in spans]
         changes = [each for each in new if each[2] != cut.items[each[0] : each[1]]]
-        found = found.with_items(replaced(cut.items, changes)) if changes else found
+        found = found.with_items(replace_spans(cut.items, changes)) if changes else found
     return found if found is not asked else None
 
 
-def _known(asked: Asked, ours: Sequence[HiddenPart], theirs: Sequence[Anchored]) -> Restored | None:
+def _find_restored(asked: Asked, ours: Sequence[HiddenPart], theirs: Sequence[Anchored]) -> Restored | None:
     """Return the first items as they were restored before, if they would be the same now."""
     found = asked.conversation.restored
     if found is None:
@@ -99,10 +99,10 @@ def _known(asked: Asked, ours: Sequence[HiddenPart], theirs: Sequence[Anchored])
 
 def _item(asked: Asked, visible: int) -> int:
     """Return the number of the item that has a visible part."""
-    return asked.parts[asked.indexed.places[visible]].item
+    return asked.parts[asked.indexed_parts.places[visible]].item
 
 
-def _finished(asked: Asked, ends: int) -> int:
+def _count_finished(asked: Asked, ends: int) -> int:
     """Return how many items, the instructions included, are before visible part `ends`; 0 if one continues after it."""
     if not ends:
         return 0
@@ -123,7 +123,7 @@ def _edits(asked: Asked, puts: Iterable[HiddenPart], drops: Iterable[Anchored]) 
     for each in drops:
         found.setdefault(each.part.item, Edit()).drops.add(each.part.place)
     for at, after, raw in puts:
-        anchor = asked.parts[asked.indexed.places[at]]
+        anchor = asked.parts[asked.indexed_parts.places[at]]
         found.setdefault(anchor.item, Edit()).puts.append((anchor.place, after, raw))
     return found
 
@@ -138,7 +138,7 @@ def _items(asked: Asked, changes: Mapping[int, Edit], first: int, last: int) -> 
         start, end = spans[number]
         edit = changes.get(number - asked.frame_count)
         item = items[start:end]
-        new = asked.dialect.edited(item.decode(), edit).encode() if edit else item
+        new = asked.dialect.edit_message(item.decode(), edit).encode() if edit else item
         if new:
             pieces += [items[spans[number - 1][1] : start], new] if has_before else [new]
             has_before = True
@@ -288,9 +288,9 @@ async def restored_by_call(tx: Transaction, asked: Asked, begin: int, asker: Rep
     puts: list[HiddenPart] = []
     drops: list[Anchored] = []
     for reply, chosen in await _replies(tx, asked.dialect, [turn for turn in turns if turn.found]):
-        placed = _placed(asked.dialect, reply, chosen)
+        placed = _place_hidden(asked.dialect, reply, chosen)
         for turn in chosen:
-            theirs = asked.indexed.hidden_before(turn.last)[len(asked.indexed.hidden_before(turn.first)) :]
+            theirs = asked.indexed_parts.hidden_before(turn.last)[len(asked.indexed_parts.hidden_before(turn.first)) :]
             ours = [each for each in placed if turn.first <= each.at < turn.last]
             if ours and _may_replace(theirs, ours):
                 puts += [(each.at, each.after, each.raw) for each in ours]
@@ -300,7 +300,7 @@ async def restored_by_call(tx: Transaction, asked: Asked, begin: int, asker: Rep
 
 def _runs(asked: Asked, begin: int, asker: ReplyMaker) -> list[list[_Turn]]:
     """Return the turns of the model's. A run of several messages or items is one first, and then each of them."""
-    indexed = asked.indexed
+    indexed = asked.indexed_parts
     numbered = ((at, indexed.parts[indexed.places[at]]) for at in range(begin, len(indexed.places)))
     found: list[list[_Turn]] = []
     for role, run in groupby(numbered, key=lambda each: each[1].role):
@@ -374,14 +374,14 @@ async def _read(tx: Transaction, dialect: Dialect, thread_id: str, numbers: Sequ
             parts, raws = read_entries(own, dialect)
             hidden = [
                 _Hidden(each.at, each.after, each.key, each.part.value, raws[each.part.place])
-                for each in anchored(parts)
+                for each in anchor_hidden(parts)
             ]
             has_pairs = any(dialect.belongs_to(each.raw) == "pair" for each in hidden)
             found[call.n] = _Reply(visible_parts(parts), hidden, has_pairs)
     return found
 
 
-def _placed(dialect: Dialect, reply: _Reply, turns: Sequence[_Turn]) -> list[_Hidden]:
+def _place_hidden(dialect: Dialect, reply: _Reply, turns: Sequence[_Turn]) -> list[_Hidden]:
     """Return a reply's hidden parts at their places in the request; none, if one of a pair has lost the other."""
     places = _places(reply.visible, turns)
     if not reply.has_pairs or any(turn.is_same for turn in turns):

@@ -18,7 +18,7 @@ from longthread.gateway.dialects.dialect import Dialect
 from longthread.gateway.dialects.responses import Responses
 from longthread.gateway.http import REPLY_LIMIT, Incoming, Outgoing, ReplyTooLarge, for_client
 from longthread.gateway.model_request import Counts, GatewayRequest, Resources, StoreFailed
-from longthread.gateway.raw_json import spelled
+from longthread.gateway.raw_json import write_json
 from longthread.gateway.request import Asked, Recent
 from longthread.gateway.state import StateUnknown
 from longthread.gateway.stored_responses import InvalidQuery, StoredResponses, is_about_response, response_path
@@ -86,24 +86,24 @@ class Gateway:
             answer.headers.append((b"x-longthread-not-kept", b"The request cannot be read."))
             return answer
         if incoming.header("x-longthread-keep") not in (None, "nothing"):
-            return refused(dialect, 400, "", "X-Longthread-Keep takes `nothing` alone.")
+            return make_refusal(dialect, 400, "", "X-Longthread-Keep takes `nothing` alone.")
         try:
             upstream, model = await self._routes.find([dialect.name], asked.model)
         except NoUpstream as error:
-            return refused(dialect, error.status, "", str(error))
+            return make_refusal(dialect, error.status, "", str(error))
         if model != asked.model:
-            asked = asked.with_field("model", spelled(model))
+            asked = asked.with_field("model", write_json(model))
         keeps = not counts and self._keeps(asked, incoming)
         restores = self.options.keep != "nothing"
         exchange = GatewayRequest(self._shared, incoming, asked, upstream, keeps=keeps, restores=restores)
         try:
             return await exchange.run()
         except StoreFailed as error:
-            return refused(dialect, 503, "", f"The conversation cannot be kept: {error}")
+            return make_refusal(dialect, 503, "", f"The conversation cannot be kept: {error}")
         except StateUnknown as error:
-            return refused(dialect, error.status, error.code, str(error))
+            return make_refusal(dialect, error.status, error.code, str(error))
         except ReplyTooLarge as error:
-            return refused(dialect, 502, "", str(error))
+            return make_refusal(dialect, 502, "", str(error))
         except aiohttp.ClientError as error:
             return _unreachable(dialect, upstream, error)
 
@@ -114,13 +114,13 @@ class Gateway:
         try:
             answer = await self._own_response(incoming)
         except InvalidQuery as error:
-            return refused(RESPONSES, 400, "", str(error))
+            return make_refusal(RESPONSES, 400, "", str(error))
         except StoreError as error:
-            return refused(RESPONSES, 503, "", f"The response cannot be read: {error}")
+            return make_refusal(RESPONSES, 503, "", f"The response cannot be read: {error}")
         holder = await self._state_holder()
         if holder is None:
             missing = f"Response with id '{response_path(incoming)[0]}' not found."
-            return answer or refused(RESPONSES, 404, "", missing)
+            return answer or make_refusal(RESPONSES, 404, "", missing)
         if answer is None:
             return await self.relay(RESPONSES, incoming)
         if incoming.method == "DELETE":
@@ -136,11 +136,11 @@ class Gateway:
             own.append(RESPONSES.name)  # of OpenAI's two, either has its models
         try:
             upstream, model = await self._routes.find(own, _model_in(incoming))
-            asked = _renamed(incoming, model)
+            asked = _rename_model(incoming, model)
             is_upload = asked.upload is not None
             response = await self._connections.send(upstream, dialect.name, asked, asked.body, is_patient=is_upload)
         except NoUpstream as error:
-            return refused(dialect, error.status, "", str(error))
+            return make_refusal(dialect, error.status, "", str(error))
         except aiohttp.ClientError as error:
             return _unreachable(dialect, upstream, error)
         return Outgoing(response.status, for_client(response.headers), stream=response.pieces())
@@ -169,14 +169,14 @@ class Gateway:
 
 def no_websockets() -> Outgoing:
     """Return the refusal of an upgrade, after which clients post."""
-    return refused(RESPONSES, 426, "", "Responses over a websocket are not supported. Use POST.")
+    return make_refusal(RESPONSES, 426, "", "Responses over a websocket are not supported. Use POST.")
 
 
 def too_large(dialect: Dialect, limit: int = BODY_LIMIT) -> Outgoing:
-    return refused(dialect, 413, "", f"A request has at most {limit // 1024 // 1024} MB.")
+    return make_refusal(dialect, 413, "", f"A request has at most {limit // 1024 // 1024} MB.")
 
 
-def refused(dialect: Dialect, status: int, code: str, message: str) -> Outgoing:
+def make_refusal(dialect: Dialect, status: int, code: str, message: str) -> Outgoing:
     """Return an error of the gateway's own. Clients repeat what may help, and nothing else."""
     repeats = b"true" if status >= 500 else b"false"
     return Outgoing(status, [_JSON, (b"x-should-retry", repeats)], dialect.error(status, code, message))
@@ -185,7 +185,7 @@ def refused(dialect: Dialect, status: int, code: str, message: str) -> Outgoing:
 def _unreachable(dialect: Dialect, upstream: Upstream, error: aiohttp.ClientError) -> Outgoing:
     status = 504 if isinstance(error, TimeoutError) else 502
     said = str(error) or type(error).__name__
-    return refused(dialect, status, "", f"The upstream {upstream.name} cannot be reached: {said}")
+    return make_refusal(dialect, status, "", f"The upstream {upstream.name} cannot be reached: {said}")
 
 
 def _model_in(incoming: Incoming) -> str:
@@ -198,7 +198,7 @@ def _model_in(incoming: Incoming) -> str:
         return ""
 
 
-def _renamed(incoming: Incoming, model: str) -> Incoming:
+def _rename_model(incoming: Incoming, model: str) -> Incoming:
     """Return a request about one model with the upstream's name for it."""
     if not incoming.path.startswith(_MODELS):
         return incoming

@@ -16,9 +16,9 @@ from longthread.gateway.dialects.dialect import Dialect
 from longthread.gateway.dialects.responses import is_reference
 from longthread.gateway.http import Headers
 from longthread.gateway.parts import name_node
-from longthread.gateway.raw_json import element_texts, elements, spelled
+from longthread.gateway.raw_json import element_texts, elements, write_json
 from longthread.gateway.request import Asked
-from longthread.gateway.restore import edited
+from longthread.gateway.restore import drop_hidden
 from longthread.gateway.tree import own_name
 from longthread.model.entry import Entry
 from longthread.model.wire import is_wire, unpack
@@ -81,7 +81,7 @@ async def expanded_thread(tx: Transaction, asked: Asked) -> Expanded:
 def rebuilt(asked: Asked, fields: dict[str, str], leave_out: Sequence[str] = ()) -> Asked:
     """Return a request with other JSON texts for some fields, and without some."""
     raws = {name: asked.raw(name) for name in asked.fields if name not in leave_out} | fields
-    return asked.with_body(("{" + ",".join(f"{spelled(name)}:{raw}" for name, raw in raws.items()) + "}").encode())
+    return asked.with_body(("{" + ",".join(f"{write_json(name)}:{raw}" for name, raw in raws.items()) + "}").encode())
 
 
 def without_state(headers: Headers) -> Headers:
@@ -112,7 +112,7 @@ async def messages_until(tx: Transaction, dialect: Dialect, thread_id: str, seq:
     entries = await log.branch(tx, thread_id, seq, limit=_LONGEST) if seq else []
     if entries and not await log.is_first(tx, thread_id, entries[0].seq):
         return None
-    return dialect.spelled([(entry.role, blocks_of(entry)) for entry in entries if is_wire(entry.payload)])
+    return dialect.write_messages([(entry.role, blocks_of(entry)) for entry in entries if is_wire(entry.payload)])
 
 
 def blocks_of(entry: Entry) -> Sequence[str]:
@@ -147,7 +147,7 @@ async def expanded_response(tx: Transaction, asked: Asked) -> Expanded:
         return Expanded(asked, thread=thread)
     given = input_items(asked)
     referred = [item["id"] for item, _ in given if is_reference(item)]
-    there = await _referred(tx, asked, referred) if referred else {}
+    there = await _find_items(tx, asked, referred) if referred else {}
     before = await items_until(tx, asked.dialect, call, call.reply_end or 0) if call else []
     if before is None:
         raise _no_previous(previous or str(thread))
@@ -208,7 +208,7 @@ async def _last_call(tx: Transaction, asked: Asked, thread_id: str) -> GatewayCa
     return max(answered, key=lambda call: call.n, default=None)
 
 
-async def _referred(tx: Transaction, asked: Asked, ids: Sequence[str]) -> Mapping[str, str]:
+async def _find_items(tx: Transaction, asked: Asked, ids: Sequence[str]) -> Mapping[str, str]:
     """Return items of replies by their ids. Raises StateUnknown: one is not kept."""
     names = {name_node(asked.root, "item", id_): id_ for id_ in ids}
     found = await calls.known_replies(tx, asked.user, list(names))
@@ -218,7 +218,9 @@ async def _referred(tx: Transaction, asked: Asked, ids: Sequence[str]) -> Mappin
         call = await calls.find_call(tx, thread_id, n)
         if call is not None and call.reply_seq is not None and call.reply_end is not None:
             entries = await entries_at(tx, thread_id, range(call.reply_seq, call.reply_end + 1))
-            raws = asked.dialect.spelled([(entry.role, blocks_of(entry)) for _, entry in sorted(entries.items())])
+            raws = asked.dialect.write_messages(
+                [(entry.role, blocks_of(entry)) for _, entry in sorted(entries.items())]
+            )
             items |= _by_id(raws)
     for id_ in ids:
         if id_ not in items:
@@ -240,7 +242,7 @@ def names_state(asked: Asked) -> bool:
     return asked.dialect.name == "responses" and (any(named) or any(part.kind == "reference" for part in asked.parts))
 
 
-async def expanded(tx: Transaction, asked: Asked, upstream: str, family: str) -> Expanded:
+async def expand_request(tx: Transaction, asked: Asked, upstream: str, family: str) -> Expanded:
     """Return a request with what it names by ids put in, and the ids taken out; itself, if it names nothing.
 
     What only another upstream, or another family of models, can read is left out. Raises StateUnknown.
@@ -254,4 +256,4 @@ async def expanded(tx: Transaction, asked: Asked, upstream: str, family: str) ->
     call = found.call
     if call is None or (call.upstream, call.family) == (upstream, family):
         return found
-    return Expanded(edited(found.asked, found.asked.indexed.hidden_before(call.ends)), call)
+    return Expanded(drop_hidden(found.asked, found.asked.indexed_parts.hidden_before(call.ends)), call)

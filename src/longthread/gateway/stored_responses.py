@@ -13,7 +13,7 @@ from urllib.parse import parse_qs
 from longthread.gateway.dialects.dialect import Dialect
 from longthread.gateway.http import Incoming, Outgoing
 from longthread.gateway.parts import root_of
-from longthread.gateway.raw_json import spelled
+from longthread.gateway.raw_json import write_json
 from longthread.gateway.state import blocks_of, items_until, named_call
 from longthread.store import gateway as calls
 from longthread.store import log
@@ -42,7 +42,7 @@ def events_after(response: Mapping[str, Any], number: int) -> bytes:
     shown = [event for event in every if event["sequence_number"] > number]
     if not shown:
         shown = [every[-1] | {"sequence_number": number + 1}]
-    return b"".join(f"event: {event['type']}\ndata: {spelled(event)}\n\n".encode() for event in shown)
+    return b"".join(f"event: {event['type']}\ndata: {write_json(event)}\n\n".encode() for event in shown)
 
 
 def _events(response: Mapping[str, Any]) -> Iterator[_Event]:
@@ -141,7 +141,7 @@ class StoredResponses:
                 return await self._input_items(tx, call, asked)
             response = await self._response(tx, call)
         if below == "cancel":
-            return _cancelled(response)
+            return _cancel_response(response)
         if asked.get("stream") == "true":
             return Outgoing(200, [_STREAM], events_after(response, _number(asked.get("starting_after"), -1)))
         return _json(response)
@@ -150,7 +150,7 @@ class StoredResponses:
         """Return a response as the provider gave it; what it repeated of the request is as the client wrote it."""
         seqs = range(call.reply_seq or 0, (call.reply_end or 0) + 1)
         entries = await log.entries_at(tx, call.thread_id, seqs)
-        raws = self._dialect.spelled([(entry.role, blocks_of(entry)) for _, entry in sorted(entries.items())])
+        raws = self._dialect.write_messages([(entry.role, blocks_of(entry)) for _, entry in sorted(entries.items())])
         frame = await calls.find_frame(tx, call.thread_id, call.frame)
         return {
             **call.head,
@@ -174,7 +174,7 @@ class StoredResponses:
         if raws is None:
             return None
         name = str(call.response_id).removeprefix("resp_")
-        items = [_listed(json.loads(raw, strict=False), name, place) for place, raw in enumerate(raws)]
+        items = [_describe_input_item(json.loads(raw, strict=False), name, place) for place, raw in enumerate(raws)]
         if asked.get("order", "desc") != "asc":
             items.reverse()
         limit = _number(asked.get("limit"), _PAGE)
@@ -195,7 +195,7 @@ def _page(items: Sequence[dict[str, Any]], after: str | None, limit: int) -> dic
     return {"object": "list", "data": list(page), "first_id": first, "last_id": last, "has_more": more}
 
 
-def _listed(item: dict[str, Any], name: str, place: int) -> dict[str, Any]:
+def _describe_input_item(item: dict[str, Any], name: str, place: int) -> dict[str, Any]:
     """Return an input item as the provider lists it: with an id, and the content of messages as parts."""
     kind = item.get("type", "message")
     own = {"id": item.get("id") or f"{_PREFIXES.get(kind, 'item')}_{name}_{place:04x}", **item, "type": kind}
@@ -208,7 +208,7 @@ def _listed(item: dict[str, Any], name: str, place: int) -> dict[str, Any]:
     return {"status": "completed", **own} if kind in ("message", "function_call", "function_call_output") else own
 
 
-def _cancelled(response: dict[str, Any]) -> Outgoing:
+def _cancel_response(response: dict[str, Any]) -> Outgoing:
     """Only what ran in the background can be cancelled, and this has ended."""
     if not response.get("background"):
         raise InvalidQuery("Cannot cancel a synchronous response.")
@@ -232,4 +232,4 @@ def _number(text: str | None, default: int) -> int:
 
 
 def _json(body: dict[str, Any]) -> Outgoing:
-    return Outgoing(200, [_JSON], spelled(body).encode("utf-8", "surrogatepass"))
+    return Outgoing(200, [_JSON], write_json(body).encode("utf-8", "surrogatepass"))

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from itertools import count, takewhile
 
 from longthread.gateway.dialects.dialect import Dialect
-from longthread.gateway.parts import Anchored, Part, anchored
+from longthread.gateway.parts import Anchored, Part, anchor_hidden
 from longthread.gateway.raw_json import element_texts
 from longthread.gateway.request import Asked
 from longthread.model.entry import Entry
@@ -78,7 +78,7 @@ async def find_place(
     reply, or the one that it names, or a new one."""
     own = named.thread_id if named else None
     depth = dict(zip(asked.nodes, count()))
-    joined = await _joined(tx, asked, await _replies(tx, asked, own, client), depth, own, client)
+    joined = await _choose_prefix(tx, asked, await _replies(tx, asked, own, client), depth, own, client)
     decides = await _deciding(tx, joined, upstream, family) if joined else None
     parent = None
     if named is not None and (named.strict or joined is None):
@@ -121,7 +121,7 @@ async def own_name(tx: Transaction, name: str, owner: str | None) -> str:
     return _own_name(name, owner or "") if is_taken else name
 
 
-async def _joined(
+async def _choose_prefix(
     tx: Transaction, asked: Asked, known: list[KnownNode], depth: Mapping[int, int], own: str | None, client: str
 ) -> KnownNode | None:
     """Return the longest known prefix that holds a reply. Of equal replies under one parent it is one of the thread
@@ -140,7 +140,7 @@ async def _joined(
     among = [node for node in among if node.thread_id == own or node.client == client] or among
     for node in among[:_SIBLINGS]:
         call = await calls.find_call(tx, node.thread_id, node.call)
-        if call and asked.indexed.hash_before(call.ends) == call.hidden_hash:
+        if call and asked.indexed_parts.hash_before(call.ends) == call.hidden_hash:
             return node
     return known[0] if known[0] in among else among[0]
 
@@ -169,7 +169,7 @@ async def _has_changed_tools(tx: Transaction, asked: Asked, last: KnownNode) -> 
         return False
     if last.seq == last.tip:
         return True
-    new = asked.parts[asked.indexed.behind(call.ends) :]
+    new = asked.parts[asked.indexed_parts.behind(call.ends) :]
     return any(each.kind == "text" and each.role == "user" and not is_reminder(each.value) for each in new)
 
 
@@ -179,13 +179,13 @@ async def _replies(tx: Transaction, asked: Asked, own: str | None, client: str) 
     while end > 0:
         known = await calls.known_replies(tx, asked.user, asked.nodes[max(0, end - size) : end], own, client)
         found = [each for each in known if each.place == 0]
-        if found or (found := await _unanswered(tx, asked, [each for each in known if each.place == UNANSWERED])):
+        if found or (found := await _find_unanswered(tx, asked, [each for each in known if each.place == UNANSWERED])):
             return found
         end, size = end - size, 8 * size
     return []
 
 
-async def _unanswered(tx: Transaction, asked: Asked, nodes: Sequence[KnownNode]) -> list[KnownNode]:
+async def _find_unanswered(tx: Transaction, asked: Asked, nodes: Sequence[KnownNode]) -> list[KnownNode]:
     """Return where the request is asked again, or goes on, whose reply broke off or could not be read. That is the last
     one of its conversation: otherwise each greeting would go on from the first one that broke off."""
     for node in sorted(nodes, key=lambda each: (asked.nodes.index(each.node), each.updated_at), reverse=True):
@@ -201,7 +201,7 @@ async def _unanswered(tx: Transaction, asked: Asked, nodes: Sequence[KnownNode])
 
 def _run_behind(asked: Asked, visible: int) -> list[Part]:
     """Return what the model said after the first visible parts."""
-    behind = (asked.parts[place] for place in asked.indexed.places[visible:])
+    behind = (asked.parts[place] for place in asked.indexed_parts.places[visible:])
     return list(takewhile(lambda part: part.role == "assistant", behind))
 
 
@@ -279,7 +279,10 @@ async def _hidden_of(tx: Transaction, dialect: Dialect, line: Sequence[GatewayCa
         if len(own) != len(reply_seqs(each)):
             return None
         parts, raws = read_entries(own, dialect)
-        found += [*each.hidden, *(hidden_part(part, raws[part.part.place]) for part in anchored(parts, each.asked))]
+        found += [
+            *each.hidden,
+            *(hidden_part(part, raws[part.part.place]) for part in anchor_hidden(parts, each.asked)),
+        ]
     return found
 
 
@@ -294,7 +297,7 @@ def read_entries(entries: Sequence[Entry], dialect: Dialect) -> tuple[list[Part]
     raws: list[str] = []
     for entry in entries:
         blocks = element_texts(unpack(entry.payload or b"", entry.text)[1])
-        own = dialect.stored(entry.role, [value for value, _ in blocks])
+        own = dialect.read_blocks(entry.role, [value for value, _ in blocks])
         parts += [part._replace(place=len(raws) + part.place) for part in own]
         raws += [text for _, text in blocks]
     return parts, raws

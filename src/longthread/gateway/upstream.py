@@ -117,7 +117,7 @@ class Routes:
             if route.models == fitting[0].models and upstream and _speaks(upstream, dialects):
                 return _usable(upstream), route.model or model
         if fitting:
-            raise NoUpstream(self._unserved(fitting[0], dialects, model))
+            raise NoUpstream(self._explain_unserved(fitting[0], dialects, model))
         routed = {route.upstream for route in self.routes}
         general = (each for each in self.upstreams.values() if each.name not in routed and _speaks(each, dialects))
         if (upstream := next(general, None)) is not None:
@@ -125,7 +125,7 @@ class Routes:
         told = f" for the model {model}" if model else ""
         raise NoUpstream(f"This gateway has no upstream that speaks {dialects[0]}{told}.")
 
-    def _unserved(self, route: Route, dialects: Sequence[str], model: str) -> str:
+    def _explain_unserved(self, route: Route, dialects: Sequence[str], model: str) -> str:
         upstream = self.upstreams.get(route.upstream)
         told = f"The route {route.name} sends the model {model} to the upstream {route.upstream}, which"
         if upstream is None:
@@ -206,19 +206,19 @@ class Connections:
         Raises aiohttp.ClientError, also for a setting with which nothing can be sent: a name that is none, a missing
         file of certificates, a line break in a key."""
         try:
-            url = _parsed(upstream.url(dialect, asked.path, asked.query))
+            url = _parse_url(upstream.url(dialect, asked.path, asked.query))
         except ValueError as error:
             raise aiohttp.InvalidURL(upstream.base_url, str(error)) from error
         send = partial(self._sent, url, upstream, dialect, asked, body, _PATIENT if is_patient else _TIMEOUT)
         reused: list[bool] = []
         try:
             try:
-                return await send(self._opened(), reused)
+                return await send(self._open_session(), reused)
             except (aiohttp.ServerDisconnectedError, aiohttp.ClientOSError):
                 # A server closes a connection that was idle for long, as the next request comes. Nothing was answered.
                 if not reused:
                     raise
-                return await send(self._opened(is_fresh=True), reused)
+                return await send(self._open_session(is_fresh=True), reused)
         except aiohttp.ClientError:
             raise
         except (ValueError, OSError) as error:
@@ -257,7 +257,7 @@ class Connections:
         )
         return UpstreamResponse(found)
 
-    def _opened(self, *, is_fresh: bool = False) -> aiohttp.ClientSession:
+    def _open_session(self, *, is_fresh: bool = False) -> aiohttp.ClientSession:
         """Return the session, or the one that opens a connection for each request."""
         if is_fresh not in self._sessions:
             traces = aiohttp.TraceConfig()
@@ -323,7 +323,7 @@ def _text(value: bytes) -> str:
 
 
 @lru_cache(256)
-def _parsed(url: str) -> URL:
+def _parse_url(url: str) -> URL:
     """Raises ValueError: it is no address of a server."""
     found = URL(url, encoded=True)
     if found.scheme not in ("http", "https") or not found.host:
@@ -390,11 +390,11 @@ class CatalogRoutes:
             _log.error("The catalog cannot be read, so upstreams and routes stay as they were: %s", error)
             return
         if found != self._definitions or any(each.problem for each in self._routes.upstreams.values()):
-            self._routes = merged(*found, self._own)
+            self._routes = merge_routes(*found, self._own)
         self._definitions = found
 
 
-def merged(upstreams: Sequence[UpstreamDefinition], routes: Sequence[RouteDefinition], own: Routes) -> Routes:
+def merge_routes(upstreams: Sequence[UpstreamDefinition], routes: Sequence[RouteDefinition], own: Routes) -> Routes:
     """Return the catalog's upstreams and routes before the gateway's own. One of the same name stands in its place.
 
     Of several patterns that fit a model, the longest counts.

@@ -19,7 +19,7 @@ from uvicorn.loops.auto import auto_loop_factory
 
 from longthread.errors import StoreError
 from longthread.gateway.dialects.dialect import Dialect
-from longthread.gateway.http import Incoming, Outgoing, decoded
+from longthread.gateway.http import Incoming, Outgoing, decode_request
 from longthread.gateway.model_request import Counts, StoreFailed
 from longthread.gateway.rebuild import rebuild_in_background
 from longthread.gateway.service import (
@@ -29,8 +29,8 @@ from longthread.gateway.service import (
     RESPONSES,
     Gateway,
     GatewayOptions,
+    make_refusal,
     no_websockets,
-    refused,
     too_large,
 )
 from longthread.gateway.upstream import ANTHROPIC_URL, OPENAI_URL, Routes, Upstream
@@ -192,7 +192,7 @@ class GatewayRouter:
         if body is None:
             return  # the client is gone
         try:
-            read = decoded(replace(admitted, body=body), BODY_LIMIT) if len(body) <= BODY_LIMIT else None
+            read = decode_request(replace(admitted, body=body), BODY_LIMIT) if len(body) <= BODY_LIMIT else None
         except ValueError:
             read = None
         async with AsyncExitStack() as opened:
@@ -224,10 +224,10 @@ class GatewayRouter:
         path, raw_path = incoming.path, scope.get("raw_path", b"")
         slashes = b"%2f" in raw_path.lower() and not path.startswith("/v1/models/")
         if slashes or _ODD.search(raw_path) or {".", ".."} & set(path.split("/")):
-            return refused(dialect, 404, "", f"The gateway has no {path}: its endpoints begin with /v1/.")
+            return make_refusal(dialect, 404, "", f"The gateway has no {path}: its endpoints begin with /v1/.")
         is_health = path in self._health
         if is_wrong(path) and not is_health:
-            return refused(dialect, 404, "", hint(path, f"{scope['scheme']}://{incoming.header('host')}"))
+            return make_refusal(dialect, 404, "", hint(path, f"{scope['scheme']}://{incoming.header('host')}"))
         return self._door.admit(dialect, incoming, scope, is_open=is_health)
 
     async def _answer(self, dialect: Dialect, incoming: Incoming) -> Outgoing:
@@ -236,7 +236,7 @@ class GatewayRouter:
             return await (self._gateway.ready() if is_health else self._routed(dialect, incoming))
         except StoreError as error:
             what = "Nothing can be stored" if is_health else "The upstreams and routes cannot be read"
-            return refused(dialect, 503, "", f"{what}: {error}")
+            return make_refusal(dialect, 503, "", f"{what}: {error}")
 
     async def _routed(self, dialect: Dialect, incoming: Incoming) -> Outgoing:
         route = _route(incoming)

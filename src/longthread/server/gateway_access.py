@@ -12,7 +12,7 @@ from starlette.types import Scope
 from longthread.errors import ServerError
 from longthread.gateway.dialects.dialect import Dialect
 from longthread.gateway.http import CREDENTIALS, Headers, Incoming, Outgoing
-from longthread.gateway.service import ANTHROPIC, refused
+from longthread.gateway.service import ANTHROPIC, make_refusal
 from longthread.server.requests import is_loopback, is_own_name, is_owner, is_same_origin, own_names
 from longthread.settings import Settings
 
@@ -100,13 +100,13 @@ class Door:
         if self.names is not None:
             if admitted is None and not is_own_name(incoming.header("host") or "", self.names, scope):
                 message = "The gateway does not go by that name. Use the address that it printed."
-                return refused(dialect, 421, "", message)
+                return make_refusal(dialect, 421, "", message)
             if not is_page and not _is_program(incoming):
                 message = "A web page sent this request. The gateway answers programs, and pages of the origins that "
-                return refused(dialect, 403, "", message + "LONGTHREAD_GATEWAY_ORIGINS names.")
+                return make_refusal(dialect, 403, "", message + "LONGTHREAD_GATEWAY_ORIGINS names.")
         if admitted is None and not is_open and (self.tokens or (self.names is not None and not is_owner(scope))):
             code = "" if dialect is ANTHROPIC else "invalid_api_key"
-            answer = refused(dialect, 401, code, _WRONG_TOKEN if self.tokens else _NO_TOKEN)
+            answer = make_refusal(dialect, 401, code, _WRONG_TOKEN if self.tokens else _NO_TOKEN)
             answer.headers.append((b"www-authenticate", b"Bearer"))
             return answer
         return admitted or replace(incoming, credential=_credential(incoming.headers))

@@ -16,7 +16,7 @@ import pytest
 from backports import zstd
 from tests.gateway.conftest import USER, Start
 
-from longthread.gateway.http import Incoming, decoded
+from longthread.gateway.http import Incoming, decode_request
 from longthread.gateway.service import BODY_LIMIT, Gateway, GatewayOptions
 from longthread.gateway.upstream import Routes, Upstream
 from longthread.server.gateway import GatewayRouter
@@ -179,5 +179,8 @@ def test_damaged_zstd_and_huge_windows_are_not_read() -> None:
     far = wide.compress(b"hello", mode=wide.FLUSH_BLOCK) + wide.flush()
     for body in (whole[:-3], b"\x00" + whole, b"no zstd", whole + b"tail", far):
         incoming = Incoming("POST", "/v1/responses", [(b"content-encoding", b"zstd")], body)
-        assert decoded(incoming, BODY_LIMIT) is incoming
-    assert decoded(Incoming("POST", "/", [(b"content-encoding", b"ZSTD ")], whole), BODY_LIMIT).body == b"hello" * 1000
+        assert decode_request(incoming, BODY_LIMIT) is incoming
+    assert (
+        decode_request(Incoming("POST", "/", [(b"content-encoding", b"ZSTD ")], whole), BODY_LIMIT).body
+        == b"hello" * 1000
+    )

@@ -9,7 +9,7 @@ from typing import Any
 
 from longthread.gateway.dialects.dialect import Belonging, Edit, HiddenMissing, HiddenRefused, Reply, RequestFields
 from longthread.gateway.parts import Part, text_bytes, visible_json
-from longthread.gateway.raw_json import Value, element_texts, members, replaced, spelled
+from longthread.gateway.raw_json import Value, element_texts, members, replace_spans, write_json
 from longthread.gateway.sse import event_data
 from longthread.model.entry import Role
 
@@ -39,7 +39,7 @@ class Anthropic:
     ping = b'event: ping\ndata: {"type": "ping"}\n\n'
     vendor_fields: tuple[str, ...] = ()
 
-    def unlisted(self, fields: RequestFields) -> Sequence[Value]:
+    def items_without_list(self, fields: RequestFields) -> Sequence[Value]:
         raise ValueError(f"The request has no list of {self.items}.")
 
     def tool_names(self, fields: RequestFields) -> list[str]:
@@ -57,7 +57,7 @@ class Anthropic:
             found += _parts(role, number, [content] if isinstance(content, str) else content or ())
         return found
 
-    def stored(self, role: Role, blocks: Sequence[Any]) -> list[Part]:
+    def read_blocks(self, role: Role, blocks: Sequence[Any]) -> list[Part]:
         return _parts("user" if role == "tool" else role, 0, blocks)
 
     def blocks(self, raw: str) -> list[str]:
@@ -74,7 +74,7 @@ class Anthropic:
     def item_ids(self, blocks: Sequence[Any]) -> list[str]:
         return []
 
-    def spelled(self, entries: Sequence[tuple[Role, Sequence[str]]]) -> list[str]:
+    def write_messages(self, entries: Sequence[tuple[Role, Sequence[str]]]) -> list[str]:
         found: list[tuple[str, list[str]]] = []
         for role, blocks in entries:
             sent = "user" if role == "tool" else role
@@ -107,7 +107,7 @@ class Anthropic:
         binding = own or (thinking.get("block_binding") if isinstance(thinking, dict) else None)
         return isinstance(binding, dict) and binding.get("prefix_mismatch_behavior") == "error"
 
-    def edited(self, raw: str, edit: Edit) -> str:
+    def edit_message(self, raw: str, edit: Edit) -> str:
         content = dict(members(raw))["content"]
         new: list[str] = []
         for place, text in enumerate(self.blocks(raw)):
@@ -117,7 +117,7 @@ class Anthropic:
             new += [block for at, after, block in edit.puts if at == place and after]
         if not new:
             return ""
-        return replaced(raw, [(content.start, content.end, f"[{','.join(new)}]")])
+        return replace_spans(raw, [(content.start, content.end, f"[{','.join(new)}]")])
 
     def reply(self, body: bytes) -> Reply:
         text = body.decode("utf-8", "surrogatepass")
@@ -126,7 +126,7 @@ class Anthropic:
         head = {name: found.value for name, found in fields.items() if name != "content"}
         return _reply(fields["content"].value, blocks, head)
 
-    def streamed(self, body: bytes) -> Reply:
+    def read_stream(self, body: bytes) -> Reply:
         blocks: dict[int, dict[str, Any]] = {}
         inputs: dict[int, str] = {}
         head: dict[str, Any] = {}
@@ -153,7 +153,7 @@ class Anthropic:
             blocks[place]["input"] = json.loads(inputs[place]) if inputs[place].strip() else {}
         content = [blocks[place] for place in sorted(blocks)]
         head.pop("content", None)
-        return _reply(content, [spelled(block) for block in content], head, whole=whole)
+        return _reply(content, [write_json(block) for block in content], head, whole=whole)
 
     def refusal(self, body: bytes) -> HiddenRefused | None:
         message = error_message(body)
@@ -172,7 +172,7 @@ class Anthropic:
         error: dict[str, Any] = {"type": _OWN_ERRORS.get(status, "api_error"), "message": message}
         if code:
             error["details"] = {"error_code": code}
-        return spelled({"type": "error", "error": error}).encode()
+        return write_json({"type": "error", "error": error}).encode()
 
 
 def _as_block(text: str) -> str:
@@ -216,7 +216,7 @@ def _part(role: Role, number: int, place: int, block: Any) -> Part | None:
             raise ValueError("A text block has no text.")
         return Part(role, "text", text_bytes(text), None, number, place, text) if text else None
     if kind in _THINKING:
-        return Part(role, "other", None, _hidden(block), number, place, block.get("signature"))
+        return Part(role, "other", None, _hide_key(block), number, place, block.get("signature"))
     if kind == "tool_use":
         call = (block.get("id"), block.get("name"), block.get("input"))
         return Part(role, "call", b"call" + visible_json(list(call), frozenset()), None, number, place, call)
@@ -234,7 +234,7 @@ def _result_content(content: Any) -> Any:
     return [{"type": "text", "text": content}] if isinstance(content, str) else content
 
 
-def _hidden(block: Mapping[str, Any]) -> bytes:
+def _hide_key(block: Mapping[str, Any]) -> bytes:
     values = (str(block.get(key) or "") for key in ("type", "thinking", "signature", "data"))
     return "\x00".join(values).encode("utf-8", "surrogatepass")
 

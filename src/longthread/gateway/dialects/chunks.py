@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from longthread.gateway.raw_json import spelled
+from longthread.gateway.raw_json import write_json
 from longthread.gateway.sse import event_data
 
 _DONE = re.compile(rb"^data: ?\[DONE\]", re.MULTILINE)
@@ -42,9 +42,9 @@ def _message(deltas: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
                     _add_call(calls, open_calls, piece)
             elif name != "role" and value is not None:
                 pieces.setdefault(name, []).append(value)
-    message = {"role": "assistant", "content": None} | {name: _joined(each) for name, each in pieces.items()}
+    message = {"role": "assistant", "content": None} | {name: _join_pieces(each) for name, each in pieces.items()}
     if "function_call" in pieces:
-        message["function_call"] = _named(pieces["function_call"], "arguments")
+        message["function_call"] = _join_call(pieces["function_call"], "arguments")
     return message | ({"tool_calls": [_call(each) for each in calls]} if calls else {})
 
 
@@ -65,20 +65,20 @@ def _call(pieces: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     for name in dict.fromkeys(name for piece in pieces for name in piece if name != "index"):
         values = [piece[name] for piece in pieces if piece.get(name) not in (None, "")]
         if name in _CALL_FIELDS and values:
-            call[name] = _named(values, "arguments" if name == "function" else "input")
+            call[name] = _join_call(values, "arguments" if name == "function" else "input")
         elif values:
-            call[name] = _joined(values) if isinstance(values[0], dict) else values[-1]
+            call[name] = _join_pieces(values) if isinstance(values[0], dict) else values[-1]
     return call
 
 
-def _named(pieces: Sequence[Mapping[str, Any]], said: str) -> dict[str, Any]:
+def _join_call(pieces: Sequence[Mapping[str, Any]], said: str) -> dict[str, Any]:
     """Return what is called: the name comes once, or again and again; what is said to it comes in pieces."""
     name = "".join(dict.fromkeys(piece["name"] for piece in pieces if piece.get("name")))
     texts = (piece[said] for piece in pieces if piece.get(said) is not None)
-    return {"name": name, said: "".join(text if isinstance(text, str) else spelled(text) for text in texts)}
+    return {"name": name, said: "".join(text if isinstance(text, str) else write_json(text) for text in texts)}
 
 
-def _joined(pieces: Sequence[Any]) -> Any:
+def _join_pieces(pieces: Sequence[Any]) -> Any:
     """Return a field whose pieces these are: texts, lists of blocks, or objects."""
     if all(isinstance(piece, str) for piece in pieces):
         return _whole("".join(pieces))
@@ -96,7 +96,7 @@ def _joined(pieces: Sequence[Any]) -> Any:
 
 def _member(name: str, values: Sequence[Any]) -> Any:
     known = [value for value in values if value not in (None, "")] or [values[-1]]
-    return _joined(known) if name in _IN_PIECES or not isinstance(known[0], str) else known[-1]
+    return _join_pieces(known) if name in _IN_PIECES or not isinstance(known[0], str) else known[-1]
 
 
 def _add_block(blocks: list[Any], block: Any) -> None:
@@ -107,7 +107,7 @@ def _add_block(blocks: list[Any], block: Any) -> None:
             break
         same = before.get("index") == block.get("index")
         if same and (block.get("index") is not None or not before.get("signature")):
-            blocks[place] = _joined([before, block])
+            blocks[place] = _join_pieces([before, block])
             return
     blocks.append(block)
 

@@ -15,7 +15,15 @@ from longthread.gateway.dialects.anthropic import error_message, names_of, text_
 from longthread.gateway.dialects.chunks import message_of
 from longthread.gateway.dialects.dialect import Belonging, Edit, HiddenMissing, HiddenRefused, Reply, RequestFields
 from longthread.gateway.parts import Part, loose_text_bytes, text_bytes, visible_json
-from longthread.gateway.raw_json import Value, element_texts, field_block, field_value, members, spelled, with_members
+from longthread.gateway.raw_json import (
+    Value,
+    element_texts,
+    field_block,
+    field_value,
+    members,
+    with_members,
+    write_json,
+)
 from longthread.model.entry import Role
 
 _ROLES: Mapping[str, Role] = {
@@ -64,7 +72,7 @@ class Completions:
     ping = b": ping\n\n"
     vendor_fields: tuple[str, ...] = _HIDDEN
 
-    def unlisted(self, fields: RequestFields) -> Sequence[Value]:
+    def items_without_list(self, fields: RequestFields) -> Sequence[Value]:
         raise ValueError(f"The request has no list of {self.items}.")
 
     def tool_names(self, fields: RequestFields) -> list[str]:
@@ -80,7 +88,7 @@ class Completions:
                     found.append(part)
         return found
 
-    def stored(self, role: Role, blocks: Sequence[Any]) -> list[Part]:
+    def read_blocks(self, role: Role, blocks: Sequence[Any]) -> list[Part]:
         found = (_part(role, 0, place, block) for place, block in enumerate(blocks))
         return [part for part in found if part is not None]
 
@@ -93,8 +101,8 @@ class Completions:
     def item_ids(self, blocks: Sequence[Any]) -> list[str]:
         return []
 
-    def spelled(self, entries: Sequence[tuple[Role, Sequence[str]]]) -> list[str]:
-        return [message for role, blocks in entries for message in _spelled(role, blocks)]
+    def write_messages(self, entries: Sequence[tuple[Role, Sequence[str]]]) -> list[str]:
+        return [message for role, blocks in entries for message in _write_entry(role, blocks)]
 
     def frame_items(self, items: Sequence[Any]) -> int:
         roles = (item.get("role") if isinstance(item, dict) else None for item in items)
@@ -118,8 +126,8 @@ class Completions:
     def pins_errors(self, fields: RequestFields) -> bool:
         return False
 
-    def edited(self, raw: str, edit: Edit) -> str:
-        return _edited(raw, edit)
+    def edit_message(self, raw: str, edit: Edit) -> str:
+        return _edit_message(raw, edit)
 
     def reply(self, body: bytes) -> Reply:
         text = body.decode("utf-8", "surrogatepass")
@@ -128,22 +136,22 @@ class Completions:
         message = choice["message"]
         raw = text[message.start : message.end]
         if message.value.get("role") != "assistant":  # some leave it out
-            raw = with_members(raw, {"role": spelled("assistant")})
+            raw = with_members(raw, {"role": write_json("assistant")})
         head = {name: found.value for name, found in fields.items() if name != "choices"}
         finish = choice["finish_reason"].value if "finish_reason" in choice else None
         return self._reply(raw, head | {"finish_reason": finish})
 
-    def streamed(self, body: bytes) -> Reply:
+    def read_stream(self, body: bytes) -> Reply:
         message, head, whole = message_of(body)
         if not whole:  # it is unknown which calls are complete
             message = {name: value for name, value in message.items() if name not in (_CALLS, "function_call")}
-        return self._reply(spelled(message), head, whole=whole)
+        return self._reply(write_json(message), head, whole=whole)
 
     def _reply(self, raw: str, head: Mapping[str, Any], *, whole: bool = True) -> Reply:
         blocks = self.blocks(raw)
         usage = head.get("usage")
         return Reply(
-            parts=self.stored("assistant", [json.loads(block, strict=False) for block in blocks]),
+            parts=self.read_blocks("assistant", [json.loads(block, strict=False) for block in blocks]),
             raws=[blocks],
             id=head.get("id"),
             whole=whole,
@@ -172,7 +180,7 @@ class Completions:
 
     def error(self, status: int, code: str, message: str) -> bytes:
         kind = "invalid_request_error" if status < 500 else "server_error"
-        return spelled({"error": {"message": message, "type": kind, "param": None, "code": code or None}}).encode()
+        return write_json({"error": {"message": message, "type": kind, "param": None, "code": code or None}}).encode()
 
 
 def _role(message: Any) -> Role:
@@ -341,7 +349,7 @@ def _with_stand_in(raw: str) -> str:
         return raw
     found = dict(members(raw))[_CALLS]
     first, *rest = (text for _, text in element_texts(raw, found.start))
-    first = with_members(first, {_OF_CALL: spelled({"google": {"thought_signature": _STAND_IN}})})
+    first = with_members(first, {_OF_CALL: write_json({"google": {"thought_signature": _STAND_IN}})})
     return with_members(raw, {_CALLS: f"[{','.join([first, *rest])}]"})
 
 
@@ -358,7 +366,7 @@ def _is_off(asked: Mapping[str, Any]) -> bool:
     )
 
 
-def _edited(raw: str, edit: Edit) -> str:
+def _edit_message(raw: str, edit: Edit) -> str:
     blocks = _raw_blocks(raw)
     fields: dict[str, str | None] = {}
     calls: dict[int, str | None] = {}
@@ -401,7 +409,7 @@ def _as_block(text: str) -> str:
     return text if text.startswith("{") else f'{{"type":"text","text":{text}}}'
 
 
-def _spelled(role: Role, blocks: Sequence[str]) -> Iterator[str]:
+def _write_entry(role: Role, blocks: Sequence[str]) -> Iterator[str]:
     """Yield an entry as messages: each tool's result is one."""
     if role == "tool":
         yield from blocks
@@ -424,7 +432,7 @@ def _spelled(role: Role, blocks: Sequence[str]) -> Iterator[str]:
             fields[name] = field_value(block)
     alone = content[0] if len(content) == 1 and not content[0].startswith("{") else None
     said = alone or (f"[{','.join(map(_as_block, content))}]" if content else "null" if calls else '""')
-    fields = {"role": spelled(role), "content": said} | fields
+    fields = {"role": write_json(role), "content": said} | fields
     if calls:
         fields[_CALLS] = f"[{','.join(calls)}]"
-    yield "{" + ",".join(f"{spelled(name)}:{text}" for name, text in fields.items()) + "}"
+    yield "{" + ",".join(f"{write_json(name)}:{text}" for name, text in fields.items()) + "}"

@@ -92,7 +92,7 @@ class Dialect(Protocol):
     vendor_fields: tuple[str, ...]
     """Fields of hidden parts that vendors have added. Others may refuse a request that has them."""
 
-    def unlisted(self, fields: RequestFields) -> Sequence[Value]:
+    def items_without_list(self, fields: RequestFields) -> Sequence[Value]:
         """Return the items of a request that has no list of them. Raises ValueError: it must have one."""
         ...
 
@@ -104,7 +104,7 @@ class Dialect(Protocol):
         """Return the parts of messages. Raises ValueError: they have another form."""
         ...
 
-    def stored(self, role: Role, blocks: Sequence[Any]) -> list[Part]:
+    def read_blocks(self, role: Role, blocks: Sequence[Any]) -> list[Part]:
         """Return the parts of an entry's blocks; `place` counts in them."""
         ...
 
@@ -120,7 +120,7 @@ class Dialect(Protocol):
         """Return the provider's ids of the items that the blocks of a reply's entry make, as `Reply.ids` has them."""
         ...
 
-    def spelled(self, entries: Sequence[tuple[Role, Sequence[str]]]) -> list[str]:
+    def write_messages(self, entries: Sequence[tuple[Role, Sequence[str]]]) -> list[str]:
         """Return entries as messages or items: JSON texts, made of the JSON texts of their blocks."""
         ...
 
@@ -145,7 +145,7 @@ class Dialect(Protocol):
         """Return whether the client wants the provider's error for hidden parts that do not fit."""
         ...
 
-    def edited(self, raw: str, edit: Edit) -> str:
+    def edit_message(self, raw: str, edit: Edit) -> str:
         """Return the JSON of a message or item after an edit; empty if nothing is left of it."""
         ...
 
@@ -153,7 +153,7 @@ class Dialect(Protocol):
         """Read a reply that was not streamed. Raises ValueError."""
         ...
 
-    def streamed(self, body: bytes) -> Reply:
+    def read_stream(self, body: bytes) -> Reply:
         """Read the events of a streamed reply; of one that broke off what is complete, and the text so far. Raises
         ValueError."""
         ...

@@ -22,8 +22,8 @@ from longthread.gateway.raw_json import (
     field_block,
     field_value,
     members,
-    spelled,
     with_members,
+    write_json,
 )
 from longthread.gateway.sse import event_data, event_texts
 from longthread.model.entry import Role
@@ -67,7 +67,7 @@ class Responses:
     ping = b": ping\n\n"
     vendor_fields: tuple[str, ...] = ()
 
-    def unlisted(self, fields: RequestFields) -> Sequence[Value]:
+    def items_without_list(self, fields: RequestFields) -> Sequence[Value]:
         found = fields.get(self.items)
         if found is None or found.value is None:
             return ()
@@ -84,7 +84,7 @@ class Responses:
             found += _item_parts(number, item)
         return found
 
-    def stored(self, role: Role, blocks: Sequence[Any]) -> list[Part]:
+    def read_blocks(self, role: Role, blocks: Sequence[Any]) -> list[Part]:
         found: list[Part] = []
         for place, block in enumerate(blocks):
             if _is_content(block):
@@ -117,7 +117,7 @@ class Responses:
         ids = (_item_id(block) for block in blocks if isinstance(block, dict))
         return [id_ for id_ in ids if isinstance(id_, str)]
 
-    def spelled(self, entries: Sequence[tuple[Role, Sequence[str]]]) -> list[str]:
+    def write_messages(self, entries: Sequence[tuple[Role, Sequence[str]]]) -> list[str]:
         return [item for role, blocks in entries for item in _items(role, blocks)]
 
     def frame_items(self, items: Sequence[Any]) -> int:
@@ -142,14 +142,14 @@ class Responses:
     def pins_errors(self, fields: RequestFields) -> bool:
         return False
 
-    def edited(self, raw: str, edit: Edit) -> str:
-        return ",".join(_edited(raw, self.blocks(raw), edit))
+    def edit_message(self, raw: str, edit: Edit) -> str:
+        return ",".join(_edit_item(raw, self.blocks(raw), edit))
 
     def reply(self, body: bytes) -> Reply:
         text = body.decode("utf-8", "surrogatepass")
         return self._reply(text, dict(members(text, lists=frozenset({"output"}))), {})
 
-    def streamed(self, body: bytes) -> Reply:
+    def read_stream(self, body: bytes) -> Reply:
         done: dict[int, tuple[Any, str]] = {}
         for text in event_texts(body, _READ):
             event = dict(members(text))
@@ -181,7 +181,7 @@ class Responses:
         items = dict(done)
         for at, item in texts.items():
             name = [{"type": kind, _SAID[kind]: "".join(pieces)} for _, kind, pieces in item["content"]]
-            items[at] = (made := item | {"content": name}, spelled(made))
+            items[at] = (made := item | {"content": name}, write_json(made))
         reply = self._reply("", {}, items)
         usage = head.get("usage")
         return replace(reply, whole=False, id=head.get("id"), model=head.get("model"), usage=usage or {}, head=head)
@@ -208,7 +208,7 @@ class Responses:
         message = error_message(body)
         if named := _ITEM_FAILED.search(message):
             id_ = next(each for each in named.groups() if each)
-            return HiddenRefused(marks=[_marked(id_)])
+            return HiddenRefused(marks=[_make_key(id_)])
         if cut := _CONTENT_FAILED.search(message):
             return HiddenRefused(marks=[b"\x00" + cut["start"].encode(), cut["end"].encode() + b"\x00"])
         return HiddenRefused() if b'"invalid_encrypted_content"' in body else None
@@ -219,7 +219,7 @@ class Responses:
     def error(self, status: int, code: str, message: str) -> bytes:
         shown = _KINDS.get(status, "server_error" if status >= 500 else "invalid_request_error")
         error = {"message": message, "type": shown, "param": _PARAMS.get(code), "code": code or None}
-        return spelled({"error": error}).encode()
+        return write_json({"error": error}).encode()
 
 
 _OF_REQUEST = ("tools", "instructions")
@@ -288,11 +288,11 @@ def _item_parts(number: int, item: Any) -> list[Part]:
 
 
 def _field(role: Role, number: int, place: int, name: str, value: Any) -> Part:
-    hidden = _marked(name, str(value)) if name in _HIDDEN_FIELDS and value is not None else None
+    hidden = _make_key(name, str(value)) if name in _HIDDEN_FIELDS and value is not None else None
     return Part(role, "other", None, hidden, number, place)
 
 
-def _marked(*values: str) -> bytes:
+def _make_key(*values: str) -> bytes:
     """Return values as the key of a hidden part: in it, each stands between zeros."""
     return "\x00".join(["", *values, ""]).encode("utf-8", "surrogatepass")
 
@@ -316,20 +316,20 @@ def _item(number: int, place: int, item: Mapping[str, Any]) -> Part:
     kind = str(item.get("type") or "")
     if kind == "reasoning":
         content = item.get("encrypted_content")
-        key = _marked(str(item.get("id") or ""), str(content or ""), *_reasoned(item))
+        key = _make_key(str(item.get("id") or ""), str(content or ""), *_reasoning_texts(item))
         return Part("assistant", "other", None, key, number, place, content)
     if kind.endswith("_output"):
         output = item.get("output")
         blocks = [{"type": "input_text", "text": output}] if isinstance(output, str) and output else output or []
         if isinstance(blocks, list):
-            blocks = [_seen(block) if isinstance(block, dict) else block for block in blocks]
+            blocks = [_select_visible(block) if isinstance(block, dict) else block for block in blocks]
         visible = b"result" + _visible({**item, "output": blocks})
         return Part("tool", "result", visible, None, number, place, (item.get("call_id"), text_in(blocks)))
     if kind == "item_reference" or not kind:
         visible = visible_json(dict(item), frozenset({"type"}))
         return Part("assistant", "reference" if is_reference(item) else "other", visible, None, number, place)
     if kind.startswith("compaction") and item.get("encrypted_content"):
-        return Part("assistant", "other", _marked(str(item["encrypted_content"])), None, number, place)
+        return Part("assistant", "other", _make_key(str(item["encrypted_content"])), None, number, place)
     if kind.endswith("_call") and item.get("call_id"):
         return _call(number, place, kind, item)
     own = _canonical(item.get("id")).encode() + _visible(item)
@@ -350,22 +350,22 @@ def _call(number: int, place: int, kind: str, item: Mapping[str, Any]) -> Part:
 
 
 def _visible(item: Mapping[str, Any]) -> bytes:
-    return visible_json(_seen(item), frozenset())
+    return visible_json(_select_visible(item), frozenset())
 
 
-def _seen(item: Mapping[str, Any]) -> dict[str, Any]:
+def _select_visible(item: Mapping[str, Any]) -> dict[str, Any]:
     """Return what the model sees of an item or a part. SDKs write null for what is absent."""
     return {name: value for name, value in item.items() if value is not None and name not in _INVISIBLE}
 
 
-def _reasoned(item: Mapping[str, Any]) -> Iterator[str]:
+def _reasoning_texts(item: Mapping[str, Any]) -> Iterator[str]:
     for name in ("summary", "content"):
         found = item.get(name)
         for part in found if isinstance(found, list) else ():
             yield str(part.get("text") if isinstance(part, dict) else part)
 
 
-def _edited(raw: str, blocks: Sequence[str], edit: Edit) -> list[str]:
+def _edit_item(raw: str, blocks: Sequence[str], edit: Edit) -> list[str]:
     """Return the items that an item becomes. Inserted blocks stand before or after it. A message is split where they
     belong between its parts, as where a client joined two messages."""
     values = [_decode(block) for block in blocks]
@@ -381,14 +381,14 @@ def _edited(raw: str, blocks: Sequence[str], edit: Edit) -> list[str]:
             content.append(block)
             continue
         if content:
-            found.append(_changed(raw, fields, content, whole))
+            found.append(_change_item(raw, fields, content, whole))
             fields, content = dict.fromkeys(_HIDDEN_FIELDS), []
         if _is_field(value):
             fields[value["field"]] = field_value(block)
         else:
             found.append(block)
     if content or not whole:
-        found.append(_changed(raw, fields, content, whole))
+        found.append(_change_item(raw, fields, content, whole))
     return found
 
 
@@ -400,7 +400,7 @@ def _with_puts(blocks: Sequence[str], edit: Edit) -> Iterator[tuple[str, bool]]:
         yield from ((put, True) for at, after, put in edit.puts if at == place and after)
 
 
-def _changed(raw: str, fields: Mapping[str, str | None], content: Sequence[str], whole: Sequence[str]) -> str:
+def _change_item(raw: str, fields: Mapping[str, str | None], content: Sequence[str], whole: Sequence[str]) -> str:
     """Return an item with other fields, and with a part of its content."""
     changes = dict(fields)
     if len(content) != len(whole):
@@ -437,4 +437,4 @@ def _message(role: Role, fields: Mapping[str, str], content: Sequence[str]) -> s
     else:
         said = ",".join(f'{{"type":"{kind}","text":{raw}}}' if raw.startswith('"') else raw for raw in content)
         said = f"[{said}]"
-    return with_members("{}", {"type": '"message"', "role": spelled(role), **fields, "content": said})
+    return with_members("{}", {"type": '"message"', "role": write_json(role), **fields, "content": said})
