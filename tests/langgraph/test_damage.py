@@ -359,7 +359,7 @@ async def test_what_an_analysts_thread_keeps_is_told(open_analyst: OpenAnalyst) 
         [*_, last] = [step for step in await runs.steps_from(tx, thread, 0) if step.prompt]
         assert await tx.run(Sql("UPDATE prompts SET body = :v"), v=b"x\x9c" + BAD) > 0
         with pytest.raises(StoreDamaged, match=f"prompt {last.prompt} of thread {thread} cannot be read"):
-            await Prompt.stored(tx, last)
+            await Prompt.load_stored(tx, last)
 
 
 async def test_a_digest_is_told(store: Driver) -> None:

@@ -32,7 +32,7 @@ async def test_a_run_waits_as_long_as_the_provider_asks_for(
 
     monkeypatch.setattr(model_call, "attempt", attempt)
     monkeypatch.setattr(asyncio, "sleep", sleep)
-    reply = await model_call.retried(None, None, 1)  # type: ignore[arg-type]  # nothing of them is looked at
+    reply = await model_call.retry_reply(None, None, 1)  # type: ignore[arg-type]  # nothing of them is looked at
     assert reply.text == "yes"
     assert len(waited) == 1
     assert shortest <= waited[0] <= longest

@@ -291,7 +291,7 @@ async def test_a_worker_does_not_claim_its_own_live_run_whatever_its_row_says(
     own = await analyst.worker.id()
     async with store.writing() as tx:
         await leases.remove(tx, own)
-    assert await analyst.claims._claimed(own, {}) == []
+    assert await analyst.claims._claim_runs(own, {}) == []
     async with store.reading() as tx:
         assert (await leases.look_for_work(tx)).runs, "others may"
     assert await crashes(store) == 0

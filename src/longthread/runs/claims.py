@@ -88,7 +88,7 @@ class Claims:
         async with store.reading() as tx:
             found = await leases.look_for_work(tx)
         dead = self._worker.dead(found.workers)
-        claimed = await self._claimed(own, dead) if found.runs or dead else []
+        claimed = await self._claim_runs(own, dead) if found.runs or dead else []
         if found.jobs or dead:
             self._jobs.wake()
         for run in claimed:
@@ -140,7 +140,7 @@ class Claims:
             self._begin_to_take(ClaimedRun(started.hold.lease, turn.user_id, 0, None), started.hold)
         return started is not None
 
-    async def _claimed(self, own: str, dead: Mapping[str, int]) -> Sequence[ClaimedRun]:
+    async def _claim_runs(self, own: str, dead: Mapping[str, int]) -> Sequence[ClaimedRun]:
         """Claim runs. Others may have taken this process for dead: so it renews first, and its own runs are none that
         it could claim."""
         async with self._services.store.writing() as tx:
@@ -197,7 +197,7 @@ class Claims:
 
     def _end(self, hold: Hold) -> None:
         self._worker.drop(hold)
-        self._services.hub.changed(hold.lease.thread_id, hold.lease.run_id)
+        self._services.hub.note_change(hold.lease.thread_id, hold.lease.run_id)
         self._woken.set()  # a question may wait for its end
 
 
@@ -254,9 +254,9 @@ class WaitingJobs:
             found = await jobs.waiting(tx, self._kinds(), limit=_JOBS_AT_ONCE)
         for job in [each for each in found if each not in self._tasks][:free]:
             self._tasks[job] = task = asyncio.get_running_loop().create_task(self._take(job), name=f"job {job.kind}")
-            task.add_done_callback(partial(self._ended, job))
+            task.add_done_callback(partial(self._log_failure, job))
 
-    def _ended(self, job: Job, task: asyncio.Task[None]) -> None:
+    def _log_failure(self, job: Job, task: asyncio.Task[None]) -> None:
         del self._tasks[job]
         if task.cancelled() or (error := task.exception()) is None or isinstance(error, StoreClosed):
             return  # a store is closed when the server ends; another one does it

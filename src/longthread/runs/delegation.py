@@ -79,10 +79,10 @@ class SubAgents:
         async def answer(args: Mapping[str, Any], call_id: str) -> Observation:
             try:
                 given = arguments.validate(args)
-                run = await self._ended(agent, given["task"], given.get("thread_id"), call_id)
+                run = await self._wait_for_end(agent, given["task"], given.get("thread_id"), call_id)
             except LongthreadError as error:
                 return make_failure(error)
-            return _observed(agent, name, run, self._scope)
+            return _build_observation(agent, name, run, self._scope)
 
         async def call(args: Mapping[str, Any]) -> Observation:
             raise RuntimeError(f"{name} is called by its run")
@@ -91,7 +91,7 @@ class SubAgents:
         described = f"{agent.name}: an agent. Gives it a task, and returns its answer. {about}"
         return Tool(name, described, _PARAMETERS, call, retry_safe=True, answer=answer, category="agent")
 
-    async def _ended(self, agent: Agent, task: str, thread_id: str | None, call_id: str) -> Run:
+    async def _wait_for_end(self, agent: Agent, task: str, thread_id: str | None, call_id: str) -> Run:
         """Return the run that answers a call once it has ended or waits for a person, in whichever process."""
         begun = False
         while True:
@@ -105,7 +105,7 @@ class SubAgents:
             if begun and not found:
                 raise InvalidInput(reason=f"The conversation with {agent.name} was deleted before it had answered.")
             if held:
-                await self._services.hub.halted(found[-1].thread_id, found[-1].id)
+                await self._services.hub.wait_for_halt(found[-1].thread_id, found[-1].id)
                 continue
             begun = True
             await to_the_end(self._start(agent, task, thread_id, call_id, found[-1] if found else None))
@@ -180,7 +180,7 @@ def _answers(run: Run, call_id: str) -> bool:
     return run.answers is not None and run.answers.call_id == call_id
 
 
-def _observed(agent: Agent, tool: str, run: Run, scope: DelegationScope) -> Observation:
+def _build_observation(agent: Agent, tool: str, run: Run, scope: DelegationScope) -> Observation:
     outcome, thread_id, queries = run.outcome, run.thread_id, run.outcome.get("queries") or ()
     if run.status == "finished":
         answer = _without_labels(str(outcome.get("answer") or ""), queries)

@@ -28,7 +28,7 @@ from longthread.model.run import Run, RunStatus, start_of, unfinished_reply
 from longthread.model.statements import CORRECT
 from longthread.model.thread import Thread
 from longthread.runs.run_context import RunContext, malformed_in_a_row, note_of, pairs
-from longthread.runs.tool_calls import called_off, rejected
+from longthread.runs.tool_calls import called_off, describe_rejection
 from longthread.runs.worker import may_be_alive
 from longthread.store import approvals, log, runs
 from longthread.store.driver import Driver, Transaction
@@ -143,7 +143,7 @@ def progress_digest(question: str, messages: Sequence[Message]) -> str:
         "problems": list(dict.fromkeys(problems)),
         "left": [words["left_text"]],
     }
-    return "\n".join(f"**{words[name]}**: {_listed(items, words['none'])}" for name, items in sections.items())
+    return "\n".join(f"**{words[name]}**: {_list_items(items, words['none'])}" for name, items in sections.items())
 
 
 def stopped_outcome(question: str, messages: Sequence[Message]) -> dict[str, Any]:
@@ -152,7 +152,7 @@ def stopped_outcome(question: str, messages: Sequence[Message]) -> dict[str, Any
     return {"reason": "stopped", "summary": digest, "hint": words_for(question)["hint"]}
 
 
-def _listed(items: Sequence[str], none: str) -> str:
+def _list_items(items: Sequence[str], none: str) -> str:
     if len(items) < 2:
         return items[0] if items else none
     return "".join(f"\n- {item}" for item in items)
@@ -261,7 +261,7 @@ async def _never_made(
     said: dict[str, Observation] = {}
     for call in await approvals.of_run(tx, run.thread_id, run.id):
         if call.decision == "reject" and call.call_id in calls:
-            said[call.call_id] = rejected(call)
+            said[call.call_id] = describe_rejection(call)
         elif run.status == "waiting" and (call.decision is None or call.call_id in calls):
             said[call.call_id] = why
             await approvals.decide(tx, replace(call, edited=None, message=None, by=by), "superseded")

@@ -118,7 +118,7 @@ class EventStream:
         self._teller.want(self)
 
     @property
-    def unfinished(self) -> tuple[str, str]:
+    def unfinished_reply(self) -> tuple[str, str]:
         """Return what was published of a reply that has not come, without what was withdrawn, and the reply's id. Of
         several attempts it is the last that said something."""
         return "".join(piece.text for piece in self._pieces), self._message_id or ""
@@ -238,7 +238,7 @@ class EventStream:
             if held.stop_by is not None:
                 await stopped(tx, held)
         if held.stop_by is not None:
-            self._hub.changed(*self._place)
+            self._hub.note_change(*self._place)
         return held.stop_by is None
 
     @property

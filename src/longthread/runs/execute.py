@@ -43,7 +43,7 @@ from longthread.runs.end_run import (
 )
 from longthread.runs.model_call import call_model
 from longthread.runs.protocol import ChatRequest
-from longthread.runs.run_context import RunContext, malformed_in_a_row, noted, open_calls, pairs
+from longthread.runs.run_context import RunContext, add_note, malformed_in_a_row, open_calls, pairs
 from longthread.runs.tool_calls import call_tools
 from longthread.runs.views import find_instructions
 from longthread.store import runs
@@ -114,7 +114,7 @@ async def answer_by_rows(context: RunContext) -> None:
     data = observation_of(str(result.text)).get("data") or {}
     context.reply.message_id = new_id()
     answer = Message("assistant", answer_from_rows(context.run.question, data), id=context.reply.message_id)
-    answer = noted(answer, kind="answer", by=BY_ROWS)
+    answer = add_note(answer, kind="answer", by=BY_ROWS)
     async with context.stream.writing() as (tx, held):
         [entry] = await context.write(tx, held, [answer])
     context.note([entry], [answer])
@@ -144,11 +144,11 @@ class Budget:
         started, clock = datetime.now(UTC), time.monotonic()
         # The demo model only answers questions, and a model of the SQL protocol is for statements: the digest serves.
         is_writer = context.run.model != DEMO and context.model.protocol != "sql"
-        written = await self._written(context, digest) if is_writer else None
+        written = await self._write_summary(context, digest) if is_writer else None
         if written and (invented := {*_NUMBER.findall(written)} - {*_NUMBER.findall(digest)}):
             _logger.warning("The progress summary had numbers that no query gave: %s", ", ".join(sorted(invented)[:5]))
             written = ""
-        message = noted(
+        message = add_note(
             Message("assistant", written or digest, id=context.reply.message_id), kind="summary", reason=reason
         )
         async with context.stream.writing() as (tx, held):
@@ -170,7 +170,7 @@ class Budget:
                 context.stream.add(events_of_step(replace(step, thought=entry.text, entry_id=entry.id), marks))
         context.note([entry], [message])
 
-    async def _written(self, context: RunContext, digest: str) -> str:
+    async def _write_summary(self, context: RunContext, digest: str) -> str:
         async def ask(notes: str) -> str:
             question = context.run.question[: min(4000, max(1000, len(notes)))]
             request = ChatRequest(self._model, _SUMMARY.format(digest=notes), [Message("user", question)])
@@ -294,7 +294,7 @@ async def _end(
 ) -> None:
     """Store the run's end. If its outcome cannot be stored, the run fails: a run without an end blocks its thread."""
     last = context.window.spots[-1].entry
-    text, message_id = context.stream.unfinished
+    text, message_id = context.stream.unfinished_reply
     left = interrupted_draft(text, context.run.id, message_id)
     if left is not None:
         outcome = {**outcome, "unfinished": text, "message_id": left.id}

@@ -155,7 +155,7 @@ class Hub:
         feed = self._feeds.get((thread_id, run_id))
         # It may have failed to store its end; or a watcher waits for what comes after it.
         if feed is not None and (not feed.halts or any(each.read_to > feed.last for each in feed.watches)):
-            self.changed(thread_id, run_id)
+            self.note_change(thread_id, run_id)
         self.drop_unwatched(thread_id, run_id)
 
     def tell(self, thread_id: str, run_id: str, events: Sequence[Event], *, after: int | None) -> None:
@@ -184,7 +184,7 @@ class Hub:
         if feed is not None and not feed.watches:
             del self._feeds[thread_id, run_id]
 
-    def changed(self, thread_id: str, run_id: str) -> None:
+    def note_change(self, thread_id: str, run_id: str) -> None:
         """Note a committed change of a run that watchers did not get."""
         self._signal(run_id)
         if (thread_id, run_id) in self._feeds:
@@ -203,11 +203,11 @@ class Hub:
 
     def list_changed(self, user_id: str) -> None:
         """A thread of the user's is new, deleted, or has another state or title."""
-        self._changed(_list_word(user_id))
+        self._notify_word(_list_word(user_id))
 
     def question_changed(self, question_id: str) -> None:
         """A queued question has become a run, or was removed."""
-        self._changed(question_id)
+        self._notify_word(question_id)
 
     def list_changes(self, user_id: str) -> ListChanges:
         """Return the count of the changes of a user's list, here and, where signals arrive, elsewhere."""
@@ -217,7 +217,7 @@ class Hub:
         """The same of a queued question."""
         return self._changes_of(question_id)
 
-    def _changed(self, word: str) -> None:
+    def _notify_word(self, word: str) -> None:
         self._signal(word)
         if word in self._lists:
             self._lists[word].ring()
@@ -257,7 +257,7 @@ class Hub:
                 for event in events:
                     yield event
 
-    async def halted(self, thread_id: str, run_id: str) -> None:
+    async def wait_for_halt(self, thread_id: str, run_id: str) -> None:
         """Wait until a run has ended or waits for a person, or no process executes it, even if one may claim it."""
         with self.watch(thread_id, run_id, goes_on=lambda: not self._feeds[thread_id, run_id].left) as watch:
             while await watch.read():
@@ -273,7 +273,7 @@ class Hub:
                 await asyncio.gather(task, return_exceptions=True)
 
     @contextmanager
-    def _joined(self, place: RunPlace, watch: RunWatch) -> Iterator[_Feed]:
+    def _join_feed(self, place: RunPlace, watch: RunWatch) -> Iterator[_Feed]:
         feed = self._feeds.setdefault(place, _Feed())
         feed.watches.append(watch)
         feed.left = feed.ended = False
@@ -384,7 +384,7 @@ class RunWatch:
         self._place = place
         self._goes_on = goes_on
         self._waits = self._final = False
-        self._joining = hub._joined(place, self)
+        self._joining = hub._join_feed(place, self)
         self._feed: _Feed
 
     def __enter__(self) -> Self:
@@ -412,7 +412,7 @@ class RunWatch:
         while not self._final:
             since = feed.since
             behind = since is not None and self.read_to < since
-            if events := await self._stored(self.read_to) if behind else feed.after(self.read_to):
+            if events := await self._read_stored(self.read_to) if behind else feed.after(self.read_to):
                 return self._read(events)
             if since is not None and behind:
                 self.read_to = since  # the events sent in between have been withdrawn
@@ -446,13 +446,13 @@ class RunWatch:
             feed.stale = False  # an event sent while we read makes it so again, unless it comes next
             events: list[Event] | None = None
             try:
-                events = await self._stored(feed.last)
+                events = await self._read_stored(feed.last)
             finally:
                 feed.stale = feed.stale or events is None or len(events) == _PAGE
             feed.add(events)
             feed.ring()
 
-    async def _stored(self, after: int) -> list[Event]:
+    async def _read_stored(self, after: int) -> list[Event]:
         async with self._store.reading() as tx:
             return await runs.events_after(tx, *self._place, after, limit=_PAGE)
 

@@ -115,7 +115,7 @@ def difference(one: InspectedCall, other: InspectedCall) -> ViewDifference:
     mine, theirs = ([seen for seen in each.entries if seen.how != "left out"] for each in (one, other))
     same = 0
     for left, right in zip(mine, theirs, strict=False):
-        if _said(left) != _said(right):
+        if _compare_key(left) != _compare_key(right):
             break
         same += left.tokens
     ours = {seen.seq: seen.how for seen in mine if seen.how not in TEXTS}
@@ -186,7 +186,7 @@ def _why(before: Sequence[ViewEntry], now: Sequence[ViewEntry]) -> str:
     """Say why a view does not begin with the view before; empty if it does."""
     old = [seen for seen in before if seen.tier is not None]
     new = [seen for seen in now if seen.tier is not None]
-    if [_said(seen) for seen in new[: len(old)]] == [_said(seen) for seen in old]:
+    if [_compare_key(seen) for seen in new[: len(old)]] == [_compare_key(seen) for seen in old]:
         return ""
     known = {seen.seq: seen for seen in now if seen.why != "window"}
     if any(seen.seq not in known for seen in old if seen.how != "summary"):
@@ -196,7 +196,7 @@ def _why(before: Sequence[ViewEntry], now: Sequence[ViewEntry]) -> str:
     return "the high-water mark was reached"
 
 
-def _said(seen: ViewEntry) -> tuple[int, str, int]:
+def _compare_key(seen: ViewEntry) -> tuple[int, str, int]:
     # Without its thinking a message has the same text and fewer tokens.
     return seen.seq, seen.text, seen.tokens
 

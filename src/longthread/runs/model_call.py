@@ -24,7 +24,7 @@ from longthread.llm.sql_protocol import is_answering
 from longthread.messages.message import Message
 from longthread.model.run import Mark, Protocol, Step
 from longthread.runs.protocol import ChatRequest, attempt
-from longthread.runs.run_context import RunContext, elapsed_ms, malformed_in_a_row, note_of, noted
+from longthread.runs.run_context import RunContext, add_note, elapsed_ms, malformed_in_a_row, note_of
 from longthread.runs.views import Prompt, reply_tokens, view_of
 from longthread.store import runs
 from longthread.store.run_rows import events_of_step
@@ -47,7 +47,7 @@ async def call_model(context: RunContext, models: RunModels) -> None:
     request = await compose_request(context, models.model)
     started, clock = datetime.now(UTC), time.monotonic()
     try:
-        message, by_fallback = await _answered(context, models, request)
+        message, by_fallback = await _answer_request(context, models, request)
     except BaseException as error:  # also when it is cancelled: the step is stored as failed
         problem = {"ok": False, "error": {"type": type(error).__name__, "message": str(error)}}
         await _note_failure(context, started, clock, problem)
@@ -56,7 +56,7 @@ async def call_model(context: RunContext, models: RunModels) -> None:
     await _note_reply(context, reply, started, clock, by_fallback=by_fallback)
 
 
-async def _answered(context: RunContext, models: RunModels, request: ChatRequest) -> tuple[Message, bool]:
+async def _answer_request(context: RunContext, models: RunModels, request: ChatRequest) -> tuple[Message, bool]:
     """Return the reply, and whether it is the fallback's."""
     context.model.name = models.name
     window = context.model.tokens, context.model.factor
@@ -127,8 +127,8 @@ def _model_step(context: RunContext, started: datetime, clock: float) -> Step:
 
 
 def _reply(message: Message, message_id: str, clock: float) -> Message:
-    message = noted(replace(message, id=message_id), latency_ms=elapsed_ms(clock))
-    return message if message.tool_calls else noted(message, kind="answer")
+    message = add_note(replace(message, id=message_id), latency_ms=elapsed_ms(clock))
+    return message if message.tool_calls else add_note(message, kind="answer")
 
 
 def _usage(context: RunContext, message: Message) -> dict[str, int]:
@@ -208,7 +208,7 @@ async def reply_in_window(context: RunContext, request: ChatRequest, retries: in
     while True:
         cause: ProviderError | None = None
         try:
-            reply = await retried(context, _bounded(context, request), retries)
+            reply = await retry_reply(context, _limit_reply(context, request), retries)
         except ProviderError as error:
             overflow, cause = overflow_of(error), error
             if overflow is None:
@@ -270,7 +270,7 @@ async def _smaller(context: RunContext, request: ChatRequest, overflow: Overflow
     return smaller
 
 
-def _bounded(context: RunContext, request: ChatRequest) -> ChatRequest:
+def _limit_reply(context: RunContext, request: ChatRequest) -> ChatRequest:
     """Limit the reply's tokens to the room that is left: some servers refuse a reply that could be longer."""
     reserve = reply_tokens(context)
     if reserve >= context.model.output or request.model.max_tokens is None:
@@ -278,7 +278,7 @@ def _bounded(context: RunContext, request: ChatRequest) -> ChatRequest:
     return replace(request, options=replace(request.options, max_tokens=reserve))
 
 
-async def retried(context: RunContext, request: ChatRequest, retries: int) -> Message:
+async def retry_reply(context: RunContext, request: ChatRequest, retries: int) -> Message:
     """Return the reply, after up to `retries` retries. Waits 1 s, 2 s, 4 s, …, or what the provider asks for, at
     most a minute. Raises ProviderError: the last attempt's, or the first that a retry cannot help."""
     for failed in count():

@@ -55,10 +55,10 @@ from longthread.model.thinking import split_thinking
 from longthread.runs.run_context import (
     NO_QUERY,
     RunContext,
+    add_note,
     is_malformed,
     is_reminder,
     malformed_in_a_row,
-    noted,
     pairs,
 )
 from longthread.tools.tool import Observation, Tool
@@ -107,7 +107,7 @@ async def _require_query(context: RunContext, message: Message) -> Message:
         await context.stream.publish("warning", message=MARK)
         return message
     await context.stream.withdraw_text(context.reply.message_id)
-    return _malformed(message, reminder(reason))
+    return _mark_malformed(message, reminder(reason))
 
 
 def _speaks_json(context: RunContext, request: ChatRequest) -> bool:
@@ -131,7 +131,7 @@ async def _natively(context: RunContext, request: ChatRequest) -> Message:
     if cut_off(message):
         await context.stream.publish("warning", message=_cut_note(context, request))
     text = str(message.text)
-    reply = _parsed(context, message, strict=False)
+    reply = _parse_text(context, message, strict=False)
     if context.model.protocol == "native" and isinstance(reply, Finish) and reply.text == text.strip():
         reply = replace(reply, text=text)
     return _read(context, message, reply)
@@ -146,7 +146,7 @@ def _cut_note(context: RunContext, request: ChatRequest) -> str:
     return f"The answer reached {most:,} tokens and was cut off: {place} allows no more."
 
 
-def _parsed(context: RunContext, message: Message, *, strict: bool) -> ParsedReply:
+def _parse_text(context: RunContext, message: Message, *, strict: bool) -> ParsedReply:
     """Parse the text of a reply. A call that was written into it, and cut off, may lack its end."""
     tools = list(context.tools.values())
     reply = parse_reply(str(message.text), strict=strict, tools=tools, ran=_ran(context))
@@ -173,7 +173,7 @@ def _without_thinking(message: Message) -> Message:
     shown = rest.strip() or thinking
     if not thinking or not isinstance(message.content, str):
         return message
-    return noted(replace(message, content=shown), raw=raw, thought=thinking)
+    return add_note(replace(message, content=shown), raw=raw, thought=thinking)
 
 
 async def _in_json(context: RunContext, request: ChatRequest) -> Message:
@@ -181,7 +181,7 @@ async def _in_json(context: RunContext, request: ChatRequest) -> Message:
     system, messages = as_text(request.system, request.messages, context.reply.offered)
     options = replace(request.options, stop=STOPS)
     message = _clean(await replace(request, system=system, messages=messages, tools=(), options=options).reply(context))
-    return _read(context, message, _parsed(context, message, strict=True))
+    return _read(context, message, _parse_text(context, message, strict=True))
 
 
 async def _in_sql(context: RunContext, request: ChatRequest) -> Message:
@@ -211,7 +211,7 @@ async def _leave_loop(context: RunContext, message: Message, loop: int) -> Messa
     """Return a reply that repeats itself as malformed, with one round of it: a model that reads its loop goes on."""
     await context.stream.withdraw_text(context.reply.message_id)
     raw = str(message.text)
-    shortened = noted(replace(message, content=f"{raw[:loop].rstrip()} …"), raw=raw)
+    shortened = add_note(replace(message, content=f"{raw[:loop].rstrip()} …"), raw=raw)
     return _read(context, shortened, Malformed("The reply repeated itself, and was stopped. Send a shorter one."))
 
 
@@ -227,22 +227,22 @@ def _read(context: RunContext, message: Message, reply: ActionCall | Finish | Ma
     match reply:
         case ActionCall(thought, action, args):
             call = tool_call(action, dict(args), new_id())
-            return noted(replace(message, content=thought, tool_calls=[call]), raw=raw)
+            return add_note(replace(message, content=thought, tool_calls=[call]), raw=raw)
         case Finish(thought, text):
             if text == raw:
                 return message
-            return noted(replace(message, content=text), raw=raw, thought=thought)
+            return add_note(replace(message, content=text), raw=raw, thought=thought)
         case Malformed(reason):
             raw = raw or _calls_text(message)
             tools = list(context.tools.values())
-            return _malformed(message, parse_error_observation(raw, reason, tools, spoken=context.reply.spoken))
+            return _mark_malformed(message, parse_error_observation(raw, reason, tools, spoken=context.reply.spoken))
 
 
-def _malformed(message: Message, observation: Observation) -> Message:
+def _mark_malformed(message: Message, observation: Observation) -> Message:
     """Return the reply as a call of `json_parse_error`. None of its calls is run: the model must repeat them all."""
     call = tool_call(PARSE_ERROR, {}, new_id())
     changed = replace(message, tool_calls=[call], invalid_tool_calls=[])
-    return noted(changed, kind="malformed", observation=observation)
+    return add_note(changed, kind="malformed", observation=observation)
 
 
 def without_malformed(messages: Sequence[Message]) -> list[Message]:

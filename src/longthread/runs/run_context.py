@@ -42,7 +42,7 @@ def note_of(message: Message) -> dict[str, Any]:
     return note
 
 
-def noted(message: Message, **note: Any) -> Message:
+def add_note(message: Message, **note: Any) -> Message:
     kwargs = message.additional_kwargs | {NOTE: note_of(message) | note}
     return replace(message, additional_kwargs=kwargs)
 

@@ -200,7 +200,7 @@ def read_by(context: RunContext) -> ReadMemories | None:
     nothing."""
     spots = [spot for spot in context.window.spots if spot.entry.role == "tool"]
     results = [spot for spot in reversed(spots) if spot.message.name not in _OWN_WORDS]
-    names = dict.fromkeys(_named(spot) for spot in results)
+    names = dict.fromkeys(_name_result(spot) for spot in results)
     if context.knowledge.summary:  # of messages that are no longer in the window
         names["the summary of the conversation"] = None
     own = {spot.entry.seq for spot in context.window.own_spots}
@@ -208,7 +208,7 @@ def read_by(context: RunContext) -> ReadMemories | None:
     return ReadMemories(Origin(context.run.source, tuple(names)), seqs) if names else None
 
 
-def _named(spot: WindowMessage) -> str:
+def _name_result(spot: WindowMessage) -> str:
     """Name a result as people see it: `run_sql q1`."""
     query = spot.query.label if spot.query is not None else ""
     return f"{spot.message.name} {query}".strip()

@@ -24,7 +24,7 @@ from longthread.model.thread import Thread, title_of
 from longthread.runs.assignment import DelegatingCall
 from longthread.runs.end_run import closing_of, interrupted_of
 from longthread.runs.services.titles import follow_question
-from longthread.runs.tool_calls import superseded
+from longthread.runs.tool_calls import describe_superseded
 from longthread.runs.views import past_of
 from longthread.runs.worker import Hold, RunWorker, may_be_alive
 from longthread.store import approvals, branches, log, questions, runs
@@ -136,7 +136,7 @@ async def begin_on(tx: Transaction, thread: Thread, ask: RunRequest, cache: Wind
     if ask.source is not None and thread.source != ask.source:
         await log.set_source(tx, thread.id, ask.source)
     left = thread.tip
-    thread, again = await _placed(tx, thread, ask.place)
+    thread, again = await _activate_branch(tx, thread, ask.place)
     if isinstance(ask.place, Fork) and again is None and thread.tip == 0:
         thread = await follow_question(tx, thread, ask.place.entry_id, ask.question)
     before = await runs.last_run(tx, thread.id)
@@ -151,11 +151,11 @@ async def begin_on(tx: Transaction, thread: Thread, ask: RunRequest, cache: Wind
     found = await cache.read(tx, thread)
     window = [spot.entry for spot in found.spots]
     here = await _run_here(tx, before, window, moved=thread.tip != left)
-    closing = await closing_of(tx, window, before, run_id, by=ask.user_id, why=superseded())
+    closing = await closing_of(tx, window, before, run_id, by=ask.user_id, why=describe_superseded())
     if before is not None and here is not None and here.id == before.id and before.status == "running" and not again:
         closing += [reply] if (reply := await interrupted_of(tx, before)) is not None else []
     asked = again.seq if again else thread.entry_count + len(closing) + 1
-    continued = await _continued_before(tx, again) if again else _continued(here, ask)
+    continued = await _continued_before(tx, again) if again else _find_continued(here, ask)
     plan = _plan(ask, run_id, continued, asked)
     lease = await runs.begin(tx, thread.id, plan, owner=owner, alive=may_be_alive, tells=True)
     drafts = [*closing, *([] if again else [_question(ask, plan)])]
@@ -231,7 +231,9 @@ async def find_or_create(tx: Transaction, ask: RunRequest) -> Thread:
     return thread
 
 
-async def _placed(tx: Transaction, thread: Thread, place: ClientBranch | Fork | None) -> tuple[Thread, Entry | None]:
+async def _activate_branch(
+    tx: Transaction, thread: Thread, place: ClientBranch | Fork | None
+) -> tuple[Thread, Entry | None]:
     """Make the branch that a question goes to the active one. Returns the thread, and the question that is answered
     again."""
     if isinstance(place, Fork):
@@ -290,7 +292,7 @@ def _plan(ask: RunRequest, run_id: str, continued: Run | None, asked: int) -> Ne
     )
 
 
-def _continued(before: Run | None, ask: RunRequest) -> Run | None:
+def _find_continued(before: Run | None, ask: RunRequest) -> Run | None:
     """Return the run that the message continues: an unfinished one, or with a mere "yes" one whose pause has asked
     whether to go on. A client's own word (`continues`) is before the wording."""
     if before is None or before.status == "finished":

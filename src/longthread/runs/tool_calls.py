@@ -63,7 +63,7 @@ async def _call_tool(context: RunContext, call: Mapping[str, Any], maker: Messag
 async def _run_call(
     context: RunContext, call: Mapping[str, Any], maker: Message, order: Order, *, interrupted: bool
 ) -> None:
-    tool, approval = context.tools.get(call["name"]), decided(context, call, maker)
+    tool, approval = context.tools.get(call["name"]), find_decision(context, call, maker)
     refused: Observation | None = None
     if tool is not None and tool.needs_approval and approval is None:
         refused = await gone(context, tool) or ask_for(context, tool, call, maker)
@@ -71,7 +71,7 @@ async def _run_call(
             return
     if approval is not None:
         call = {**call, "args": approval.made_with}
-        refused = rejected(approval) if approval.decision == "reject" else None
+        refused = describe_rejection(approval) if approval.decision == "reject" else None
     label = _next_label(context, call["name"])
     started, clock = datetime.now(UTC), time.monotonic()
     async with context.stream.writing() as (tx, held):
@@ -82,7 +82,7 @@ async def _run_call(
         step = Step(context.lease.thread_id, index, context.run.id, "tool", "running", started, **about)
         context.stream.add(events_of_step(step, marks))
     if tool is not None and approval is not None and refused is None and (away := await gone(context, tool)):
-        refused = _interrupted(tool) if interrupted else away
+        refused = _describe_interruption(tool) if interrupted else away
     observation = refused or await _observe(context, call, maker, interrupted=interrupted)
     if approval is not None and refused is None:
         observation = with_edit_note(approval, observation)
@@ -146,7 +146,7 @@ async def _observe(context: RunContext, call: Mapping[str, Any], maker: Message,
         names = f" Use one of: {', '.join(context.tools)}." if context.tools else ""
         return _error("unknown_tool", " ".join([f"There is no tool {call['name']}.{names}", *context.missing]))
     if interrupted and not tool.retry_safe:
-        return _interrupted(tool)
+        return _describe_interruption(tool)
     args = call["args"]
     if call["name"] == CHART:
         try:
@@ -172,7 +172,7 @@ def _error(code: str, message: str) -> Observation:
     return {"ok": False, "error": {"type": code, "message": message}}
 
 
-def _interrupted(tool: Tool) -> Observation:
+def _describe_interruption(tool: Tool) -> Observation:
     return _error(
         "interrupted",
         f"The process died while {tool.name} was running; it may or may not have taken effect, and is not "
@@ -180,7 +180,7 @@ def _interrupted(tool: Tool) -> Observation:
     )
 
 
-def decided(context: RunContext, call: Mapping[str, Any], maker: Message) -> Approval | None:
+def find_decision(context: RunContext, call: Mapping[str, Any], maker: Message) -> Approval | None:
     """Return the decision about this very call: a call of another reply is another call, whatever its id."""
     found = context.calls.approvals.get(call["id"] or "")
     return found if found is not None and found.message_id == maker.id else None
@@ -223,7 +223,7 @@ async def gone(context: RunContext, tool: Tool) -> Observation | None:
     return {"ok": False, "error": {"type": "tool_gone", "message": f"{said}without it, or tell the user."}}
 
 
-def rejected(call: Approval) -> Observation:
+def describe_rejection(call: Approval) -> Observation:
     why = f" They say: “{call.message}”" if call.message else ""
     return {
         "ok": False,
@@ -235,7 +235,7 @@ def rejected(call: Approval) -> Observation:
     }
 
 
-def superseded() -> Observation:
+def describe_superseded() -> Observation:
     """Return the result of a call that had no decision before the next question."""
     said = "The user was asked about this call, and said something else instead: it was not made."
     return {"ok": False, "error": {"type": "superseded", "message": said}}

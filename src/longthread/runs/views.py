@@ -140,9 +140,9 @@ async def past_of(tx: Transaction, run: Run | None) -> PreviousCall | None:
         calls = [step for step in older if segments_of(step.manifest)]
     if not calls:
         return None
-    last, prompt = calls[-1], await Prompt.stored(tx, calls[-1])
+    last, prompt = calls[-1], await Prompt.load_stored(tx, calls[-1])
     if prompt is not None and prompt.spoken == "answer" and len(calls) > 1:  # it saw its question alone
-        last, prompt = calls[-2], await Prompt.stored(tx, calls[-2])
+        last, prompt = calls[-2], await Prompt.load_stored(tx, calls[-2])
     return PreviousCall(
         segments=segments_of(last.manifest),
         summary=prompt.summary if prompt is not None else "",
@@ -203,7 +203,7 @@ class Prompt:
             await memories.note_uses(tx, context.lease.thread_id, context.run.id, context.knowledge.uses)
 
     @classmethod
-    async def stored(cls, tx: Transaction, step: Step) -> Prompt | None:
+    async def load_stored(cls, tx: Transaction, step: Step) -> Prompt | None:
         """Return the prompt of a past model call, without the text of its memories; None if it is not stored. Raises
         RowDamaged."""
         if not step.prompt:
@@ -232,7 +232,7 @@ class Prompt:
     @classmethod
     async def of_step(cls, tx: Transaction, step: Step) -> Prompt | None:
         """Return the prompt of a past model call, with the text of its memories that still exist."""
-        prompt = await cls.stored(tx, step)
+        prompt = await cls.load_stored(tx, step)
         if prompt is None or not prompt.memories:
             return prompt
         uses = await memories.uses(tx, step.thread_id, step.run_id, user_id=None)
@@ -319,13 +319,13 @@ def reply_tokens(context: RunContext) -> int:
 def _in_short(tool: Tool) -> Tool:
     """Return the tool with the beginning of its description; parameters keep only their names and types."""
     about = tool.description if len(tool.description) <= _SHORT else f"{tool.description[: _SHORT - 1]}…"
-    return replace(tool, description=about, parameters=_undescribed(tool.parameters))
+    return replace(tool, description=about, parameters=_drop_descriptions(tool.parameters))
 
 
-def _undescribed(schema: Any) -> Any:
+def _drop_descriptions(schema: Any) -> Any:
     if isinstance(schema, list):
-        return [_undescribed(each) for each in schema]
+        return [_drop_descriptions(each) for each in schema]
     if not isinstance(schema, dict):
         return schema
     is_text = isinstance(schema.get("description"), str)  # else it is a parameter of that name
-    return {key: _undescribed(value) for key, value in schema.items() if key != "description" or not is_text}
+    return {key: _drop_descriptions(value) for key, value in schema.items() if key != "description" or not is_text}

@@ -85,7 +85,7 @@ class Approvals:
         thread = await self._threads.find(thread_id, user_id=user_id)
         owner = await self._worker.id()
         run, lease = await _decide(self._store, thread, checked, by=by or user_id, owner=owner, request=request)
-        self._hub.changed(thread_id, run.id)
+        self._hub.note_change(thread_id, run.id)
         self._hub.list_changed(user_id)
         if lease is None:
             return None
@@ -96,13 +96,13 @@ class Approvals:
                 handle = await self._runs.resume(thread_id, model=model, source=source, user_id=user_id, claim=hold)
             except LongthreadError as error:
                 if not isinstance(error, ThreadNotFound):
-                    error.args = (f"{error} {_kept(thread_id, error)}",)
+                    error.args = (f"{error} {_explain_kept(thread_id, error)}",)
                 raise
             failed.pop_all()
         return handle
 
 
-def _kept(thread_id: str, error: LongthreadError) -> str:
+def _explain_kept(thread_id: str, error: LongthreadError) -> str:
     option = ""
     if isinstance(error, ModelUnavailable | SourceError):
         option = " --model …" if isinstance(error, ModelUnavailable) else " --source …"
@@ -147,7 +147,7 @@ async def _decide(
         if run is None or strange is not None:
             hints = [await _already(tx, run, strange), await _advice(tx, thread.id, user_id=thread.user_id)]
             raise NotPending(thread=thread.id, call=str(strange)[:200], hint=" ".join(filter(None, hints)))
-        made = [_made(waiting[call_id], decision, by) for call_id, decision in decisions.items()]
+        made = [_apply_decision(waiting[call_id], decision, by) for call_id, decision in decisions.items()]
         for call, decision in zip(made, decisions.values(), strict=True):
             await approvals.decide(tx, call, decision.type)
         left = len(waiting) - len(made)
@@ -174,7 +174,7 @@ _DONE: Mapping[Outcome, str] = {
 }
 
 
-def _made(call: Approval, decision: Decision, by: str) -> Approval:
+def _apply_decision(call: Approval, decision: Decision, by: str) -> Approval:
     """Return the call as it was decided. Raises ArgumentsInvalid: the tool does not take the edit."""
     message = storable(decision.message) if decision.message else None
     if decision.type != "edit":

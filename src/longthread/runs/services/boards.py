@@ -61,7 +61,7 @@ class Boards:
             EntryNotFound: the step has no result with rows.
             BoardFull, BoardNotFound, ThreadNotFound: or they are another user's.
         """
-        kept = await self._results.kept(thread_id, index, user_id)
+        kept = await self._results.find_kept(thread_id, index, user_id)
         if not kept.can_run:
             raise NotSavable(step=index)
         async with self._store.writing() as tx:
@@ -123,7 +123,7 @@ class Boards:
             await asyncio.to_thread(write_file, wanted, told, data["columns"], data["rows"], to)
             return card
         async with await self._open_source(board, card) as source:
-            statement = await _bound(source, card, card.values_read(board.given))
+            statement = await _bind_card(source, card, card.values_read(board.given))
             _, sql = await asyncio.to_thread(source.prepare, statement.shown, await source.schema(), statement.run)
 
             def work(connection: SourceConnection) -> None:
@@ -171,7 +171,7 @@ class Boards:
         async with await self._open_source(board, card) as source:
             limits = replace(source.limits, rows=KEPT_ROWS, bytes=KEPT_BYTES)
             parameters = card.values(board.given)
-            statement = await _bound(source, card, parameters)
+            statement = await _bind_card(source, card, parameters)
             bound = (statement.run, statement.values) if parameters else None
             result = await run_query(source, statement.shown, bound=bound, limits=limits)
         return {**result, "values": {each.name: each.value for each in parameters}}
@@ -208,7 +208,7 @@ def _card_of(kept: KeptResult, shown: SavedLook) -> NewCard:
     )
 
 
-async def _bound(source: Source, card: BoardCard, parameters: Sequence[CardParameter]) -> BoundStatement:
+async def _bind_card(source: Source, card: BoardCard, parameters: Sequence[CardParameter]) -> BoundStatement:
     """Return a card's statement with values bound. Raises InvalidInput: its parameters are not the ones that stand in
     it."""
     if not parameters:

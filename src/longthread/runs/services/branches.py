@@ -160,7 +160,7 @@ class QueryEdits:
         kept, data, started = await self._run(thread_id, index, sql, user_id)
         owner = await self._worker.id()
         async with self._store.writing() as tx:
-            step = await _stored(tx, kept, data, started, by=user_id, owner=owner)
+            step = await _store_result(tx, kept, data, started, by=user_id, owner=owner)
         self._hub.list_changed(user_id)
         return step
 
@@ -182,7 +182,7 @@ class QueryEdits:
         self, thread_id: str, index: int, sql: str, user_id: str
     ) -> tuple[KeptResult, dict[str, Any], datetime]:
         """What the step keeps, the data of the edited query's observation, and when it was run."""
-        kept = await self._results.kept(thread_id, index, user_id)
+        kept = await self._results.find_kept(thread_id, index, user_id)
         if not kept.can_run or kept.step.entry_id is None:
             raise EntryNotFound(thread=thread_id, entry=f"with a query at step {index}")
         started = datetime.now(UTC)
@@ -190,7 +190,7 @@ class QueryEdits:
             return kept, await run_query(source, sql), started
 
 
-async def _stored(
+async def _store_result(
     tx: Transaction, kept: KeptResult, data: Mapping[str, Any], started: datetime, *, by: str, owner: str
 ) -> Step:
     """Store the call and its result after the question, as a run that has ended."""

@@ -105,7 +105,7 @@ class Results:
             SourceError, SourceMissing: the query cannot be run again.
             ThreadNotFound: there is no such thread, or it is another user's.
         """
-        kept = await self.kept(thread_id, index, user_id)
+        kept = await self.find_kept(thread_id, index, user_id)
         if kept.whole or not kept.can_run:
             result = await asyncio.to_thread(page_of, kept.columns, kept.rows, wanted)
             total = result.total if kept.whole else kept.data.get("total")
@@ -124,7 +124,7 @@ class Results:
             ResultTooLong: a sheet cannot hold the rows.
             and what `page` raises, but for a column.
         """
-        kept = await self.kept(thread_id, index, user_id)
+        kept = await self.find_kept(thread_id, index, user_id)
         if not kept.runs_again:
             await asyncio.to_thread(write_file, wanted, kept.formats, kept.columns, kept.rows, to)
             return kept
@@ -141,7 +141,7 @@ class Results:
             await source.work(work)
         return kept
 
-    async def kept(self, thread_id: str, index: int, user_id: str) -> KeptResult:
+    async def find_kept(self, thread_id: str, index: int, user_id: str) -> KeptResult:
         """Return what a step keeps of a result. Raises ThreadNotFound, or EntryNotFound: it has none."""
         async with self._store.reading() as tx:
             thread = await log.find_thread(tx, thread_id, user_id=user_id)

@@ -122,7 +122,7 @@ class Runs:
             scope: limits of a run that another agent asked for.
             place: where the question goes, if not to the end: where a client puts it that holds the conversation
                 itself, or a fork.
-            key: a client's, stored with the question. `asked` finds the run by it for a day.
+            key: a client's, stored with the question. `find_asked` finds the run by it for a day.
 
         Raises:
             InvalidInput: the question is empty or too long, there is no source, or the thread is another agent's.
@@ -197,7 +197,7 @@ class Runs:
             self._services.worker.wake_claims()
             self._services.hub.wake_workers()
 
-    async def asked(self, key: QuestionKey, *, user_id: str) -> Run | QueuedQuestion | None:
+    async def find_asked(self, key: QuestionKey, *, user_id: str) -> Run | QueuedQuestion | None:
         """Return the run of the user's question with this key, or the question while it waits; None if there is none.
 
         Raises:
@@ -301,7 +301,7 @@ class Runs:
         with suppress(*([NothingToStop] if here else [])):
             run = await stop_run(self._store, thread, run_id, self._services.window_cache, by=by or user_id)
             if run is not None:
-                self._services.hub.changed(thread_id, run.id)
+                self._services.hub.note_change(thread_id, run.id)
                 self.wake_queue()
             else:
                 self._services.hub.wake_workers()
@@ -362,7 +362,7 @@ class Runs:
             for each in (self._servers, self._interpreters, self._models):
                 stack.push_async_callback(each.close)
 
-    def _checked(self, question: str) -> str:
+    def _check_question(self, question: str) -> str:
         if not question.strip():
             raise InvalidInput(reason="The question is empty. Type one.")
         longest = self._settings.max_question
@@ -372,7 +372,7 @@ class Runs:
 
     async def _put(self, question: str, put: _Put) -> RunHandle | QueuedQuestion:
         """Open what the question's run needs, and begin it or, if `put` says what to do then, queue the question."""
-        question = self._checked(question)
+        question = self._check_question(question)
         thread = await self._threads.find_existing(put.thread_id, user_id=put.user_id)
         role = await role_for(self._store, put.agent, thread)
         config, scope = role.agent.config, put.scope

@@ -212,7 +212,9 @@ class Threads:
         Raises:
             ThreadNotFound: there is no such thread, or it is another user's.
         """
-        return self._cleared(await delete_thread(self._store, thread_id, user_id=user_id, with_memories=with_memories))
+        return self._clear_deleted(
+            await delete_thread(self._store, thread_id, user_id=user_id, with_memories=with_memories)
+        )
 
     async def end_deletion(self, thread_id: str) -> Forgotten:
         """Delete a thread whose time to undo that is over, as `delete` does.
@@ -220,9 +222,9 @@ class Threads:
         Raises:
             ThreadNotFound: it was undone.
         """
-        return self._cleared(await end_deletion(self._store, thread_id))
+        return self._clear_deleted(await end_deletion(self._store, thread_id))
 
-    def _cleared(self, gone: Forgotten) -> Forgotten:
+    def _clear_deleted(self, gone: Forgotten) -> Forgotten:
         for each in gone.ids:
             self._services.worker.lose_thread(each)
             self._services.window_cache.forget(each)

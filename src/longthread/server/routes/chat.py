@@ -194,7 +194,7 @@ async def once(
     """Begin a run or queue a question, or find what was begun or queued under the request's key."""
 
     async def asked() -> Run | QueuedQuestion | None:
-        return await served.analyst.runs.asked(key, user_id=user) if key is not None else None
+        return await served.analyst.runs.find_asked(key, user_id=user) if key is not None else None
 
     if (known := await asked()) is not None:
         return _accepted(known)
