@@ -29,7 +29,7 @@ def kinds(root: type[LongthreadError] = LongthreadError) -> Iterator[type[Longth
 
 def sentences(language: str) -> dict[str, str]:
     text = (TEXTS / language / "problems.ts").read_text("utf-8")
-    found = dict(re.findall(r'^  "problem\.(\w+)": "(.*)",$', text, re.MULTILINE))
+    found = dict(re.findall(r'^  "problem\.(\w+)":\s+"(.*)",$', text, re.MULTILINE))
     assert len(found) == text.count('"problem.')
     return found
 

@@ -12,9 +12,9 @@ from longthread.server.problems import error_for_http, for_clients, for_http
 
 pytestmark = pytest.mark.one_backend
 
-OPERATOR = {"apply", "threads export", "db copy"}
+OPERATOR = {"apply", "threads export", "db copy", "plugins list"}
 """Commands that are given where the server runs."""
-NO_TOOL = {"apply", "approve", "reject", "threads export", "db copy"}
+NO_TOOL = {"apply", "approve", "reject", "threads export", "db copy", "plugins list"}
 """Commands that a person gives."""
 
 

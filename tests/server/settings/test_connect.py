@@ -12,13 +12,13 @@ from pydantic import SecretStr
 from tests.llm.servers import completion, ollama, serving
 
 from longthread.errors import InvalidInput, ModelUnavailable
-from longthread.llm import connections as provider_keys
 from longthread.llm.connections import Connection, ProviderKeys, apply_connection
 from longthread.llm.models import resolve_model
 from longthread.llm.openai import OpenAIModel
 from longthread.llm.providers import ROWS, Provider, bare_name, provider_of
 from longthread.llm.server_facts import read_address
 from longthread.settings import Settings
+from longthread.store import endpoints
 from longthread.store.driver import Driver
 from longthread.testing import ProviderEmulator
 
@@ -359,8 +359,8 @@ async def test_a_connection_is_sealed_for_its_user_and_provider(store: Driver, t
     assert await keys.of("ada") == {"dashscope": there, "own:gpu": open_}
     assert await keys.of("bob") == {}
     async with store.writing() as tx:
-        [sealed, _] = await provider_keys.provider_keys.of_user(tx, "ada")
-        await provider_keys.provider_keys.save(tx, "own:mine", sealed.sealed, user_id="bob")
+        [sealed, _] = await endpoints.list_keys(tx, "ada")
+        await endpoints.save_key(tx, "own:mine", sealed.sealed, user_id="bob")
     [stolen] = await ProviderKeys(store, Settings.of(data_dir=tmp_path)).list_connections("bob")
     assert stolen.connection is None
     assert KEY not in json.dumps(sealed.sealed.hex())

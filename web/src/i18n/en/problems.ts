@@ -19,6 +19,7 @@ export const problems = {
   "problem.nothing_to_stop": "Nothing is running here.",
   "problem.payload_too_large":
     "This is more than the server accepts at once. Put the data into a file, and ask about that file.",
+  "problem.plugin_failed": "The plugin {plugin} cannot be used: {reason}",
   "problem.queue_full": "{count} of your questions are waiting already. Wait until some are answered, or remove some.",
   "problem.message_too_long":
     "The message has {size} characters with its calls; the limit is {limit}. Shorten it, or put the data into a file.",

@@ -15,6 +15,7 @@ export const problems: Record<keyof typeof en, string> = {
   "problem.nothing_to_resume": "这里没有可以继续的内容，请直接提问。",
   "problem.nothing_to_stop": "这里没有正在进行的任务。",
   "problem.payload_too_large": "内容超出服务器单次可接受的大小。请把数据放进文件，再对文件提问。",
+  "problem.plugin_failed": "插件 {plugin} 无法使用：{reason}",
   "problem.queue_full": "已有 {count} 个问题在排队，请等一些回答完，或移除一些。",
   "problem.message_too_long": "消息连同调用共有 {size} 个字符，上限是 {limit}。请缩短消息，或把数据放进文件。",
   "problem.question_too_long": "问题有 {size} 个字符，上限是 {limit}。请把数据放进文件，再对文件提问。",
