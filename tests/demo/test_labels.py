@@ -14,8 +14,8 @@ import pytest
 from tests import mysqlserver
 from tests.engines import ENGINES
 
-from longthread.tools.analysis.ddl import labels_of_checks, labels_of_type
 from longthread.tools.analysis.open import open_source
+from longthread.tools.analysis.schema import labels_of_checks, labels_of_type
 from longthread.tools.analysis.toolbox import analysis_tools
 from longthread.tools.tool import Tool
 

@@ -12,8 +12,7 @@ from typing import Any
 
 from longthread.model.language import is_chinese
 from longthread.phrasebook import note_in_chinese
-from longthread.tools.analysis.formats.column_format import NUMERIC, number_in
-from longthread.tools.analysis.formats.formatted_rows import FormattedRows, escape_cell, write_cut_note
+from longthread.tools.analysis.column_format import NUMERIC, FormattedRows, escape_cell, number_in, write_cut_note
 
 BY_ROWS = "rows"
 """Who wrote such an answer, in its note: no model."""

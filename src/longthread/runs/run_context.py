@@ -30,7 +30,7 @@ from longthread.settings import Settings
 from longthread.store import log
 from longthread.store.driver import Driver, Transaction
 from longthread.store.runs import Lease, LeaseCheck
-from longthread.tools.analysis.schema_prompt.ddl_text import SchemaText
+from longthread.tools.analysis.schema_text import SchemaText
 from longthread.tools.tool import Tool
 from longthread.view.tokens import ANY, estimate, tools_tokens
 

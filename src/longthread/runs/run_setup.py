@@ -35,7 +35,7 @@ from longthread.runs.start import StartedRun
 from longthread.runs.views import small_window_note
 from longthread.store.memories import Owner
 from longthread.tools.analysis.schema_linking import Likely
-from longthread.tools.analysis.schema_prompt.ddl_text import SchemaText, schema_text
+from longthread.tools.analysis.schema_text import SchemaText, schema_text
 from longthread.tools.analysis.source import Source
 from longthread.tools.analysis.toolbox import analysis_tools
 from longthread.tools.semantic.query_metric import TOKENS, describe_layer, semantic_tools

@@ -19,7 +19,7 @@ from sqlglot.tokenizer_core import Token, TokenType
 from longthread.errors import ArgumentsInvalid, ToolInvalid
 from longthread.tools.analysis.dialects.dialect import SqlDialect, find_dialect
 from longthread.tools.analysis.quoting import literal
-from longthread.tools.placeholder import Placeholder, TemplateParts, is_scalar, parts_of, types_of
+from longthread.tools.arguments import Placeholder, TemplateParts, is_scalar, parts_of, types_of
 
 _LARGEST = 2**63
 _ESCAPE = "\\"

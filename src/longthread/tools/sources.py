@@ -22,7 +22,7 @@ from longthread.tools.own_files import OwnFiles
 from longthread.tools.uploads import Uploads
 
 if TYPE_CHECKING:
-    from longthread.tools.analysis.policy.document import Policies
+    from longthread.tools.analysis.policy.user_policy import Policies
 
 
 class Opener:
@@ -69,7 +69,7 @@ class Opener:
 
 
 def _policies(path: Path) -> Policies:
-    from longthread.tools.analysis.policy.document import Policies  # here: most have none
+    from longthread.tools.analysis.policy.user_policy import Policies  # here: most have none
 
     return Policies.read(path)
 

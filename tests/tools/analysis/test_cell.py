@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from longthread.tools.analysis.cell import as_numbers, iso, json_cell
+from longthread.tools.analysis.result import as_numbers, iso, json_cell
 
 
 @pytest.mark.parametrize(

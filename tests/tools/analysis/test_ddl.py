@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import pytest
 
-from longthread.tools.analysis.ddl import comments_of
+from longthread.tools.analysis.schema import comments_of
 
 
 @pytest.mark.parametrize(

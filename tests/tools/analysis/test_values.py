@@ -20,8 +20,8 @@ from tests.awkward import MYSQL_TABLE, VALUES, Awkward
 from tests.engines import ENGINES
 from tests.sheets import sheet
 
-from longthread.tools.analysis.cell import LARGEST, iso
-from longthread.tools.analysis.export.table import TableFormat, write
+from longthread.tools.analysis.export import TableFormat, write
+from longthread.tools.analysis.result import LARGEST, iso
 from longthread.tools.analysis.source import Source
 
 Opened = Callable[..., Awaitable[Source]]

@@ -18,7 +18,7 @@ import pytest
 from longthread.errors import ApiRefused, ToolInvalid
 from longthread.tools.api.exchange import Network
 from longthread.tools.mcp import Servers
-from longthread.tools.mcp.endpoint import ServerUrl
+from longthread.tools.mcp.servers import ServerUrl
 from longthread.tools.mcp.transports import Web
 from longthread.tools.secrets import Secrets
 from longthread.tools.tool import Tool

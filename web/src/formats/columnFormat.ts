@@ -1,4 +1,4 @@
-// A column's format. The server has the same rule in `tools/analysis/formats`; both are tested by `tests/formats.json`.
+// A column's format. The server has the same rule in `tools/analysis/column_format.py`; both are tested by `tests/formats.json`.
 
 /**
  * `plain`: digits without separators, such as years and ids. `percent`: 12.5 is 12.5%. `share`: 0.125 is 12.5%. `date`:

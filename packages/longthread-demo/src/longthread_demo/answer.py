@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from longthread.phrasebook import note_in_chinese
-from longthread.tools.analysis.formats.formatted_rows import write_cut_note
+from longthread.tools.analysis.column_format import write_cut_note
 from longthread_demo.doubts import texts_named, texts_used
 from longthread_demo.examples import examples_for
 from longthread_demo.findings import STATED, FoundSentence, read_rows

@@ -10,8 +10,7 @@ from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
-from longthread.tools.analysis.formats.column_format import ColumnFormat, number_in, with_places
-from longthread.tools.analysis.formats.formatted_rows import FormattedRows
+from longthread.tools.analysis.column_format import ColumnFormat, FormattedRows, number_in, with_places
 from longthread_demo.periods import PeriodSeries, step_of
 from longthread_demo.query.audit import Audit
 from longthread_demo.query.display import naming_columns

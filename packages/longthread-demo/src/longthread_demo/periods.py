@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import date
 from typing import Any
 
-from longthread.tools.analysis.formats.column_format import number_in
+from longthread.tools.analysis.column_format import number_in
 from longthread_demo.query.plan import Condition
 
 _PARTS = {"quarter": (re.compile(r"(\d{4})-Q([1-4])"), 4), "month": (re.compile(r"(\d{4})-(\d{2})"), 12)}

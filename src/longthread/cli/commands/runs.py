@@ -25,7 +25,7 @@ from longthread.settings import Settings
 from longthread.store import approvals, catalog, log
 from longthread.store import runs as run_store
 from longthread.store.driver import Transaction
-from longthread.tools.analysis.export.table import TableFormat, write
+from longthread.tools.analysis.export import TableFormat, write
 
 if TYPE_CHECKING:
     from longthread.builtin.query_results import StoredResult

@@ -22,12 +22,12 @@ from longthread.runs.services.sources import Sources
 from longthread.runs.shared import RunServices
 from longthread.store import boards
 from longthread.store.boards import Board, BoardCard, CardParameter, NewCard
+from longthread.tools.analysis.column_format import ColumnFormat, format_of_json
 from longthread.tools.analysis.engine import SourceConnection
-from longthread.tools.analysis.formats.column_format import ColumnFormat, format_of_json
 from longthread.tools.analysis.result import is_whole
 from longthread.tools.analysis.source import Source
 from longthread.tools.analysis.toolbox import run_query
-from longthread.tools.placeholder import names_in
+from longthread.tools.arguments import names_in
 from longthread.tools.query import BoundStatement, compile_template
 
 KEPT_ROWS, KEPT_BYTES = 1_000, 128_000

@@ -14,12 +14,11 @@ from longthread.model.thread import Thread
 from longthread.runs.services.sources import Sources
 from longthread.store import log, runs
 from longthread.store.driver import Driver
-from longthread.tools.analysis.cell import Binary, hexadecimal
+from longthread.tools.analysis.column_format import ColumnFormat, format_of_json
 from longthread.tools.analysis.engine import SourceConnection
-from longthread.tools.analysis.export.page import PageRequest, page_of, read_page
-from longthread.tools.analysis.export.table import TableFormat, write
-from longthread.tools.analysis.formats.column_format import ColumnFormat, format_of_json
-from longthread.tools.analysis.result import Result, is_whole
+from longthread.tools.analysis.export import TableFormat, write
+from longthread.tools.analysis.result import Binary, Result, hexadecimal, is_whole
+from longthread.tools.analysis.result_page import PageRequest, page_of, read_page
 from longthread.tools.analysis.source import Source
 
 

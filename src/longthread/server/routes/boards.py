@@ -40,7 +40,7 @@ from longthread.store import boards, share_links
 from longthread.store.boards import Board, BoardCard, BoardChange, CardParameter, ParameterKind, RefreshInterval
 from longthread.store.rows import dump
 from longthread.store.share_links import BoardLink
-from longthread.tools.analysis.export.table import TableFormat
+from longthread.tools.analysis.export import TableFormat
 
 
 class BoardSummary(TypedDict):

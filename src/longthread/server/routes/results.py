@@ -27,9 +27,9 @@ from longthread.server.openapi import problems
 from longthread.server.requests import NO_STORE
 from longthread.server.routes.chat import StepIndex
 from longthread.server.state import Caller, ServedDep
-from longthread.tools.analysis.export.page import PageRequest
-from longthread.tools.analysis.export.table import TableFormat
-from longthread.tools.analysis.formats.column_format import formats_of_json
+from longthread.tools.analysis.column_format import formats_of_json
+from longthread.tools.analysis.export import TableFormat
+from longthread.tools.analysis.result_page import PageRequest
 
 router = APIRouter(prefix="/api", tags=["results"])
 

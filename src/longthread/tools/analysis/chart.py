@@ -14,8 +14,8 @@ from decimal import Decimal
 from typing import Any, Literal, get_args
 
 from longthread.errors import ColumnNotFound, InvalidInput
-from longthread.tools.analysis.cell import LARGEST, iso
 from longthread.tools.analysis.quoting import UniqueNames
+from longthread.tools.analysis.result import LARGEST, iso
 from longthread.tools.analysis.schema import close_names
 
 SCHEMA = "https://vega.github.io/schema/vega-lite/v6.json"

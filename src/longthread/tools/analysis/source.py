@@ -23,13 +23,13 @@ from longthread.loop_bridge import to_the_end
 from longthread.tools.analysis.engine import Engine, FormatsInFiles, SourceConnection
 from longthread.tools.analysis.guard import Guard, Judged
 from longthread.tools.analysis.limits import GRACE, Interrupted, Limits, Watch
-from longthread.tools.analysis.names.missing import apply_mends, mend_date_parts
-from longthread.tools.analysis.names.resolver import Resolver
+from longthread.tools.analysis.missing_names import apply_mends, mend_date_parts
 from longthread.tools.analysis.policy.restricted_schema import Restricted, restrict
 from longthread.tools.analysis.policy.rewrite import rewrite_statement
 from longthread.tools.analysis.policy.user_policy import UserPolicy
+from longthread.tools.analysis.resolver import Resolver
 from longthread.tools.analysis.schema import Schema
-from longthread.tools.analysis.schema_prompt.values import READ_SECONDS, SourceValues, read_values
+from longthread.tools.analysis.schema_values import READ_SECONDS, SourceValues, read_values
 
 T = TypeVar("T")
 _log = logging.getLogger(__name__)

@@ -15,11 +15,11 @@ from itertools import accumulate
 from typing import Any
 
 from longthread.errors import ColumnNotFound, SqlFailed, SqlRefused
-from longthread.tools.analysis.cell import as_numbers, cut, json_cell, render_cell
 from longthread.tools.analysis.dialects.dialect import find_dialect
 from longthread.tools.analysis.engine import SourceConnection
 from longthread.tools.analysis.limits import Interrupted, Limits, Watch
 from longthread.tools.analysis.quoting import quote_identifier
+from longthread.tools.analysis.result import as_numbers, cut, json_cell, render_cell
 from longthread.tools.analysis.schema import Column, Schema, Table, close_names
 
 _FEW = 100

@@ -14,12 +14,12 @@ from sqlglot import exp
 
 from longthread.errors import ColumnNotFound, InvalidInput, SqlFailed, SqlRefused, SqlRepeated, TableNotFound
 from longthread.model.statements import CORRECT, statement_form
+from longthread.tools.analysis.column_format import format_of_json
 from longthread.tools.analysis.dialects.dialect import find_dialect
 from longthread.tools.analysis.engine import SourceConnection
-from longthread.tools.analysis.formats.column_format import format_of_json
-from longthread.tools.analysis.formats.lineage import formats_of_query
+from longthread.tools.analysis.format_lineage import formats_of_query
 from longthread.tools.analysis.limits import Limits
-from longthread.tools.analysis.names.missing import ways_to_write
+from longthread.tools.analysis.missing_names import ways_to_write
 from longthread.tools.analysis.nearest import notes_of
 from longthread.tools.analysis.result import Result
 from longthread.tools.analysis.schema import Schema, Table, close_names

@@ -13,7 +13,7 @@ import httpx
 
 from longthread.errors import ArgumentsInvalid, ToolInvalid
 from longthread.tools.api.address import Hosts, port_of
-from longthread.tools.placeholder import Placeholder, TemplateParts, is_scalar, parts_of, types_of
+from longthread.tools.arguments import Placeholder, TemplateParts, is_scalar, parts_of, types_of
 from longthread.tools.secrets import Secrets, secret_names
 from longthread.tools.tool import ImplementationFields
 

@@ -17,7 +17,7 @@ from pydantic import ValidationError
 from longthread import __version__
 from longthread.errors import LongthreadError, McpFailed
 from longthread.tools.api.exchange import Network, silence_loggers
-from longthread.tools.mcp.endpoint import McpEndpoint, Program, ServerTool
+from longthread.tools.mcp.servers import McpEndpoint, Program, ServerTool
 from longthread.tools.mcp.transports import Process, Web
 
 _IDLE = 600.0

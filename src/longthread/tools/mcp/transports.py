@@ -27,7 +27,7 @@ from mcp.shared.message import SessionMessage
 from longthread.errors import ApiRefused, LongthreadError, McpFailed
 from longthread.tools.api.address import addresses_of, host_of, port_of
 from longthread.tools.api.exchange import Network
-from longthread.tools.mcp.endpoint import Program, ServerUrl
+from longthread.tools.mcp.servers import Program, ServerUrl
 
 _CONNECT_SECONDS = 10.0
 _READ_SECONDS = 300.0

@@ -15,8 +15,8 @@ import pytest
 from tests.sheets import sheet
 
 from longthread.errors import ResultTooLong
-from longthread.tools.analysis.export import xlsx
-from longthread.tools.analysis.export.table import TableFormat, write
+from longthread.tools.analysis import export_formats
+from longthread.tools.analysis.export import TableFormat, write
 
 COLUMNS = ["n", "text", "flag", "price", "day", "list", "=SUM(A1)"]
 ROWS: list[Sequence[Any]] = [
@@ -93,7 +93,7 @@ def test_xlsx_takes_what_xml_cannot_hold() -> None:
 
 
 def test_a_sheet_that_is_too_long_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(xlsx, "ROWS", 3)
+    monkeypatch.setattr(export_formats, "ROWS", 3)
     assert len(sheet(made(TableFormat.XLSX, ["a"], [[1], [2]]))) == 3
     with pytest.raises(ResultTooLong, match="A sheet holds 2 rows"):
         made(TableFormat.XLSX, ["a"], [[1], [2], [3]])

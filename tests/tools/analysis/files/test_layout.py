@@ -5,8 +5,7 @@ import io
 
 import pytest
 
-from longthread.tools.analysis.files.form import form_of, read_sample
-from longthread.tools.analysis.files.layout import footer, layout_of
+from longthread.tools.analysis.files.layout import footer, form_of, layout_of, read_sample
 
 
 def _rows(text: str) -> list[list[str]]:

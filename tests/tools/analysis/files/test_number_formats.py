@@ -14,11 +14,10 @@ import pytest
 from openpyxl import Workbook
 
 from longthread.errors import SourceUnreadable
-from longthread.tools.analysis.files import cell_formats
-from longthread.tools.analysis.files.cell_formats import read_cell_formats
-from longthread.tools.analysis.files.format_code import BUILT_IN, by_name, format_of_code
+from longthread.tools.analysis.column_format import ColumnFormat
+from longthread.tools.analysis.files import number_formats
+from longthread.tools.analysis.files.number_formats import BUILT_IN, by_name, format_of_code, read_cell_formats
 from longthread.tools.analysis.files.workbook import sheets_of
-from longthread.tools.analysis.formats.column_format import ColumnFormat
 from longthread.tools.analysis.source import Source
 
 Opened = Callable[..., Awaitable[Source]]
@@ -255,7 +254,7 @@ async def test_all_rows_of_a_column_tell_its_format(
     assert data["formats"] == {"tax": {"kind": "currency", "unit": "€", "places": 0}}
     notes = (await ask(source, "describe_table", table="ledger"))["data"]["notes"]
     assert 'Column "amount": its cells are in $, €, which do not add up.' in notes
-    monkeypatch.setattr(cell_formats, "_CELLS", 3_600)  # less than the sheet has
+    monkeypatch.setattr(number_formats, "_CELLS", 3_600)  # less than the sheet has
     found = read_cell_formats(tmp_path / "ledger.xlsx", ["ledger"])["ledger"]
     assert found.find_common_format(2, range(1, 1_301)) is None
     assert found.find_common_format(2, range(1, 1_000)) == money("€", 0)
@@ -304,23 +303,23 @@ def test_only_so_many_sheets_cells_and_bytes_are_looked_at(tmp_path: Path, monke
         return {name: len(each.columns.get(0, ())) for name, each in read_cell_formats(path, ["a", "b"]).items()}
 
     assert looked() == {"a": 50, "b": 50}
-    monkeypatch.setattr(cell_formats, "_CELLS", 120)
+    monkeypatch.setattr(number_formats, "_CELLS", 120)
     assert looked() == {"a": 50, "b": 10}
-    monkeypatch.setattr(cell_formats, "_SHEETS", 1)
+    monkeypatch.setattr(number_formats, "_SHEETS", 1)
     assert looked() == {"a": 50}
     monkeypatch.undo()
     with zipfile.ZipFile(path) as archive:
         texts = {name: archive.read(name) for name in archive.namelist()}
     read = ["xl/styles.xml", "xl/workbook.xml", "xl/_rels/workbook.xml.rels", "xl/worksheets/sheet1.xml"]
-    monkeypatch.setattr(cell_formats, "_ELEMENTS", sum(len(re.findall(rb"<\w", texts[name])) for name in read))
+    monkeypatch.setattr(number_formats, "_ELEMENTS", sum(len(re.findall(rb"<\w", texts[name])) for name in read))
     assert looked() == {"a": 50}
     monkeypatch.undo()
-    monkeypatch.setattr(cell_formats, "_BYTES", sum(len(texts[name]) for name in read))
+    monkeypatch.setattr(number_formats, "_BYTES", sum(len(texts[name]) for name in read))
     assert looked() == {"a": 50}
-    monkeypatch.setattr(cell_formats, "_BYTES", 10)
+    monkeypatch.setattr(number_formats, "_BYTES", 10)
     assert looked() == {}
     monkeypatch.undo()
-    monkeypatch.setattr(cell_formats, "_CODES", 0)
+    monkeypatch.setattr(number_formats, "_CODES", 0)
     assert {name: each.find_common_format(1, range(50)) for name, each in read_cell_formats(path, ["a"]).items()} == {
         "a": None
     }
@@ -387,7 +386,7 @@ def test_a_part_with_something_very_long_or_deep_is_given_up(
             read.append(len(block))
             self._inner.Parse(block)
 
-    monkeypatch.setattr(cell_formats.expat, "ParserCreate", Counting)
+    monkeypatch.setattr(number_formats.expat, "ParserCreate", Counting)
     assert read_cell_formats(path, ["A"]) == {}
     assert sum(read) < 1_200_000
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from longthread.tools.analysis.formats.column_format import format_of_json, guess_format, shorten_value, write_value
+from longthread.tools.analysis.column_format import format_of_json, guess_format, shorten_value, write_value
 
 CASES: dict[str, list[Any]] = json.loads((Path(__file__).parents[3] / "formats.json").read_text("utf-8"))
 

@@ -9,8 +9,8 @@ import pytest
 import sqlglot
 from sqlglot import exp
 
-from longthread.tools.analysis.formats.column_format import ColumnFormat
-from longthread.tools.analysis.formats.lineage import formats_of_query
+from longthread.tools.analysis.column_format import ColumnFormat
+from longthread.tools.analysis.format_lineage import formats_of_query
 
 EURO, DOLLAR, PERCENT = ColumnFormat("currency", "€"), ColumnFormat("currency", "$"), ColumnFormat("percent")
 KILO = ColumnFormat("unit", "kg")

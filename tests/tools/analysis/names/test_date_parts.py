@@ -9,7 +9,7 @@ import pytest
 from tests.engines import ENGINES, made_database
 
 from longthread.tools.analysis.guard import Guard
-from longthread.tools.analysis.names.missing import apply_mends, mend_date_parts
+from longthread.tools.analysis.missing_names import apply_mends, mend_date_parts
 from longthread.tools.analysis.schema import Column, Schema, Table
 
 SCHEMA = Schema([Table("o", '"o"', columns=(Column("d", "DATE"), Column("t", "TEXT"), Column("n", "INTEGER")))])

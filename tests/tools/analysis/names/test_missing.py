@@ -10,9 +10,9 @@ from tests.engines import ENGINES, made_database
 
 from longthread.errors import ColumnNotFound, TableNotFound
 from longthread.tools.analysis.guard import Guard
-from longthread.tools.analysis.names.missing import apply_mends
-from longthread.tools.analysis.names.resolver import Resolver
+from longthread.tools.analysis.missing_names import apply_mends
 from longthread.tools.analysis.quoting import quote_identifier
+from longthread.tools.analysis.resolver import Resolver
 from longthread.tools.analysis.schema import Column, ForeignKey, Schema, Table
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from longthread.errors import ColumnNotFound
 from longthread.tools.analysis.guard import Guard
-from longthread.tools.analysis.names.resolver import Resolver
+from longthread.tools.analysis.resolver import Resolver
 from longthread.tools.analysis.schema import Column, Schema, Table
 
 

@@ -12,8 +12,8 @@ from sqlglot import exp
 from longthread.errors import ColumnNotFound, SqlRefused, TableNotFound
 from longthread.tools.analysis.guard import Guard
 from longthread.tools.analysis.limits import Limits
-from longthread.tools.analysis.names.resolver import Resolver
 from longthread.tools.analysis.open import open_source
+from longthread.tools.analysis.resolver import Resolver
 from longthread.tools.analysis.schema import Column, Schema, Table
 from longthread_evals.statements import read_statements
 

@@ -13,7 +13,7 @@ from tests.engines import ENGINES, made_database
 from longthread.tools.analysis.open import open_source
 from longthread.tools.analysis.policy.user_policy import UserPolicy
 from longthread.tools.analysis.schema import Column
-from longthread.tools.analysis.schema_prompt.ddl_text import schema_text
+from longthread.tools.analysis.schema_text import schema_text
 from longthread.tools.analysis.source import Source
 
 Ask = Callable[..., Awaitable[dict[str, Any]]]

@@ -8,8 +8,8 @@ import pytest
 
 from longthread.tools.analysis.open import open_source
 from longthread.tools.analysis.policy.user_policy import UserPolicy
-from longthread.tools.analysis.schema_prompt.ddl_text import schema_text
-from longthread.tools.analysis.schema_prompt.links import read_links
+from longthread.tools.analysis.schema_text import schema_text
+from longthread.tools.analysis.schema_values import read_links
 from longthread.tools.analysis.source import Source
 
 SCRIPT = """

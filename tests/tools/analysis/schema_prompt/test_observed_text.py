@@ -13,9 +13,8 @@ import pytest
 from longthread.tools.analysis.limits import Limits
 from longthread.tools.analysis.open import open_source
 from longthread.tools.analysis.schema import Column, ForeignKey, Schema, Table
-from longthread.tools.analysis.schema_prompt.ddl_text import schema_text
-from longthread.tools.analysis.schema_prompt.observed_text import observed_text
-from longthread.tools.analysis.schema_prompt.values import SourceValues
+from longthread.tools.analysis.schema_text import observed_text, schema_text
+from longthread.tools.analysis.schema_values import SourceValues
 from longthread.tools.analysis.table_descriptions import Profile, description
 from longthread.tools.analysis.toolbox import analysis_tools
 from longthread.view.tokens import ANY, estimate

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 from tests.engines import ENGINES, made_database
 
-from longthread.tools.analysis.schema_prompt import values as reading
-from longthread.tools.analysis.schema_prompt.ddl_text import schema_text
-from longthread.tools.analysis.schema_prompt.values import SourceValues, read_values
+from longthread.tools.analysis import schema_values as reading
+from longthread.tools.analysis.schema_text import schema_text
+from longthread.tools.analysis.schema_values import SourceValues, read_values
 from longthread.tools.analysis.source import Source
 
 MANY = """

@@ -17,13 +17,11 @@ from typing import Any
 import duckdb
 
 from longthread.errors import SourceFailed, SourceLocked, SourceUnreadable, SqlFailed, SqlRefused, SqlTooLarge
-from longthread.tools.analysis.cell import iso
-from longthread.tools.analysis.ddl import labels_of_checks, labels_of_type
 from longthread.tools.analysis.engine import Engine, SourceConnection
 from longthread.tools.analysis.limits import Interrupted, Limits
 from longthread.tools.analysis.quoting import literal, quote_identifier
-from longthread.tools.analysis.result import Rows
-from longthread.tools.analysis.schema import Column, ForeignKey, Schema, Table
+from longthread.tools.analysis.result import Rows, iso
+from longthread.tools.analysis.schema import Column, ForeignKey, Schema, Table, labels_of_checks, labels_of_type
 
 _PLAIN = frozenset(
     {"sqlnull", "null", "boolean", "tinyint", "smallint", "integer", "bigint", "hugeint", "utinyint", "usmallint"}

@@ -14,12 +14,11 @@ from pymysql.constants import ER
 
 from longthread.errors import SourceError, SourceLoginFailed, SourceUnreachable, SourceUnreadable, SourceUnsupported
 from longthread.tools.analysis.address import SourceUrl, scrub_message, secrets_of
-from longthread.tools.analysis.ddl import labels_of_type
 from longthread.tools.analysis.engine import NO_DATABASE, Engine, SourceConnection
 from longthread.tools.analysis.engines.mysqlsession import MysqlConnection, Raw, WireConnection
 from longthread.tools.analysis.limits import Limits
 from longthread.tools.analysis.quoting import quote_identifier
-from longthread.tools.analysis.schema import Column, ForeignKey, Schema, Table
+from longthread.tools.analysis.schema import Column, ForeignKey, Schema, Table, labels_of_type
 
 _KILL_SECONDS = 5
 _OPTIONS = frozenset({"unix_socket", "ssl_ca", "ssl_cert", "ssl_key", "ssl_key_password"})

@@ -24,11 +24,10 @@ from pymysql.protocol import MysqlPacket
 
 from longthread.errors import SourceFailed, SourceLocked, SourceUnreachable, SqlFailed, SqlRefused
 from longthread.tools.analysis.address import scrub_message
-from longthread.tools.analysis.cell import iso
 from longthread.tools.analysis.dialects.mysql import with_values
 from longthread.tools.analysis.engine import SourceConnection
 from longthread.tools.analysis.limits import Interrupted, Limits
-from longthread.tools.analysis.result import Rows
+from longthread.tools.analysis.result import Rows, iso
 
 _LARGEST = 64 * 2**20
 """Bytes of one row. PyMySQL has no limit, and a row of a thousand columns may have gigabytes."""

@@ -33,13 +33,11 @@ from longthread.errors import (
 )
 from longthread.store.schema import MIGRATIONS
 from longthread.tools.analysis.address import SourceUrl, scrub_message, secrets_of
-from longthread.tools.analysis.cell import iso
-from longthread.tools.analysis.ddl import labels_of_checks
 from longthread.tools.analysis.engine import NO_DATABASE, Engine, SourceConnection
 from longthread.tools.analysis.limits import Interrupted, Limits
 from longthread.tools.analysis.quoting import quote_identifier
-from longthread.tools.analysis.result import Rows
-from longthread.tools.analysis.schema import Column, ForeignKey, Schema, Table
+from longthread.tools.analysis.result import Rows, iso
+from longthread.tools.analysis.schema import Column, ForeignKey, Schema, Table, labels_of_checks
 
 _CANCEL_SECONDS = 5.0
 _GRACE = 10_000

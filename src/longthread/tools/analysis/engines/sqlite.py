@@ -16,12 +16,11 @@ from urllib.parse import quote
 
 from longthread.errors import SourceIsStore, SourceLocked, SourceUnreadable, SqlFailed, SqlRefused, SqlTooLarge
 from longthread.store.schema import APPLICATION_ID
-from longthread.tools.analysis.ddl import comments_of, labels_of_checks
 from longthread.tools.analysis.engine import Engine, SourceConnection
 from longthread.tools.analysis.limits import Interrupted, Limits
 from longthread.tools.analysis.quoting import literal, quote_identifier
 from longthread.tools.analysis.result import Rows
-from longthread.tools.analysis.schema import Column, ForeignKey, Schema, Table
+from longthread.tools.analysis.schema import Column, ForeignKey, Schema, Table, comments_of, labels_of_checks
 
 _READS = frozenset({sqlite3.SQLITE_SELECT, sqlite3.SQLITE_READ, sqlite3.SQLITE_FUNCTION, sqlite3.SQLITE_RECURSIVE})
 _WRITES = frozenset({sqlite3.SQLITE_INSERT, sqlite3.SQLITE_UPDATE, sqlite3.SQLITE_DELETE})

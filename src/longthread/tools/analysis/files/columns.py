@@ -8,6 +8,7 @@ from types import MappingProxyType
 
 import duckdb
 
+from longthread.tools.analysis.column_format import ColumnFormat
 from longthread.tools.analysis.files.notes import Note
 from longthread.tools.analysis.files.readings import (
     CODES,
@@ -25,7 +26,6 @@ from longthread.tools.analysis.files.readings import (
     unit_of,
     units_of,
 )
-from longthread.tools.analysis.formats.column_format import ColumnFormat
 from longthread.tools.analysis.quoting import literal, quote_identifier
 
 _SAMPLED = 1_000

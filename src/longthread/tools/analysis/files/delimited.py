@@ -24,13 +24,12 @@ import duckdb
 import platformdirs
 
 from longthread.errors import InvalidInput, SourceUnreadable
+from longthread.tools.analysis.column_format import ColumnFormat, format_of_json
 from longthread.tools.analysis.files.columns import infer_types
-from longthread.tools.analysis.files.form import RowForm, form_of, open_quotes, read_sample
-from longthread.tools.analysis.files.format_code import by_name
-from longthread.tools.analysis.files.layout import footer, layout_of
+from longthread.tools.analysis.files.layout import RowForm, footer, form_of, layout_of, open_quotes, read_sample
 from longthread.tools.analysis.files.notes import Note, pack, unpack
+from longthread.tools.analysis.files.number_formats import by_name
 from longthread.tools.analysis.files.workbook import Sheet
-from longthread.tools.analysis.formats.column_format import ColumnFormat, format_of_json
 from longthread.tools.analysis.limits import Limits
 from longthread.tools.analysis.quoting import literal, quote_identifier
 

@@ -26,8 +26,8 @@ from python_calamine import (
 )
 
 from longthread.errors import SourceUnreadable
-from longthread.tools.analysis.files.cell_formats import BAD_PART, CellFormats, read_cell_formats
 from longthread.tools.analysis.files.notes import Note
+from longthread.tools.analysis.files.number_formats import BAD_PART, CellFormats, read_cell_formats
 
 MOST_SHEETS = 500
 MOST_UNPACKED = 1_000_000_000

@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Any
 
 from longthread.errors import SqlTooLarge
-from longthread.tools.analysis.cell import plain
 from longthread.tools.analysis.dialects.dialect import find_dialect, load_dialects
 from longthread.tools.analysis.engine import Engine, SourceConnection
 from longthread.tools.analysis.files.notes import pack
@@ -29,7 +28,7 @@ from longthread.tools.analysis.isolation.wire import (
     send,
 )
 from longthread.tools.analysis.limits import Limits
-from longthread.tools.analysis.result import Rows
+from longthread.tools.analysis.result import Rows, plain
 
 DATA_FILES = "files"
 """The kind of the engine that reads data files; the other kinds are names of dialects."""

@@ -19,9 +19,9 @@ from sqlglot.errors import SqlglotError
 from longthread.errors import ColumnNotFound, PolicyUnusable, SourceError, TableNotFound
 from longthread.tools.analysis.dialects.dialect import find_dialect
 from longthread.tools.analysis.guard import Guard
-from longthread.tools.analysis.names.resolver import Resolver
 from longthread.tools.analysis.policy.user_policy import Unbound, UserPolicy, condition, parse_expression, parse_mask
 from longthread.tools.analysis.quoting import quote_identifier
+from longthread.tools.analysis.resolver import Resolver
 from longthread.tools.analysis.schema import Column, ForeignKey, Schema, Table
 from longthread.tools.analysis.sql_text import sqlglot_name, write_sql
 

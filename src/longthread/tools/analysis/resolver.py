@@ -15,7 +15,7 @@ from sqlglot import exp
 
 from longthread.errors import SqlRefused, TableNotFound
 from longthread.tools.analysis.dialects.dialect import find_dialect
-from longthread.tools.analysis.names.missing import (
+from longthread.tools.analysis.missing_names import (
     Columns,
     Mend,
     SightedSource,

@@ -11,10 +11,9 @@ from decimal import Decimal, InvalidOperation
 from typing import Any
 
 from longthread.errors import ColumnNotFound
-from longthread.tools.analysis.cell import Binary, fits, hexadecimal, plain
 from longthread.tools.analysis.engine import SourceConnection
 from longthread.tools.analysis.limits import Limits
-from longthread.tools.analysis.result import Result, count_rest, evenly, shaped_row
+from longthread.tools.analysis.result import Binary, Result, count_rest, evenly, fits, hexadecimal, plain, shaped_row
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,7 +16,7 @@ from dataclasses import replace
 
 from sqlglot import exp
 
-from longthread.tools.analysis.formats.column_format import ColumnFormat
+from longthread.tools.analysis.column_format import ColumnFormat
 
 TableFormats = Mapping[str, Mapping[str, ColumnFormat]]
 """Formats by table and column, as the source names them."""

@@ -1,29 +1,39 @@
-"""XLSX: one sheet, written row by row, its numbers and dates in their columns' formats. Texts are inline strings, never
-formulas."""
+"""Writes a result as XLSX or Parquet.
+
+XLSX is one sheet, written row by row, its numbers and dates in their columns' formats. Texts are inline strings, never
+formulas. Parquet is written through DuckDB. Columns of integers, decimals, doubles or booleans have that type; all
+others are text.
+"""
 
 from __future__ import annotations
 
 import json
+import math
 import re
+import shutil
 import tempfile
 import zipfile
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from decimal import Decimal
+from pathlib import Path
 from typing import BinaryIO, NamedTuple
 from xml.sax.saxutils import escape
 
-from longthread.errors import ResultTooLong
-from longthread.tools.analysis.cell import cut, fits, is_finite, number_text
-from longthread.tools.analysis.export.cells import SAMPLED, ExportCell, formats_of
-from longthread.tools.analysis.formats.column_format import NUMERIC, ColumnFormat, without_tail
+import duckdb
+
+from longthread.errors import InvalidInput, ResultTooLong
+from longthread.tools.analysis.column_format import NUMERIC, ColumnFormat, without_tail
+from longthread.tools.analysis.export import SAMPLED, ExportCell, formats_of
 from longthread.tools.analysis.isolation.wire import pack_row, unpack_row
+from longthread.tools.analysis.quoting import UniqueNames, literal, quote_identifier
+from longthread.tools.analysis.result import cut, fits, is_finite, number_text
 
 ROWS = 1_048_576
 """Rows that a sheet holds, with its header."""
 _CHARACTERS = 32_000
 """Characters of a cell: programs take 32,767, less a note of a cut."""
-_LARGEST = 10**15
+_LARGEST_SHOWN = 10**15
 """Programs show fifteen digits; a larger number may be an id."""
 _MOMENT = re.compile(r"\d{4}-\d{2}-\d{2}(?:[T ]\d{2}:\d{2}(?::\d{2}(?:\.0+)?)?)?")
 """A day, or a moment to the second: programs show no fractions of it."""
@@ -159,7 +169,7 @@ def _fits_cell(value: ExportCell) -> bool:
     """Whether a cell, which is a double, can hold a value."""
     if isinstance(value, bool) or not isinstance(value, int | Decimal):
         return True
-    return fits(value, rounded=True) and not (is_finite(value) and abs(int(value)) >= _LARGEST)
+    return fits(value, rounded=True) and not (is_finite(value) and abs(int(value)) >= _LARGEST_SHOWN)
 
 
 def _row(row: Sequence[ExportCell], styles: Sequence[_Style]) -> str:
@@ -196,3 +206,88 @@ def _day_number(text: str) -> str | None:
         return None
     passed = moment - _DAY_ZERO
     return repr(passed.days + passed.seconds / 86_400) if passed.seconds else str(passed.days)
+
+
+_LARGEST_INTEGER = 2**63
+_DIGITS = 38
+"""Digits of the widest decimal."""
+_LINE = 512_000_000
+"""Bytes of one row as JSON."""
+
+
+def write_parquet(columns: Sequence[str], rows: Iterable[Sequence[ExportCell]], to: BinaryIO) -> int:
+    """Writes the rows under unique column names. Raises InvalidInput for a result without columns."""
+    if not columns:
+        raise InvalidInput(reason="The result has no columns, and a Parquet file has one at least. Write it as CSV.")
+    with tempfile.TemporaryDirectory(prefix="longthread-export-") as folder:
+        lines, made = Path(folder) / "rows.jsonl", Path(folder) / "rows.parquet"
+        found = [_ColumnTypes() for _ in columns]
+        count = 0
+        with lines.open("w", encoding="utf-8", errors="replace") as file:
+            for row in rows:
+                count += 1
+                for one, value in zip(found, row, strict=True):
+                    one.add(value)
+                line = {f"c{n}": _json_value(value) for n, value in enumerate(row)}
+                file.write(json.dumps(line, ensure_ascii=False, allow_nan=False) + "\n")
+        names = UniqueNames()
+        _convert(lines, made, [names.take(column or "column") for column in columns], [one.type for one in found])
+        with made.open("rb") as file_:
+            shutil.copyfileobj(file_, to)
+    return count
+
+
+def _convert(lines: Path, made: Path, names: Sequence[str], types: Sequence[str]) -> None:
+    given = ", ".join(f"c{n}: {literal(type_)}" for n, type_ in enumerate(types))
+    chosen = ", ".join(f"c{n} AS {quote_identifier(name)}" for n, name in enumerate(names))
+    reader = f"read_json({literal(str(lines))}, format = 'newline_delimited', columns = {{{given}}}, "
+    reader += f"maximum_object_size = {min(_LINE, max(16_777_216, lines.stat().st_size + 1))})"
+    with duckdb.connect(":memory:") as connection:
+        connection.execute(f"COPY (SELECT {chosen} FROM {reader}) TO {literal(str(made))} (FORMAT parquet)")
+
+
+def _json_value(value: ExportCell) -> str | int | float | None:
+    """A value as JSON; a number that no double holds is a text."""
+    exact = isinstance(value, Decimal) or (isinstance(value, float) and not math.isfinite(value))
+    return number_text(value) if exact else value  # type: ignore[arg-type, return-value]
+
+
+class _ColumnTypes:
+    """The types of one column's values."""
+
+    def __init__(self) -> None:
+        self._kinds: set[type] = set()
+        self._whole = self._behind = 0
+        """The most digits before and after the point."""
+        self._fit = True
+        """Whether doubles hold the exact numbers."""
+
+    def add(self, value: ExportCell) -> None:
+        if isinstance(value, int | Decimal):
+            self._fit = self._fit and fits(value, rounded=True)
+        if isinstance(value, int) and not -_LARGEST_INTEGER <= value < _LARGEST_INTEGER:
+            self._kinds.add(str)
+        elif isinstance(value, Decimal):
+            self._add_decimal(value)
+        elif value is not None:
+            self._kinds.add(type(value))
+
+    def _add_decimal(self, value: Decimal) -> None:
+        _, digits, exponent = value.as_tuple()
+        self._kinds.add(Decimal if isinstance(exponent, int) else str)
+        if isinstance(exponent, int):
+            self._whole = max(self._whole, len(digits) + exponent, 0)
+            self._behind = max(self._behind, -exponent)
+
+    @property
+    def type(self) -> str:
+        """The DuckDB type for all values."""
+        kinds = self._kinds
+        if kinds == {bool}:
+            return "BOOLEAN"
+        if kinds == {int}:
+            return "BIGINT"
+        width = max(1, self._whole + self._behind)
+        if kinds == {Decimal}:
+            return f"DECIMAL({width}, {self._behind})" if width <= _DIGITS else "VARCHAR"
+        return "DOUBLE" if kinds and kinds <= {int, float, Decimal} and self._fit else "VARCHAR"

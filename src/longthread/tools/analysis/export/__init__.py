@@ -1,1 +1,0 @@
-"""Results beyond what a model saw of them: pages, and whole ones as files: CSV, Parquet, XLSX."""

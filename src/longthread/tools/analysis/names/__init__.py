@@ -1,1 +1,0 @@
-"""Names of tables and columns in a statement, held against the schema."""
