@@ -109,6 +109,21 @@ def test_what_needs_another_package_of_the_repository_says_how_to_install_it(tmp
     assert "needs the Python package longthread-testing, which is not installed: pip install -e packages/" in told
 
 
+def test_an_eval_that_needs_langchain_says_how_to_install_it(tmp_path: Path) -> None:
+    command = "from longthread.cli.app import main; sys.argv = ['longthread', 'eval', 'context']; main()"
+    ended = subprocess.run(
+        [sys.executable, "-c", MISSING + command],
+        capture_output=True,
+        text=True,
+        cwd=tmp_path,
+        timeout=120,
+        check=False,
+    )
+    told = " ".join(ended.stderr.split())
+    assert ended.returncode == 2
+    assert "`longthread eval context` needs the Python package langchain_core, which is not installed: pip" in told
+
+
 @pytest.mark.parametrize("command", ["ask", "demo", "gateway"])
 def test_a_command_that_needs_the_app_says_how_to_install_it(command: str, tmp_path: Path) -> None:
     arguments = [command, "How many?"] if command == "ask" else [command]

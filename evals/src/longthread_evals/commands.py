@@ -16,7 +16,7 @@ import typer
 from longthread.cli.options import ProtocolOption, read_protocol
 from longthread.cli.terminal import echo, echo_data, echo_made
 from longthread.cli.whole_store import existing, run, show_progress
-from longthread.errors import InvalidInput
+from longthread.errors import ExtraMissing, InvalidInput
 from longthread.settings import Settings
 from longthread.store.driver import Driver
 from longthread.store.open import open_store
@@ -104,7 +104,13 @@ def context(
     if lang not in ("en", "zh"):
         raise InvalidInput(reason=f"--lang is {lang!r}; it can be en or zh.")
 
-    from longthread_evals.view_watch import WatchReport, watch
+    try:
+        from longthread_evals.view_watch import WatchReport, watch
+    except ModuleNotFoundError as error:
+        if not str(error.name).startswith("langchain"):
+            raise
+        package = str(error.name).partition(".")[0]
+        raise ExtraMissing(what="`longthread eval context`", package=package, extra="langchain") from error
 
     async def work() -> WatchReport:
         with tempfile.TemporaryDirectory() as folder, show_progress("turns") as progress:
