@@ -123,7 +123,7 @@ def test_each_warning_and_each_note_has_chinese() -> None:
 
 
 def test_what_a_warning_advises_has_chinese() -> None:
-    settings = [providers.window_setting(server) for server in ("", *providers._WINDOW_SETTINGS)]
+    settings = [providers.window_setting(server) for server in ("", *(row.name for row in providers.ROWS.values()))]
     told = [note_in_chinese(f"For more, raise {setting}.") for setting in settings]
     told += [note_in_chinese(f"Give it 8,192: set MEMORY_CONTEXT_WINDOW=8192, and raise {each}.") for each in settings]
     told += [note_in_chinese("Give it 8,192: use a model that has them (Ollama: `num_ctx`).")]

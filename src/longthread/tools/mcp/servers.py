@@ -10,10 +10,7 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-import httpx
-
 from longthread.errors import ExtraMissing, McpFailed, SecretUnusable, ToolInvalid
-from longthread.tools.api.address import port_of
 from longthread.tools.secrets import Secrets, secret_names
 from longthread.tools.tool import ImplementationFields
 
@@ -137,6 +134,10 @@ class Implementation:
             raise ToolInvalid(problem="there is a NUL in `command`, `args` or `cwd`.")
 
     def _checked_host(self) -> str:
+        import httpx  # it takes time to load, and most agents have no such server
+
+        from longthread.tools.api.address import port_of
+
         found = _URL.fullmatch(self._place)
         try:
             url = httpx.URL(found[1] if found else "")

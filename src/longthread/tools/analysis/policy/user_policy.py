@@ -23,7 +23,6 @@ from pathlib import Path
 from typing import Any
 
 import sqlglot
-import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from sqlglot import exp
 from sqlglot.errors import SqlglotError
@@ -146,7 +145,9 @@ class Policies(_Strict):
 
     @classmethod
     def read(cls, path: Path) -> Policies:
-        """Reads a file. Raises PoliciesInvalid."""
+        """Read a file. Raises PoliciesInvalid."""
+        import yaml  # it takes time to load, and most sources have no policy
+
         try:
             text = path.read_text("utf-8")
             return cls.model_validate(json.loads(text) if path.suffix == ".json" else yaml.safe_load(text))
