@@ -23,7 +23,7 @@ from typing_extensions import TypedDict
 
 from longthread.langgraph import LongthreadSaver, LongthreadStore, MemoryMiddleware, recall_tool
 from longthread.langgraph.memory.message_view import last_view
-from longthread.langgraph.saver.delta import DeltaWrite, applied
+from longthread.langgraph.saver.delta import DeltaWrite, apply_writes
 from longthread.langgraph.saver.load import merged_tasks
 from longthread.langgraph.saver.record import StoredCheckpoint
 from longthread.langgraph.transfer.import_checkpoints import import_langgraph
@@ -272,7 +272,7 @@ def test_the_list_after_writes_is_what_the_reducer_makes_of_them() -> None:
             ]
             write = write[0] if len(write) == 1 and chance.random() < 0.5 else write
             state = deep_reducer(state, [write])
-            found = applied(known, [DeltaWrite(f"p{step}", write)])
+            found = apply_writes(known, [DeltaWrite(f"p{step}", write)])
             assert found is not None
             known = found
             assert texts(known) == texts(state)

@@ -140,7 +140,7 @@ class BackendOpener(Generic[B]):
             # psycopg cannot run on the loop that Windows uses by default.
             options = {"loop_factory": asyncio.SelectorEventLoop}
             thread = stack.enter_context(start_blocking_portal("asyncio", options, name=self._name))
-            made = stack.enter_context(thread.wrap_async_context_manager(self._opened()))
+            made = stack.enter_context(thread.wrap_async_context_manager(self._open_backend()))
             self._plain = stack.pop_all()
         return made
 
@@ -151,7 +151,7 @@ class BackendOpener(Generic[B]):
 
     async def __aenter__(self) -> B:
         async with AsyncExitStack() as stack:
-            made = await stack.enter_async_context(self._opened())
+            made = await stack.enter_async_context(self._open_backend())
             self._async = stack.pop_all()
         return made
 
@@ -161,7 +161,7 @@ class BackendOpener(Generic[B]):
         await self._async.__aexit__(kind, error, trace)
 
     @asynccontextmanager
-    async def _opened(self) -> AsyncIterator[B]:
+    async def _open_backend(self) -> AsyncIterator[B]:
         async with self._opening() as store:
             made = self._make(store)
             try:

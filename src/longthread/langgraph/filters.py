@@ -65,7 +65,7 @@ class MetadataFilter:
         each = [_spellings(key, wanted) for key, wanted in self.wanted.items() if _is_sought(key, wanted)]
         while math.prod(map(len, each)) > _MOST_ALTERNATIVES:
             each.remove(max(each, key=len))
-        return [json.dumps(_merged(chosen), ensure_ascii=False) for chosen in product(*each)]
+        return [json.dumps(_merge_objects(chosen), ensure_ascii=False) for chosen in product(*each)]
 
 
 def _fits(metadata: Mapping[str, Any], key: str, wanted: Any) -> bool:
@@ -121,14 +121,14 @@ def _spellings(key: str, wanted: Any) -> list[dict[str, Any]]:
     return found
 
 
-def _merged(objects: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+def _merge_objects(objects: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     """Merge objects as far as their fields do not differ."""
     merged: dict[str, Any] = {}
     for each in objects:
         for key, value in each.items():
             there = merged.get(key)
             if isinstance(there, dict) and isinstance(value, dict):
-                merged[key] = _merged([there, value])
+                merged[key] = _merge_objects([there, value])
             else:
                 merged.setdefault(key, value)
     return merged

@@ -140,7 +140,7 @@ class Batches:
         self._index = index
         self._omits = omit_expired
         self._turns = asyncio.Semaphore(AT_ONCE)
-        self._has_vectors = index.embedded is None
+        self._has_vectors = index.vector_model is None
 
     async def run(self, ops: Sequence[Op]) -> list[Result]:
         """Return the results in the order of `ops`.
@@ -162,7 +162,7 @@ class Batches:
         if any(not isinstance(op, PutOp) for op in ops):
             async with self._reading(ops) as read:
                 for n, op in enumerate(ops):
-                    found[n] = await self._answered(read, op)
+                    found[n] = await self._answer_op(read, op)
             await self._refresh(read)
         if puts:
             await self._write(puts)
@@ -187,7 +187,7 @@ class Batches:
         async with self._turns, self._store.reading() as tx:
             yield _Read(tx, datetime.now(UTC), vectors)
 
-    async def _answered(self, read: _Read, op: Op) -> Result:
+    async def _answer_op(self, read: _Read, op: Op) -> Result:
         if isinstance(op, GetOp):
             return await self._get(read, op)
         if isinstance(op, SearchOp):
@@ -205,14 +205,14 @@ class Batches:
             return None
         if op.refresh_ttl:
             read.refreshed.append(found)
-        return Item(**_told(found))
+        return Item(**_describe_item(found))
 
     async def _search(self, read: _Read, op: SearchOp) -> list[SearchItem]:
         """Return the items that match the query, best first, then the others, newest first."""
         start, end = op.offset, op.offset + op.limit
         scope = self._scope(op.namespace_prefix, read.now)
         found: list[tuple[items.Item, float | None]] = []
-        ranked = await self._ranked(read, scope, op, end) if op.query else []
+        ranked = await self._rank_items(read, scope, op, end) if op.query else []
         for at in range(0, len(ranked), PAGE):
             some = ranked[at : at + PAGE]
             places = [place for _, place in some]
@@ -227,16 +227,16 @@ class Batches:
         shown = found[start:end]
         if op.refresh_ttl:
             read.refreshed += [item for item, _ in shown]
-        return [SearchItem(**_told(item), score=score) for item, score in shown]
+        return [SearchItem(**_describe_item(item), score=score) for item, score in shown]
 
-    async def _ranked(self, read: _Read, scope: ItemScope, op: SearchOp, end: int) -> RankedItems:
+    async def _rank_items(self, read: _Read, scope: ItemScope, op: SearchOp, end: int) -> RankedItems:
         assert op.query is not None
         vector = read.vectors[op.query]
-        if vector is None or self._index.embedded is None:
+        if vector is None or self._index.vector_model is None:
             return await by_words(read.tx, scope, op.query)
         # A filter or the expiry may remove any of them.
         limit = None if op.filter or self._omits else end
-        return await by_meaning(read.tx, scope, self._index.embedded, vector, self._index.measure, limit)
+        return await by_meaning(read.tx, scope, self._index.vector_model, vector, self._index.measure, limit)
 
     async def _others(
         self, read: _Read, scope: ItemScope, op: SearchOp, seen: set[ItemPlace], count: int
@@ -273,7 +273,7 @@ class Batches:
         kept = {place: op for place, op in puts.items() if op.value is not None}
         values = {place: json_of(op.key, op.value or {}) for place, op in kept.items()}
         wanted = [IndexedItem(place[1], json.loads(values[place]), _fields(op)) for place, op in kept.items()]
-        made = dict(zip(kept, await self._index.made(wanted), strict=True))
+        made = dict(zip(kept, await self._index.make_indexes(wanted), strict=True))
         now = datetime.now(UTC)
         async with self._turns, self._store.writing() as tx:
             for place, op in sorted(puts.items(), key=lambda each: each[0]):
@@ -289,15 +289,15 @@ class Batches:
         """Index items again whose index has another form, or another configuration."""
         for _ in range(MADE_UP // BATCH):
             async with self._turns, self._store.reading() as tx:
-                some = await items.stale(tx, scope, form=TERMS_FORM, embedded=self._index.embedded, limit=BATCH)
+                some = await items.stale(tx, scope, form=TERMS_FORM, embedded=self._index.vector_model, limit=BATCH)
             if not some:
                 return
             wanted = [IndexedItem(item.key, json.loads(item.value), json.loads(item.fields)) for item in some]
-            made = await self._index.made(wanted)
+            made = await self._index.make_indexes(wanted)
             async with self._turns, self._store.writing() as tx:
                 for item, index in sorted(zip(some, made, strict=True), key=lambda each: each[0].place):
                     await items.reindex(tx, self._user_id, item, index)
-            if any(index.embedded != (self._index.embedded or "") for index in made):
+            if any(index.embedded != (self._index.vector_model or "") for index in made):
                 return  # the embedder does not work
 
     def _scope(self, prefix: Sequence[str], now: datetime | None = None) -> ItemScope:
@@ -307,7 +307,7 @@ class Batches:
         return text_of(now) if self._omits else ""
 
 
-def _told(item: items.Item) -> dict[str, Any]:
+def _describe_item(item: items.Item) -> dict[str, Any]:
     return {
         "namespace": tuple(item.namespace.split(SEPARATOR)) if item.namespace else (),
         "key": item.key,

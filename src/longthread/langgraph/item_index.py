@@ -153,16 +153,16 @@ class ItemIndex:
         self._resting_until = 0.0
 
     @property
-    def embedded(self) -> str | None:
+    def vector_model(self) -> str | None:
         """The name of the vectors' model; None without an embedder. Vectors of different names are never compared."""
         fields = json.dumps(self._fields, ensure_ascii=False)
         return f"{self._name} {self._dims} {fields}" if self._embeddings is not None else None
 
-    async def made(self, wanted: Sequence[IndexedItem]) -> list[Index]:
+    async def make_indexes(self, wanted: Sequence[IndexedItem]) -> list[Index]:
         """Index items, without vectors where the embedder fails; InvalidInput if the vectors have the wrong size."""
         texts = [self._texts(each) for each in wanted] if self._embeddings is not None else []
         vectors = await self._documents([text for each in texts for text in each.values()]) if any(texts) else {}
-        embedded = self.embedded if vectors is not None else None
+        embedded = self.vector_model if vectors is not None else None
         found: list[Index] = []
         at = 0
         for n, each in enumerate(wanted):
@@ -182,7 +182,7 @@ class ItemIndex:
         if time.monotonic() < self._resting_until:
             return None
         try:
-            return self._checked(await answer(partial(embeddings.aembed_query, question), TIMEOUT), ())
+            return self._check_shape(await answer(partial(embeddings.aembed_query, question), TIMEOUT), ())
         except EmbedderFailed as error:
             if not await is_about_the_text(partial(answer, partial(embeddings.aembed_query, ANY), TIMEOUT), error):
                 self._rest(error)
@@ -194,7 +194,9 @@ class ItemIndex:
         embeddings = self._embeddings
 
         async def make(some: Sequence[str]) -> Vectors:
-            return self._checked(await answer(partial(embeddings.aembed_documents, list(some)), TIMEOUT), (len(some),))
+            return self._check_shape(
+                await answer(partial(embeddings.aembed_documents, list(some)), TIMEOUT), (len(some),)
+            )
 
         if time.monotonic() < self._resting_until:
             return None
@@ -210,7 +212,7 @@ class ItemIndex:
         _logger.warning("The embedder %s failed; items are found by their words: %s", self._name, error)
         self._resting_until = time.monotonic() + REST_SECONDS
 
-    def _checked(self, vectors: Vectors, shape: tuple[int, ...]) -> Vectors:
+    def _check_shape(self, vectors: Vectors, shape: tuple[int, ...]) -> Vectors:
         if vectors.shape != (*shape, self._dims):
             reason = f"The embedder gave vectors of shape {vectors.shape}, and the index is for dims={self._dims}."
             raise InvalidInput(reason=reason)
@@ -241,10 +243,10 @@ def _embeddings(embed: Any) -> Embeddings:
     if not isinstance(embed, str | Embeddings) and not callable(embed):
         raise InvalidInput(reason=f'The index\'s "embed" is of type {type(embed).__name__}. {advice}')
 
-    def refused(error: Exception) -> InvalidInput:
+    def make_refusal(error: Exception) -> InvalidInput:
         return InvalidInput(reason=f"The index's embedder {embed!r} cannot be used: {first_line(error)} {advice}")
 
-    with constructor_errors(refused):
+    with constructor_errors(make_refusal):
         return ensure_embeddings(embed)
 
 

@@ -242,7 +242,7 @@ def read_message(
 
 def build(cls: type[BaseMessage], fields: Fields) -> BaseMessage:
     """Build a message of these fields without validation. Containers are copied."""
-    return showing(cls, copied(fields))
+    return showing(cls, copy_containers(fields))
 
 
 def showing(cls: type[BaseMessage], fields: Fields) -> BaseMessage:
@@ -255,31 +255,31 @@ def showing(cls: type[BaseMessage], fields: Fields) -> BaseMessage:
     return message
 
 
-def copied(value: Any) -> Any:
+def copy_containers(value: Any) -> Any:
     """Copy lists and objects recursively; share all other values."""
     kind = type(value)
     if kind is dict:
         fields = value.copy()
         for key, item in value.items():
             if type(item) in _CONTAINERS:
-                fields[key] = copied(item)
+                fields[key] = copy_containers(item)
         return fields
     if kind is list:
-        return [copied(item) if type(item) in _CONTAINERS else item for item in value]
+        return [copy_containers(item) if type(item) in _CONTAINERS else item for item in value]
     return value
 
 
 def pack(message: BaseMessage, serde: SerializerProtocol = PLAIN) -> bytes:
     """Serialize a whole message for `unpack`; MessageNotStorable if it cannot be serialized."""
     if is_own(serde):
-        kind, sealed = _serialized(message, serde)
+        kind, sealed = _serialize_message(message, serde)
         return PACKED + f"{SEALED}{kind}".encode() + PACKED + sealed
     name = type(message).__name__
     if _NAMED.get(name) is type(message):
         body = exact_json(message.__dict__ | (message.__pydantic_extra__ or {}))
         if body is not None:
             return PACKED + f"{PACKED_JSON}{name}".encode() + PACKED + body
-    kind, body = _serialized(message, serde)
+    kind, body = _serialize_message(message, serde)
     return PACKED + kind.encode() + PACKED + body
 
 
@@ -291,7 +291,7 @@ def unpack(packed: bytes, serde: SerializerProtocol) -> BaseMessage:
     """
     kind, body = packed[1:].split(PACKED, 1)
     if kind.startswith(SEALED.encode()):
-        return _unsealed(kind.decode().removeprefix(SEALED), body, serde)
+        return _unseal_message(kind.decode().removeprefix(SEALED), body, serde)
     if kind.startswith(PACKED_JSON.encode()):
         cls = _NAMED[kind.decode().removeprefix(PACKED_JSON)]
         return _with_extra(cls, json.loads(body.decode("utf-8", "surrogatepass")))
@@ -301,10 +301,10 @@ def unpack(packed: bytes, serde: SerializerProtocol) -> BaseMessage:
         raise ValueError(f"its class is not there or not allowed, the serializer makes {type(message).__name__} of it")
     if not kind.startswith(_VEILED.encode()):
         return message
-    return _with_extra(type(message), _unveiled(message.__dict__ | (message.__pydantic_extra__ or {})))
+    return _with_extra(type(message), _unveil(message.__dict__ | (message.__pydantic_extra__ or {})))
 
 
-def _unsealed(kind: str, body: bytes, serde: SerializerProtocol) -> BaseMessage:
+def _unseal_message(kind: str, body: bytes, serde: SerializerProtocol) -> BaseMessage:
     own = kind.removeprefix(_VEILED)
     if not is_own(serde):
         raise SerializerNeeded(kind=own, reason="the one at hand is LangGraph's own.")
@@ -313,7 +313,7 @@ def _unsealed(kind: str, body: bytes, serde: SerializerProtocol) -> BaseMessage:
         raise SerializerNeeded(kind=own, reason=f"the one at hand makes {type(message).__name__} of a message.")
     if own == kind:
         return message
-    return _with_extra(type(message), _unveiled(message.__dict__ | (message.__pydantic_extra__ or {})))
+    return _with_extra(type(message), _unveil(message.__dict__ | (message.__pydantic_extra__ or {})))
 
 
 def read_through(serde: SerializerProtocol, kind: str, body: bytes, *, is_sealed: bool = False) -> Any:
@@ -348,12 +348,12 @@ def _plain(serde: SerializerProtocol) -> JsonPlusSerializer:
     return serde if isinstance(serde, JsonPlusSerializer) else PLAIN
 
 
-def _serialized(message: BaseMessage, serde: SerializerProtocol) -> tuple[str, bytes]:
+def _serialize_message(message: BaseMessage, serde: SerializerProtocol) -> tuple[str, bytes]:
     fields = message.__dict__ | (message.__pydantic_extra__ or {})
     kind = ""
     try:
         if _is_odd(fields):
-            kind, message = _VEILED, _with_extra(type(message), _veiled(fields))
+            kind, message = _VEILED, _with_extra(type(message), _veil(fields))
         own, body = serde.dumps_typed(message)
     except (TypeError, ValueError, RecursionError) as error:
         raise MessageNotStorable(message_id=message.id, reason=str(error)) from error
@@ -371,7 +371,7 @@ def _is_odd(value: Any) -> bool:
     return type(value) in _SEQUENCES and any(map(_is_odd, value))
 
 
-def _veiled(value: Any) -> Any:
+def _veil(value: Any) -> Any:
     """Encode every text as its bytes, a letter each, and large numbers as text that no other text equals."""
     if isinstance(value, Enum):
         return value
@@ -380,12 +380,12 @@ def _veiled(value: Any) -> Any:
     if isinstance(value, int) and not -(2**63) <= value < 2**64:
         return f"{_NUMBER}{value:x}"
     if isinstance(value, dict):
-        return {_veiled(key): _veiled(item) for key, item in value.items()}
-    return type(value)(map(_veiled, value)) if type(value) in _SEQUENCES else value
+        return {_veil(key): _veil(item) for key, item in value.items()}
+    return type(value)(map(_veil, value)) if type(value) in _SEQUENCES else value
 
 
-def _unveiled(value: Any) -> Any:
-    """Invert `_veiled`."""
+def _unveil(value: Any) -> Any:
+    """Invert `_veil`."""
     if isinstance(value, Enum):
         return value
     if isinstance(value, str):
@@ -393,8 +393,8 @@ def _unveiled(value: Any) -> Any:
             return int(value[1:], 16)
         return value.encode("latin-1").decode("utf-8", "surrogatepass")
     if isinstance(value, dict):
-        return {_unveiled(key): _unveiled(item) for key, item in value.items()}
-    return type(value)(map(_unveiled, value)) if type(value) in _SEQUENCES else value
+        return {_unveil(key): _unveil(item) for key, item in value.items()}
+    return type(value)(map(_unveil, value)) if type(value) in _SEQUENCES else value
 
 
 def _with_extra(cls: type[BaseMessage], fields: Fields) -> BaseMessage:

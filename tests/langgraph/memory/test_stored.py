@@ -38,7 +38,7 @@ class Memory(LongTermMemory):
 
     async def waiting(self) -> asyncio.Task[None]:
         """Begin to wait for the message "b", and return when it has looked once."""
-        task = asyncio.create_task(self._stored("t", "b"))
+        task = asyncio.create_task(self._wait_until_stored("t", "b"))
         await self.looked.wait()
         return task
 
@@ -77,7 +77,7 @@ async def test_a_put_that_does_not_bring_the_message_is_the_last_that_is_waited_
 
 async def test_nothing_is_waited_for_where_no_message_was_made(saver: LongthreadSaver) -> None:
     memory = Memory(saver)
-    await memory._stored("t", None)
+    await memory._wait_until_stored("t", None)
     assert memory.looks == 0
 
 

@@ -58,7 +58,7 @@ class Extracted:
     forget: Sequence[str] = ()
 
 
-def asked(entries: Sequence[Entry], known: Sequence[Memory]) -> str:
+def write_prompt(entries: Sequence[Entry], known: Sequence[Memory]) -> str:
     """Return what the model reads: the known memories with their ids, and the messages with their numbers."""
     memories = [f"- [{each.id}] ({each.type}) {' '.join(each.content.split())}" for each in known]
     messages = [f"[{each.seq}] {each.role}: {each.text[:LONGEST]}" for each in entries]

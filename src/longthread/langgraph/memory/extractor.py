@@ -16,7 +16,7 @@ from langchain_core.messages import AIMessage, BaseMessage
 
 from longthread.errors import InvalidInput, LongthreadError, MemoryNotFound, SaverClosed, StoreClosed, ThreadNotFound
 from longthread.langgraph.backend import Backend, BackendUser, backend_in, expect_backed
-from longthread.langgraph.memory.extracted import INSTRUCTIONS, Extracted, ExtractedMemory, asked, read
+from longthread.langgraph.memory.extracted import INSTRUCTIONS, Extracted, ExtractedMemory, read, write_prompt
 from longthread.langgraph.memory.long_term import NO_TEXT, ModelWriter
 from longthread.loop_bridge import Portal
 from longthread.memory.user_memories import Memories, replace_memory
@@ -238,11 +238,11 @@ class MemoryExtractor:
             ReplyUnreadable: the model did not write the JSON that it was asked for. Nothing was stored, and you may
                 retry.
         """
-        backing = _with_text(self._given(saver))
+        backing = _with_text(self._choose_backend(saver))
         return backing.home.call("extract", self._extract, backing, thread_id, None)
 
     async def aextract(self, thread_id: str, *, saver: BackendUser | None = None) -> list[Memory]:
-        backing = _with_text(self._given(saver))
+        backing = _with_text(self._choose_backend(saver))
         return await backing.home.run(self._extract, backing, thread_id, asyncio.get_running_loop())
 
     def submit(
@@ -260,7 +260,7 @@ class MemoryExtractor:
             InvalidInput: no saver is known, or it stores no texts in plain.
             SaverClosed: the saver was closed.
         """
-        found = _with_text(backing or self._given(saver))
+        found = _with_text(backing or self._choose_backend(saver))
         if backing is None:
             found.home.require_open()
         if not found.home.start(self._submissions_of(found).submit, found, thread_id, loop):
@@ -268,7 +268,7 @@ class MemoryExtractor:
 
     def cancel(self, thread_id: str, *, saver: BackendUser | None = None, backing: Backend | None = None) -> None:
         """Do not read a thread that waits: it goes on. What is new in it is read after its next turn."""
-        found = backing or self._given(saver)
+        found = backing or self._choose_backend(saver)
         there = self._submissions.get(found.home)
         if there is not None:
             found.home.start(there.cancel, found, thread_id)
@@ -279,11 +279,11 @@ class MemoryExtractor:
         `saver`: whose memories these are; None: those of the saver that the extractor was made with. An extractor that
         serves several users was made with none. InvalidInput if there is neither.
         """
-        backing = self._given(saver)
+        backing = self._choose_backend(saver)
         return backing.home.call("search", self._search, backing, text, limit)
 
     async def asearch(self, text: str, *, limit: int = 5, saver: BackendUser | None = None) -> list[Memory]:
-        backing = self._given(saver)
+        backing = self._choose_backend(saver)
         return await backing.home.run(self._search, backing, text, limit)
 
     def settle(self) -> None:
@@ -297,7 +297,7 @@ class MemoryExtractor:
             with suppress(SaverClosed):
                 await home.run(there.settle)
 
-    def _given(self, saver: BackendUser | None) -> Backend:
+    def _choose_backend(self, saver: BackendUser | None) -> Backend:
         """Return whose threads and memories are meant. Never those of a run: it may be another user's."""
         if saver is not None:
             expect_backed(saver, "MemoryExtractor")
@@ -338,11 +338,11 @@ class MemoryExtractor:
     async def _read(self, backing: Backend, said: Sequence[Entry], loop: Any) -> Extracted:
         if not any(each.role == "user" for each in said):
             return Extracted()
-        known = await self._known(backing, said)
+        known = await self._find_known(backing, said)
         writer = ModelWriter(self._model, loop, on_reply=self.usage.add)
-        return read(await writer.write(self._instructions, asked(said, known)), said, known)
+        return read(await writer.write(self._instructions, write_prompt(said, known)), said, known)
 
-    async def _known(self, backing: Backend, entries: Sequence[Entry]) -> list[Memory]:
+    async def _find_known(self, backing: Backend, entries: Sequence[Entry]) -> list[Memory]:
         known, owner = Memories(backing.store), self._owner(backing)
         text = " ".join(each.text for each in entries if each.role == "user")[-_QUESTION:]
         top = await known.list_(owner, limit=_KNOWN)

@@ -64,9 +64,11 @@ class ModelWriter:
 
     async def write(self, instructions: str, text: str) -> str:
         """Return the model's reply to instructions and text, cut to what its window holds."""
-        return await asked_in_room(lambda shown: self._asked([SystemMessage(instructions), HumanMessage(shown)]), text)
+        return await asked_in_room(
+            lambda shown: self._ask_model([SystemMessage(instructions), HumanMessage(shown)]), text
+        )
 
-    async def _asked(self, messages: list[BaseMessage]) -> str:
+    async def _ask_model(self, messages: list[BaseMessage]) -> str:
         reply: BaseMessage | None = None
         if self._loop is None or self._loop is asyncio.get_running_loop():
             reply = await self._model.ainvoke(messages)
@@ -173,7 +175,7 @@ class LongTermMemory:
         """
         scope = Scope(self.backing.user_id, thread_id)
         try:
-            await self._stored(thread_id, last)
+            await self._wait_until_stored(thread_id, last)
             # Without a summary, nothing describes the messages before the state's first one.
             seen = hidden or found.kept is None
             view = await self._view(thread_id, first_shown, found.kept) if seen else []
@@ -206,7 +208,7 @@ class LongTermMemory:
         """
         try:
             async with asyncio.timeout(seconds):
-                await self._stored(thread_id, last)
+                await self._wait_until_stored(thread_id, last)
                 for _ in range(_ROUNDS):
                     await self._kept_up(thread_id, ids, found=found, model=model, loop=loop)
                     found = replace(await self.find(thread_id, ids), replaced=found.replaced)
@@ -247,13 +249,13 @@ class LongTermMemory:
         if self.backing.home.start(work):
             await done.wait()
 
-    async def _stored(self, thread_id: str, last: str | None) -> None:
+    async def _wait_until_stored(self, thread_id: str, last: str | None) -> None:
         """Wait until a message that a run has made is in the log. Its put goes on, or begins next. If that put and the
         ones directly after it do not bring the message, the next pass handles it."""
         puts, place = self.backing.puts, (thread_id, "")
         now, first = asyncio.get_running_loop().time, puts.last(place)
         until = now() + _STORED_SECONDS
-        with puts.watched(place) as ended:
+        with puts.watch(place) as ended:
             while last and not await self._is_there(thread_id, last):
                 put, left = puts.last(place), until - now()
                 has_begun = put is not first

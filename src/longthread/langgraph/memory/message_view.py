@@ -72,12 +72,12 @@ def fixed_tokens(request: ModelRequest[Any], family: str) -> int:
     tools = [tool if isinstance(tool, dict) else convert_to_openai_tool(tool) for tool in request.tools]
     given = [*tools, *_forms(request.response_format)]
     told = json.dumps(given, ensure_ascii=False, default=str) if given else ""
-    first = sum(message_tokens(_told(each), family) for each in instructions(request.messages))
-    prompt = estimate(_told(request.system_message), family) if request.system_message is not None else 0
+    first = sum(message_tokens(_text_of_message(each), family) for each in instructions(request.messages))
+    prompt = estimate(_text_of_message(request.system_message), family) if request.system_message is not None else 0
     return prompt + first + tools_tokens(told, len(given), family)
 
 
-def _told(message: BaseMessage) -> str:
+def _text_of_message(message: BaseMessage) -> str:
     content = message.content
     return content if isinstance(content, str) else json.dumps(content, ensure_ascii=False, default=str)
 

@@ -113,7 +113,7 @@ class _Call:
         return self.ids[:asked]
 
     @property
-    def removed(self) -> list[str]:
+    def removed_ids(self) -> list[str]:
         """The ids of the messages that the summary stands for: they leave the state."""
         covered = self.ids[: self.found.covered if self.found else 0]
         return [each for each in covered if each and each != self.question]
@@ -196,7 +196,7 @@ class MemoryMiddleware(AgentMiddleware[MemoryState, Any, Any]):
                 call.found = home.call("find", call.memory.find, call.thread_id, call.ids, call.own)
                 if waiting := self._waiting(call):
                     call.found = home.call("catch_up", call.memory.catch_up, call.thread_id, **waiting)
-        return self._ended(call, handler(self._composed(call)))
+        return self._finish_call(call, handler(self._compose_request(call)))
 
     async def awrap_model_call(
         self, request: Request, handler: Callable[[Request], Awaitable[Response]]
@@ -210,12 +210,12 @@ class MemoryMiddleware(AgentMiddleware[MemoryState, Any, Any]):
                 call.found = await home.run(call.memory.find, call.thread_id, call.ids, call.own)
                 if waiting := self._waiting(call):
                     call.found = await home.run(call.memory.catch_up, call.thread_id, **waiting)
-        return self._ended(call, await handler(self._composed(call)))
+        return self._finish_call(call, await handler(self._compose_request(call)))
 
     def view(self, request: Request) -> Request:
         """Return the request with the view that its state has planned, and nothing else: neither a summary is looked
         up, nor the state changed."""
-        return self._composed(_Call(request))
+        return self._compose_request(_Call(request))
 
     def settle(self) -> None:
         """Wait for the background passes: for programs whose turns follow each other without a pause."""
@@ -224,7 +224,7 @@ class MemoryMiddleware(AgentMiddleware[MemoryState, Any, Any]):
             home.call("settle", home.settle)
 
     def _begun(self, request: Request) -> _Call:
-        config = _configured()
+        config = _read_configurable()
         thread_id, ns = config.get("thread_id"), str(config.get("checkpoint_ns", ""))
         # The conversation is the thread's own graph's, not a subgraph's.
         is_whole = thread_id is not None and "|" not in ns
@@ -249,7 +249,7 @@ class MemoryMiddleware(AgentMiddleware[MemoryState, Any, Any]):
 
     def _is_kept_elsewhere(self, call: _Call) -> bool:
         """Whether another checkpointer, or none, stores this thread. It may wrap ours in a way that cannot be seen."""
-        ours = backend_in(_configured().get(CHECKPOINTER)) is not None
+        ours = backend_in(_read_configurable().get(CHECKPOINTER)) is not None
         return not ours and bool(call.before) and call.found is not None and call.found.missing
 
     def _is_to_look(self, call: _Call) -> bool:
@@ -286,12 +286,12 @@ class MemoryMiddleware(AgentMiddleware[MemoryState, Any, Any]):
             "loop": call.loop,
         }
 
-    def _composed(self, call: _Call) -> Request:
+    def _compose_request(self, call: _Call) -> Request:
         request, settings = call.request, self._settings
         name = LangChainModel(request.model).name
         family, factor = family_of(name), self._factor(name, call)
         fixed = fixed_tokens(request, family)
-        removed, summary, first = set(call.removed), call.summary, instructions(request.messages)
+        removed, summary, first = set(call.removed_ids), call.summary, instructions(request.messages)
         rest = [each for each in request.messages[len(first) :] if each.id not in removed]
         call.spots = self._messages.spots(rest)
         seen = self._last_view(call, request.messages[len(first) :], summary)
@@ -345,20 +345,20 @@ class MemoryMiddleware(AgentMiddleware[MemoryState, Any, Any]):
             return correct_factor(1.0, seen.estimated, seen.reported)
         return self._factors.get(name, 1.0)
 
-    def _ended(self, call: _Call, response: Response) -> ExtendedModelResponse[Any]:
+    def _finish_call(self, call: _Call, response: Response) -> ExtendedModelResponse[Any]:
         assert call.fitted is not None
         reply = next((each for each in response.result if isinstance(each, AIMessage)), None)
         usage = (reply.usage_metadata if reply is not None else None) or {"input_tokens": 0}
         call.seen = replace(call.seen, reported=usage["input_tokens"])
         factor = self._factor(call.seen.model, call)
         self._factors[call.seen.model] = correct_factor(factor, call.seen.estimated, call.seen.reported)
-        summary = _dated(call.summary | {"shown": call.fitted.view.summary.text}, call)
+        summary = _add_size(call.summary | {"shown": call.fitted.view.summary.text}, call)
         update: dict[str, Any] = {"memory_view": call.seen.to_json()}
         if summary != call.state.get("memory_summary"):
             update["memory_summary"] = summary
         if call.room != call.state.get("memory_room"):
             update["memory_room"] = call.room
-        if removed := call.removed:
+        if removed := call.removed_ids:
             update["messages"] = [RemoveMessage(id=each) for each in removed]
         if call.memory is not None:
             count = len(call.messages) - len(removed) + len(response.result)
@@ -393,7 +393,7 @@ class MemoryMiddleware(AgentMiddleware[MemoryState, Any, Any]):
         )
 
 
-def _dated(summary: dict[str, Any], call: _Call) -> dict[str, Any]:
+def _add_size(summary: dict[str, Any], call: _Call) -> dict[str, Any]:
     """Add how many entries the log had when its words were found to be those of the present messages."""
     found, own = call.found, call.own
     if found is None or (not found.replaced and summary | {"size": 0} == {**own, "size": 0}):
@@ -428,7 +428,7 @@ def _name_of(tool: Any) -> Any:
     return getattr(tool, "name", None)
 
 
-def _configured() -> Mapping[str, Any]:
+def _read_configurable() -> Mapping[str, Any]:
     try:
         return get_config().get("configurable", {})
     except RuntimeError:

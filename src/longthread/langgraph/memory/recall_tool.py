@@ -69,14 +69,14 @@ def recall_tool(
     def recall(runtime: ToolRuntime, **arguments: Any) -> str:
         lookup = lookups.of(runtime)
         if lookup is None:
-            return _told(_NO_STORE)
-        return _told(lookup.home.call("recall", lookup.find, *_asked(runtime), arguments))
+            return _write_observation(_NO_STORE)
+        return _write_observation(lookup.home.call("recall", lookup.find, *_read_runtime(runtime), arguments))
 
     async def arecall(runtime: ToolRuntime, **arguments: Any) -> str:
         lookup = lookups.of(runtime)
         if lookup is None:
-            return _told(_NO_STORE)
-        return _told(await lookup.home.run(lookup.find, *_asked(runtime), arguments))
+            return _write_observation(_NO_STORE)
+        return _write_observation(await lookup.home.run(lookup.find, *_read_runtime(runtime), arguments))
 
     offered = recalling.describe_tool(lookups.scopes)
     return StructuredTool.from_function(
@@ -160,7 +160,7 @@ class _Lookup:
                 return EntryPlace(thread_id, thread.entry_count + 1)
 
 
-def _asked(runtime: ToolRuntime) -> tuple[str | None, str | None, PageRoom]:
+def _read_runtime(runtime: ToolRuntime) -> tuple[str | None, str | None, PageRoom]:
     """Return the thread, the id of the message to answer, and the room for a page."""
     thread_id = runtime.config.get("configurable", {}).get("thread_id")
     state: Any = runtime.state  # of whatever kind the application's is
@@ -170,5 +170,5 @@ def _asked(runtime: ToolRuntime) -> tuple[str | None, str | None, PageRoom]:
     return (str(thread_id) if thread_id is not None else None), asked.id if asked else None, PageRoom(budget)
 
 
-def _told(observation: Observation) -> str:
+def _write_observation(observation: Observation) -> str:
     return json.dumps(observation, ensure_ascii=False, separators=(",", ":"))

@@ -31,7 +31,7 @@ from longthread.langgraph.saver.delta import channel_history
 from longthread.langgraph.saver.forget_message import forget_message
 from longthread.langgraph.saver.inflight import Puts, ThreadLocks
 from longthread.langgraph.saver.load import CheckpointReader, Listing, NotCached
-from longthread.langgraph.saver.parent_ids import CheckpointKey, ParentTracker, expect_same, named
+from longthread.langgraph.saver.parent_ids import CheckpointKey, ParentTracker, expect_same, read_checkpoint_id
 from longthread.langgraph.saver.placement import LogGrowth
 from longthread.langgraph.saver.put import CheckpointPut
 from longthread.langgraph.saver.put_request import PutRequest, WritesRequest
@@ -98,14 +98,14 @@ class AsyncLongthreadSaver(BaseCheckpointSaver[Any]):
     async def aget_tuple(self, config: RunnableConfig) -> CheckpointTuple | None:
         """Return the checkpoint that `config` names, or its thread's newest."""
         thread_id, ns = _address(config)
-        wanted = named(config)
+        wanted = read_checkpoint_id(config)
         if wanted and given_to_run(config) != "":
             await self._note_address((thread_id, ns, wanted))
         if self._cache.peek(thread_id).lists:
             # All but the checkpoint itself is mostly cached.
             with suppress(NotCached):
-                return await self._loaded(thread_id, ns, wanted, at_once=True)
-        return await self._loaded(thread_id, ns, wanted)
+                return await self._load_checkpoint(thread_id, ns, wanted, at_once=True)
+        return await self._load_checkpoint(thread_id, ns, wanted)
 
     async def _note_address(self, key: CheckpointKey) -> None:
         """Note that a caller goes back to a checkpoint. If it is the newest, he may as well continue the thread."""
@@ -114,7 +114,7 @@ class AsyncLongthreadSaver(BaseCheckpointSaver[Any]):
         if newest is not None and newest.id != key[2]:
             self._parents.address(key)
 
-    async def _loaded(
+    async def _load_checkpoint(
         self, thread_id: str, ns: str, wanted: str | None, *, at_once: bool = False
     ) -> CheckpointTuple | None:
         """Load a checkpoint; NotCached if `at_once` and one batch of statements is not enough."""
@@ -182,9 +182,9 @@ class AsyncLongthreadSaver(BaseCheckpointSaver[Any]):
             ThreadConflict: another run, or another writer, has written to the thread since this one read it.
             ThreadNotFound: the thread is another user's, or was deleted meanwhile.
         """
-        return await self._put(self._given(config, checkpoint, metadata, new_versions))
+        return await self._put(self._copy_request(config, checkpoint, metadata, new_versions))
 
-    def _given(
+    def _copy_request(
         self,
         config: RunnableConfig,
         checkpoint: Checkpoint,
@@ -202,7 +202,7 @@ class AsyncLongthreadSaver(BaseCheckpointSaver[Any]):
         try:
             with self._puts.going_on((thread_id, ns), given.id):
                 async with self._locks.of(thread_id):
-                    putting = await self._stored(given, pending)
+                    putting = await self._store_checkpoint(given, pending)
         finally:
             for each in pending:
                 each.settle(stored=False)  # what was not stored here is stored by who handed it in
@@ -211,7 +211,7 @@ class AsyncLongthreadSaver(BaseCheckpointSaver[Any]):
         self._parents.put((thread_id, ns, given.id), putting.growth.thread.birth_id)
         return {"configurable": {"thread_id": thread_id, "checkpoint_ns": ns, "checkpoint_id": given.id}}
 
-    async def _stored(self, given: PutRequest, pending: Sequence[Pending]) -> CheckpointPut:
+    async def _store_checkpoint(self, given: PutRequest, pending: Sequence[Pending]) -> CheckpointPut:
         """Store a checkpoint and its parent's pending writes: in one transaction where all is cached."""
         thread_id, ns = _address(given.config)
         putting, birth_id = None, self._parents.birth_id((thread_id, ns, given.parent_id or ""))
@@ -346,7 +346,7 @@ class AsyncLongthreadSaver(BaseCheckpointSaver[Any]):
             await expect_same(tx, place.thread, ns, checkpoint_id, birth_id)
             memory = self._cache.of_locked(place.thread)
             goes_on = self._parents.continues_newest(given[0].config, key)
-            seen = self._parents.seen(key)
+            seen = self._parents.find_seen(key)
             writing = WritesPut(tx, place, memory, self.serde, ns, checkpoint_id, goes_on, seen)
             return memory, await writing.put([each.task_for(memory, self.serde) for each in given])
 
@@ -434,7 +434,7 @@ class AsyncLongthreadSaver(BaseCheckpointSaver[Any]):
         thread_id, ns = _address(config)
         async with self._store.reading() as tx:
             thread = await checkpoints.lock(tx, thread_id, user_id=self._user_id)
-            row = await checkpoints.find(tx, thread_id, ns, named(config)) if thread else None
+            row = await checkpoints.find(tx, thread_id, ns, read_checkpoint_id(config)) if thread else None
             if thread is None or row is None:
                 return {channel: {"writes": []} for channel in channels}
             return await channel_history(tx, row, channels, self.serde, thread.first_seq)

@@ -16,7 +16,7 @@ from langgraph.checkpoint.serde.base import SerializerProtocol
 from langgraph.types import Overwrite, Send
 
 from longthread.langgraph.internals import DeltaSnapshot
-from longthread.langgraph.message_codec import copied, is_own, pack, read_through, unpack
+from longthread.langgraph.message_codec import copy_containers, is_own, pack, read_through, unpack
 from longthread.langgraph.saver.message_list import SeqRange, count_of
 from longthread.messages.fields import Fields, alike
 
@@ -104,15 +104,15 @@ class ChannelValue:
 
     def value(self, serde: SerializerProtocol, source: MessageSource) -> Any:
         bare = read_through(serde, self.kind, self.body)
-        return bare if self.hole is None else _filled(bare, self.hole, source, serde)
+        return bare if self.hole is None else _fill_hole(bare, self.hole, source, serde)
 
     @property
     def has_inline(self) -> bool:
         return self.hole is not None and _has_inline(self.hole)
 
-    def settled(self, seq_of: Callable[[InlineMessage], int | None]) -> ChannelValue:
+    def settle(self, seq_of: Callable[[InlineMessage], int | None]) -> ChannelValue:
         """Replace inline messages that the log holds now by references; return itself if there is none."""
-        hole = _settled(self.hole, seq_of) if self.hole is not None else None
+        hole = _settle_hole(self.hole, seq_of) if self.hole is not None else None
         return self if hole is self.hole else ChannelValue(self.kind, self.body, hole, self.stored_by)
 
     def differs(self, other: ChannelValue, serde: SerializerProtocol) -> bool:
@@ -206,7 +206,7 @@ def _each(items: Any, gap: MessageGap, finder: SeqFinder, serde: SerializerProto
 
 
 def _message(message: BaseMessage, seq: int | None, serde: SerializerProtocol) -> Hole:
-    return seq if seq is not None else InlineMessage(pack(message, serde), message, copied(message.__dict__))
+    return seq if seq is not None else InlineMessage(pack(message, serde), message, copy_containers(message.__dict__))
 
 
 def _if_any(gap: MessageGap) -> MessageGap | None:
@@ -230,7 +230,7 @@ def with_attribute(value: Any, name: str, inner: Any) -> Any:
     return made
 
 
-def _filled(bare: Any, hole: Hole, source: MessageSource, serde: SerializerProtocol) -> Any:
+def _fill_hole(bare: Any, hole: Hole, source: MessageSource, serde: SerializerProtocol) -> Any:
     if isinstance(hole, int):
         found = source.messages(hole, hole)
         return found[0] if found else None
@@ -240,10 +240,10 @@ def _filled(bare: Any, hole: Hole, source: MessageSource, serde: SerializerProto
         return _filled_list(bare, hole, source, serde)
     if hole.kind == _ATTRIBUTE:
         [(name, inner)] = hole.inner
-        return with_attribute(bare, name, _filled(getattr(bare, name), inner, source, serde))
+        return with_attribute(bare, name, _fill_hole(getattr(bare, name), inner, source, serde))
     filled = list(bare) if hole.kind == _TUPLE else bare
     for key, inner in hole.inner:
-        filled[key] = _filled(filled[key], inner, source, serde)
+        filled[key] = _fill_hole(filled[key], inner, source, serde)
     return type(bare)(filled) if hole.kind == _TUPLE else filled
 
 
@@ -260,7 +260,7 @@ def _filled_list(bare: list[Any], gap: MessageGap, source: MessageSource, serde:
         filled = filled + messages if filled else messages
     for item in items:
         at = len(filled) + missing
-        filled.append(_filled(item, inner[at], source, serde) if at in inner else item)
+        filled.append(_fill_hole(item, inner[at], source, serde) if at in inner else item)
     return filled
 
 
@@ -268,7 +268,7 @@ def _item(
     items: Iterator[Any], inner: dict[Any, Hole], place: int, source: MessageSource, serde: SerializerProtocol
 ) -> Any:
     for item in items:
-        return _filled(item, inner[place], source, serde) if place in inner else item
+        return _fill_hole(item, inner[place], source, serde) if place in inner else item
     raise ValueError("it has fewer items than places")
 
 
@@ -278,12 +278,12 @@ def _has_inline(hole: Hole) -> bool:
     )
 
 
-def _settled(hole: Hole, seq_of: Callable[[InlineMessage], int | None]) -> Hole:
+def _settle_hole(hole: Hole, seq_of: Callable[[InlineMessage], int | None]) -> Hole:
     if isinstance(hole, InlineMessage):
         seq = seq_of(hole)
         return hole if seq is None else seq
     if isinstance(hole, MessageGap) and _has_inline(hole):
-        inner = [(key, _settled(each, seq_of)) for key, each in hole.inner]
+        inner = [(key, _settle_hole(each, seq_of)) for key, each in hole.inner]
         if any(new is not old for (_, new), (_, old) in zip(inner, hole.inner, strict=True)):
             return MessageGap(hole.kind, hole.runs, inner)
     return hole
@@ -341,7 +341,7 @@ def _from_json(data: Any, take: Callable[[int], bytes]) -> Hole:
     return MessageGap(kind, runs, inner)
 
 
-def merged(ranges: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
+def merge_ranges(ranges: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
     """Sort ranges, and join ranges that touch or overlap."""
     found: list[tuple[int, int]] = []
     for first, last in sorted(ranges):

@@ -57,10 +57,10 @@ class ForgottenTexts:
         """Whether a value has one of them in it, or a text that contains one of theirs."""
         return self.is_held(value) or any(word in text for text in _texts(value) for word in self._words)
 
-    def blanked(self, value: Any) -> Any:
+    def blank(self, value: Any) -> Any:
         """Return a value that has nothing in the place of what quotes one; itself if nothing does."""
         if isinstance(value, list):
-            items = [self.blanked(item) for item in value]
+            items = [self.blank(item) for item in value]
             return items if any(new is not old for new, old in zip(items, value, strict=True)) else value
         if not self.is_quoted(value):
             return value

@@ -22,7 +22,7 @@ from langgraph.types import Overwrite
 from longthread.errors import ValueDamaged
 from longthread.langgraph.internals import DeltaSnapshot
 from longthread.langgraph.saver.channel_values import ChannelValue
-from longthread.langgraph.saver.load import filled, merged_tasks, source_of
+from longthread.langgraph.saver.load import load_value, merged_tasks, source_of
 from longthread.langgraph.saver.message_list import CachedMessage, MessageList
 from longthread.langgraph.saver.put_request import PutRequest
 from longthread.langgraph.saver.record import DELTA_COUNTERS, StoredCheckpoint, TaskWrites, in_order
@@ -74,7 +74,7 @@ class DeltaWrite:
             found.append(message if message.id else with_id(message, self.place, number))
         return found
 
-    def identified(self) -> Any:
+    def add_ids(self) -> Any:
         """Return the value with ids: what is no message yet becomes one, so that it has one id in every read."""
         items, messages = self.items(), self.messages()
         is_whole = not isinstance(self.value, list) or len(items) == len(self.value)
@@ -95,7 +95,7 @@ def holds_messages(writes: Iterable[DeltaWrite]) -> bool:
     return any(isinstance(item, BaseMessage) for write in writes for item in write.items())
 
 
-def applied(base: Sequence[BaseMessage], writes: Iterable[DeltaWrite]) -> list[BaseMessage] | None:
+def apply_writes(base: Sequence[BaseMessage], writes: Iterable[DeltaWrite]) -> list[BaseMessage] | None:
     """Return the list after these writes; None if one of them is not made of messages."""
     found: dict[str, BaseMessage] = {str(message.id): message for message in base}
     for write in writes:
@@ -114,7 +114,7 @@ def applied(base: Sequence[BaseMessage], writes: Iterable[DeltaWrite]) -> list[B
     return list(found.values())
 
 
-def appended(known: MessageList, writes: Sequence[DeltaWrite]) -> list[BaseMessage] | None:
+def find_appended(known: MessageList, writes: Sequence[DeltaWrite]) -> list[BaseMessage] | None:
     """Return what the writes append to a list; None if they do anything else."""
     found: dict[str, BaseMessage] = {}
     for write in writes:
@@ -137,7 +137,7 @@ class SnapshotNames:
     by_object: dict[int, str] = field(default_factory=dict)
     """The id of each message object that had none."""
 
-    def named(self, messages: Sequence[BaseMessage]) -> list[BaseMessage]:
+    def name_messages(self, messages: Sequence[BaseMessage]) -> list[BaseMessage]:
         found: list[BaseMessage] = []
         last = 0
         for number, message in enumerate(messages):
@@ -233,7 +233,7 @@ async def channel_history(
     histories: dict[str, DeltaChannelHistory] = {}
     for channel, (seed, tasks, writes) in (await _read(tx, row, channels, serde, first_seq)).items():
         has_messages = holds_messages([DeltaWrite("", _content(value)) for value in seed]) or holds_messages(writes)
-        values = [write.identified() if has_messages else write.value for write in writes]
+        values = [write.add_ids() if has_messages else write.value for write in writes]
         histories[channel] = {"writes": [(task, channel, each) for task, each in zip(tasks, values, strict=True)]}
         if seed:
             histories[channel]["seed"] = seed[0]
@@ -247,7 +247,7 @@ async def messages_at(
     seed, _, writes = (await _read(tx, row, [channel], serde, first_seq))[channel]
     content = _content(seed[0]) if seed else []
     base = DeltaWrite(f"{row.id}:{channel}", content).messages() if isinstance(content, list) else None
-    return applied(base, writes) if base is not None else None
+    return apply_writes(base, writes) if base is not None else None
 
 
 async def delta_messages(
@@ -258,7 +258,7 @@ async def delta_messages(
     if cell is None:
         is_delta = channel in row.about.get(DELTA_COUNTERS, ())
         return await messages_at(tx, row, channel, serde, first_seq) if is_delta else None
-    whole = await filled(tx, row, channel, cell)
+    whole = await load_value(tx, row, channel, cell)
     source = await source_of(tx, row.thread_id, [whole], first_seq, serde)
     with Decoding(row.thread_id, "checkpoint", row.id, ValueDamaged):
         value = whole.value(serde, source)
@@ -274,7 +274,7 @@ _Parts = tuple[list[Any], list[str], list[DeltaWrite]]
 async def _read(
     tx: Transaction, row: CheckpointRow, channels: Sequence[str], serde: SerializerProtocol, first_seq: int
 ) -> dict[str, _Parts]:
-    found = await _found(tx, row, channels, serde)
+    found = await _find_channels(tx, row, channels, serde)
     cells = [cell for each in found.values() for *_, cell in each.writes]
     cells += [each.seed for each in found.values() if each.seed is not None]
     source = await source_of(tx, row.thread_id, cells, first_seq, serde)
@@ -288,7 +288,7 @@ async def _read(
     return parts
 
 
-async def _found(
+async def _find_channels(
     tx: Transaction, row: CheckpointRow, channels: Sequence[str], serde: SerializerProtocol
 ) -> dict[str, _Channel]:
     found = {channel: _Channel([]) for channel in channels}
@@ -300,7 +300,7 @@ async def _found(
             if channel in open_:
                 found[channel].writes.append((task_id, place_of(ancestor.id, task_id, index), cell))
         for channel in sorted(open_ & stored.cells.keys()):
-            found[channel].seed = await filled(tx, ancestor, channel, stored.cells[channel])
+            found[channel].seed = await load_value(tx, ancestor, channel, stored.cells[channel])
             open_.discard(channel)
         if not open_:
             break
@@ -342,7 +342,7 @@ class DeltaLists:
     ids: dict[int, str] = field(default_factory=dict)
     """The id of each object of a snapshot that had none."""
 
-    def named(self, given: PutRequest) -> list[str]:
+    def list_channels(self, given: PutRequest) -> list[str]:
         """Return the delta channels that the checkpoint has no value of."""
         if DELTA_COUNTERS not in given.metadata:
             return []
@@ -357,18 +357,18 @@ class DeltaLists:
             content = value.value if isinstance(value, DeltaSnapshot) else None
             if isinstance(content, list) and content and all(isinstance(each, BaseMessage) for each in content):
                 names = SnapshotNames(self.memory.lists.get((self.ns, channel)), f"{given.id}:{channel}", self.ids)
-                found[channel] = DeltaList(names.named(content))
+                found[channel] = DeltaList(names.name_messages(content))
         return found
 
     async def after(self, row: CheckpointRow, channels: Sequence[str], tasks: Iterable[TaskWrites]) -> _Changed:
         """Return the lists that the parent's tasks have changed. `row` is the checkpoint's, yet to be stored."""
         found: _Changed = {}
-        written = await self._written(str(row.parent_id), channels, tasks)
+        written = await self._read_writes(str(row.parent_id), channels, tasks)
         for channel, writes in written.items():
             known = self.memory.delta_list((self.ns, channel), str(row.parent_id))
             if not holds_messages(writes) and known is None and (self.ns, channel) != CONVERSATION:
                 continue
-            rest = appended(known, writes) if known is not None else None
+            rest = find_appended(known, writes) if known is not None else None
             if rest is not None:
                 found[channel] = DeltaList(rest, known)
             elif (whole := await self._whole(row, channel, known, writes)) is not None:
@@ -379,12 +379,12 @@ class DeltaLists:
         self, row: CheckpointRow, channel: str, known: MessageList | None, writes: Sequence[DeltaWrite]
     ) -> list[BaseMessage] | None:
         if known is not None:
-            return applied([known.at(place).shown() for place in range(len(known))], writes)
+            return apply_writes([known.at(place).show() for place in range(len(known))], writes)
         if any(write.messages() is None for write in writes):
             return None
         return await messages_at(self.tx, row, channel, self.serde, self.memory.first_seq)
 
-    async def _written(
+    async def _read_writes(
         self, parent_id: str, channels: Sequence[str], tasks: Iterable[TaskWrites]
     ) -> dict[str, list[DeltaWrite]]:
         cells = [

@@ -191,7 +191,7 @@ class _Namespace:
         unfinished."""
         newest = self._newest
         waits = newest is not None and newest.id >= step
-        later = await self._replaced() if waits else {}
+        later = await self._find_replaced() if waits else {}
         count = 0
         async for n, channel, cell in self._large_values():
             at_newest = newest is not None and n == newest.n
@@ -224,7 +224,7 @@ class _Namespace:
                 yield row
             last = rows[-1].n
 
-    async def _replaced(self) -> dict[str, set[int]]:
+    async def _find_replaced(self) -> dict[str, set[int]]:
         """Return which writes in the newest checkpoint's body are replaced by later ones, as a question by the next."""
         at = self._newest.id if self._newest is not None else ""
         rows = await checkpoints.writes(self._tx, self._thread_id, self._ns, at)

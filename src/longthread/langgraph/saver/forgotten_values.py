@@ -68,7 +68,7 @@ class ForgottenMessages:
     def __post_init__(self) -> None:
         self.seqs = frozenset(entry.seq for entry in self.entries)
         self.calls = frozenset(call.id for entry in self.entries for call in entry.tool_calls)
-        said = ((entry.role, _content(_stored(entry, self.serde), entry.text)) for entry in self.entries)
+        said = ((entry.role, _content(_read_stored(entry, self.serde), entry.text)) for entry in self.entries)
         self._said = frozenset((role, content) for role, content in said if content)
         self._texts = ForgottenTexts(self.entries, self.ids)
         self._inside = MessageCutter(self._is_gone, self.ids)
@@ -133,7 +133,7 @@ class ForgottenMessages:
             if self._texts.is_held(bare) or (cell.hole is not None and self._concerns(cell.hole)):
                 _refuse()
             return cell
-        blank = self._texts.blanked(bare)
+        blank = self._texts.blank(bare)
         if blank is not bare:
             kind, body = self.serde.dumps_typed(blank)
             cell = replace(cell, kind=kind, body=body)
@@ -324,47 +324,47 @@ class MessageCutter:
     ids: Set[str]
 
     def cut(self, value: Any) -> Any:
-        made = self._made(value, dumped=False)
+        made = self._cut_value(value, dumped=False)
         return None if made is _GONE else made
 
-    def _made(self, value: Any, *, dumped: bool) -> Any:
+    def _cut_value(self, value: Any, *, dumped: bool) -> Any:
         """`dumped`: it is in a model of Pydantic's, whose messages may come back as objects of their fields."""
         if isinstance(value, BaseMessage):
             return _GONE if self.is_gone(value) else value
         if isinstance(value, dict):
             if dumped and "content" in value and value.get("id") in self.ids:
                 return _GONE
-            return self._replaced(value, value, dumped, lambda changes: {**value, **changes})
+            return self._replace_parts(value, value, dumped, lambda changes: {**value, **changes})
         if isinstance(value, list | deque):
             return self._list(value, dumped)
         if isinstance(value, tuple):
             return self._tuple(value, dumped)
         if isinstance(value, BaseModel):
-            return self._replaced(value, value.__dict__, True, lambda changes: value.model_copy(update=changes))
+            return self._replace_parts(value, value.__dict__, True, lambda changes: value.model_copy(update=changes))
         if type(value) in ATTRIBUTES or (is_dataclass(value) and not isinstance(value, type)):
             parts = {name: getattr(value, name) for name in _names(value) if hasattr(value, name)}
-            return self._replaced(value, parts, dumped, lambda changes: _with_attributes(value, changes))
+            return self._replace_parts(value, parts, dumped, lambda changes: _with_attributes(value, changes))
         return value
 
-    def _replaced(
+    def _replace_parts(
         self, value: Any, parts: Mapping[Any, Any], dumped: bool, make: Callable[[dict[Any, Any]], Any]
     ) -> Any:
         changes = {}
         for name, part in parts.items():
-            made = self._made(part, dumped=dumped)
+            made = self._cut_value(part, dumped=dumped)
             if made is not part:
                 changes[name] = None if made is _GONE else made
         return make(changes) if changes else value
 
     def _list(self, value: list[Any] | deque[Any], dumped: bool) -> Any:
-        items = [self._made(item, dumped=dumped) for item in value]
+        items = [self._cut_value(item, dumped=dumped) for item in value]
         if all(map(is_, items, value)):
             return value
         left = [item for item in items if item is not _GONE]
         return deque(left, value.maxlen) if isinstance(value, deque) else left
 
     def _tuple(self, value: tuple[Any, ...], dumped: bool) -> Any:
-        items = [self._made(item, dumped=dumped) for item in value]
+        items = [self._cut_value(item, dumped=dumped) for item in value]
         if all(map(is_, items, value)):
             return value
         left = (None if item is _GONE else item for item in items)
@@ -393,7 +393,7 @@ def _refuse() -> None:
     )
 
 
-def _stored(entry: Entry, serde: SerializerProtocol) -> BaseMessage | None:
+def _read_stored(entry: Entry, serde: SerializerProtocol) -> BaseMessage | None:
     """Return an entry's message; None if it cannot be read: it is forgotten all the same."""
     try:
         return unpack(entry.payload, serde) if entry.payload and is_packed(entry.payload) else message_of(entry)

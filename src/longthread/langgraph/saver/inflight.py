@@ -86,7 +86,7 @@ class _Store:
         self._has_ended = False
         self._waiters: list[Future[None]] = []
 
-    def ended(self) -> Future[None]:
+    def make_end_future(self) -> Future[None]:
         """Return a future that is done when the store has ended. With the lock held."""
         waiter: Future[None] = Future()
         waiter.set_running_or_notify_cancel()  # who waits for it may stop, but not end it
@@ -131,7 +131,7 @@ class InflightWrites:
         steps = STEPS
         while steps:
             if left := self._of_interest(thread_id):
-                await _ended(left)
+                await _wait_for_ends(left)
                 steps = STEPS
             elif self._has_more(thread_id):
                 await asyncio.sleep(0)
@@ -157,7 +157,7 @@ class InflightWrites:
         """
         before, overtakes = self._take_over(thread_id, ns)
         if before:
-            await _ended(before)
+            await _wait_for_ends(before)
         return overtakes
 
     def overtake(self, thread_id: str, ns: str) -> bool:
@@ -177,7 +177,7 @@ class InflightWrites:
                 raise ThreadConflict(thread=thread_id)
             self._last_puts.put((thread_id, ns), (next(_numbers), caller))
             stores = self._in_progress(thread_id)
-            before = [store.ended() for store in stores if caller.comes_after(store.caller)]
+            before = [store.make_end_future() for store in stores if caller.comes_after(store.caller)]
         return before, caller.comes_after(last) and number > caller.number
 
     def _end(self, thread_id: str, store: _Store) -> None:
@@ -194,7 +194,7 @@ class InflightWrites:
         """Return the ends of the stores that the thread's next run waits for."""
         with self._lock:
             stores = self._in_progress(thread_id)
-            return [store.ended() for store in stores if not store.caller.may_be_at_work()]
+            return [store.make_end_future() for store in stores if not store.caller.may_be_at_work()]
 
     def _in_progress(self, thread_id: str) -> list[_Store]:
         """Return the thread's stores, without those on closed loops: they never end. With the lock held."""
@@ -237,7 +237,7 @@ def _done(waiter: Future[None]) -> None:
         waiter.set_result(None)
 
 
-async def _ended(stores: Iterable[Future[None]]) -> None:
+async def _wait_for_ends(stores: Iterable[Future[None]]) -> None:
     waited = [asyncio.wrap_future(store) for store in stores]
     try:
         await asyncio.wait(waited)
@@ -305,7 +305,7 @@ class Puts:
         return self._last.peek(place)
 
     @contextmanager
-    def watched(self, place: NamespaceKey) -> Iterator[asyncio.Event]:
+    def watch(self, place: NamespaceKey) -> Iterator[asyncio.Event]:
         """Return an event that each end of a put there sets, for the block."""
         event = asyncio.Event()
         self._watched.setdefault(place, set()).add(event)

@@ -17,9 +17,9 @@ from langgraph.checkpoint.serde.base import SerializerProtocol
 from longthread.errors import ValueDamaged
 from longthread.langgraph.filters import MetadataFilter
 from longthread.langgraph.message_codec import damage_of, is_own, read_message
-from longthread.langgraph.saver.channel_values import MESSAGES, ChannelValue, MessageGap, merged
+from longthread.langgraph.saver.channel_values import MESSAGES, ChannelValue, MessageGap, merge_ranges
 from longthread.langgraph.saver.message_list import CHUNK, CachedMessage, MessageList, SeqRange
-from longthread.langgraph.saver.parent_ids import named
+from longthread.langgraph.saver.parent_ids import read_checkpoint_id
 from longthread.langgraph.saver.record import StoredCheckpoint, TaskWrites, cell_of_blob, in_order, metadata_of
 from longthread.langgraph.saver.thread_cache import CachedThread
 from longthread.messages.fields import is_packed, rest_of
@@ -57,7 +57,7 @@ class CheckpointReader:
         stored = StoredCheckpoint.from_row(row, self.serde)
         writes = in_order(merged_tasks(stored, rows, row.thread_id).values())
         cells = {
-            name: cell if cell.stored_by is None else await filled(self._snapshot, row, name, cell)
+            name: cell if cell.stored_by is None else await load_value(self._snapshot, row, name, cell)
             for name, cell in stored.cells.items()
         }
         lists = {name: runs for name, cell in cells.items() if (runs := list_of(cell)) is not None}
@@ -115,12 +115,14 @@ async def source_of(
 ) -> LogMessages:
     """Read the messages that values refer to; RowDamaged if one is missing or undecodable.
     Retention has deleted those before `first_seq`."""
-    among = merged((max(first, first_seq), last) for cell in cells for first, last in cell.runs() if last >= first_seq)
+    among = merge_ranges(
+        (max(first, first_seq), last) for cell in cells for first, last in cell.runs() if last >= first_seq
+    )
     found = await messages_of(await _rows(tx, thread_id, among), thread_id, serde) if among else MessageList()
     return LogMessages({seq: found.at(place) for place, seq in enumerate(found.seqs)}, serde)
 
 
-async def filled(tx: Transaction, row: CheckpointRow, channel: str, cell: ChannelValue) -> ChannelValue:
+async def load_value(tx: Transaction, row: CheckpointRow, channel: str, cell: ChannelValue) -> ChannelValue:
     """Return a checkpoint's value, read if it is stored separately; RowDamaged if it is missing or undecodable."""
     if cell.stored_by is None:
         return cell
@@ -148,7 +150,7 @@ async def messages_at(
     tx: Transaction, thread_id: str, runs: Sequence[SeqRange], serde: SerializerProtocol
 ) -> MessageList:
     """Read the messages in the order of the runs; RowDamaged if one is missing or undecodable."""
-    rows = await _rows(tx, thread_id, merged((first, last) for first, last, _ in runs))
+    rows = await _rows(tx, thread_id, merge_ranges((first, last) for first, last, _ in runs))
     if all(skipped <= 0 for *_, skipped in runs) and all(begin > end for (_, end, _), (begin, *_) in pairwise(runs)):
         return await messages_of(rows, thread_id, serde)
     versions = {row["seq"] for row in rows if row["replaces"] is not None}
@@ -197,12 +199,12 @@ async def messages_of(
     rows = rows if wanted is None else [row for row in rows if row["seq"] in wanted]
     found = MessageList()
     for first in range(0, len(rows), CHUNK):
-        found.extend(_decoded(rows[first : first + CHUNK], thread_id, serde, gaps))
+        found.extend(_decode_rows(rows[first : first + CHUNK], thread_id, serde, gaps))
         await asyncio.sleep(0)  # many take longer than the loop's other tasks should wait
     return found
 
 
-def _decoded(
+def _decode_rows(
     rows: Sequence[Row], thread_id: str, serde: SerializerProtocol, gaps: Mapping[int, int]
 ) -> list[CachedMessage]:
     try:
@@ -223,7 +225,7 @@ def _gaps(rows: Sequence[Row]) -> dict[int, int]:
 
 
 def _messages_of(rows: Sequence[Row], serde: SerializerProtocol, gaps: Mapping[int, int]) -> list[CachedMessage]:
-    calls = iter(_parsed([row["tool_calls"] for row in rows if row["tool_calls"]]))
+    calls = iter(_parse_values([row["tool_calls"] for row in rows if row["tool_calls"]]))
     rests = rest_of([row["payload"] for row in rows if row["payload"] and not is_packed(row["payload"])])
     unread = iter(rests)
     found: list[CachedMessage] = []
@@ -240,7 +242,7 @@ def _messages_of(rows: Sequence[Row], serde: SerializerProtocol, gaps: Mapping[i
     return found
 
 
-def _parsed(texts: Sequence[str]) -> list[Any]:
+def _parse_values(texts: Sequence[str]) -> list[Any]:
     """Parse JSON values in one call, which is faster."""
     values: list[Any] = json.loads(f"[{','.join(texts)}]")
     if len(values) != len(texts):
@@ -284,18 +286,18 @@ class Listing:
         serde: SerializerProtocol,
     ) -> Listing:
         at = config["configurable"] if config else {}
-        thread_id, last = at.get("thread_id"), named(before) if before else None
+        thread_id, last = at.get("thread_id"), read_checkpoint_id(before) if before else None
         thread_id = str(thread_id) if thread_id is not None else None
         where = CheckpointFilter(user_id, thread_id, at.get("checkpoint_ns"), last or LAST)
         wanted = MetadataFilter.of(filter_) if filter_ else None
         most = limit if limit is not None and limit >= 0 else None
-        return cls(where, named(config) if config else None, wanted, most, serde)
+        return cls(where, read_checkpoint_id(config) if config else None, wanted, most, serde)
 
     async def pages(self, store: Driver, read: ReadRows[list[T]]) -> AsyncIterator[list[T]]:
         """Yield what `read` makes of the checkpoints, newest ids first, page by page, each in a snapshot of its own."""
         # The store cannot search what an application's own serializer has packed.
         is_searched = self.filter is not None and not is_own(self.serde)
-        rows = self._filtered(store, read, self.filter) if self.filter and is_searched else self._all(store, read)
+        rows = self._filter_pages(store, read, self.filter) if self.filter and is_searched else self._all(store, read)
         async for found in rows:
             yield found
 
@@ -315,7 +317,7 @@ class Listing:
             after = rows[-1]
             size = _PAGE
 
-    async def _filtered(
+    async def _filter_pages(
         self, store: Driver, read: ReadRows[list[T]], filter_: MetadataFilter
     ) -> AsyncIterator[list[T]]:
         async with store.reading() as tx:

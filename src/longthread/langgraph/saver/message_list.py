@@ -21,7 +21,7 @@ from langchain_core.messages import BaseMessage
 from langgraph.checkpoint.serde.base import SerializerProtocol
 from pydantic import BaseModel
 
-from longthread.langgraph.message_codec import KNOWN, PLAIN, build, copied, copy_of, pack, showing, unpack
+from longthread.langgraph.message_codec import KNOWN, PLAIN, build, copy_containers, copy_of, pack, showing, unpack
 from longthread.messages.fields import Fields, alike
 
 RECENT = 64
@@ -77,7 +77,7 @@ class CachedMessage:
         """The entry in whose place a branch shows it."""
         return self.replaces or self.seq
 
-    def shown(self) -> BaseMessage:
+    def show(self) -> BaseMessage:
         """Return a message with these very fields, only to be read."""
         return self.odd if self.odd is not None else showing(self.type, self.fields)
 
@@ -225,7 +225,7 @@ class MessageList:
     def copies(self, count: int, serde: SerializerProtocol) -> list[BaseMessage]:
         """Copy the first `count` messages; ValueError if the serializer does not allow the class of one."""
         self._expect_allowed(count, serde)
-        made = list(chain.from_iterable(self._made(count)))
+        made = list(chain.from_iterable(self._make_chunks(count)))
         self._rebuild_odd(made, serde)
         return made
 
@@ -234,7 +234,7 @@ class MessageList:
         self._expect_allowed(count, serde)
         self.hold([])
         made: list[BaseMessage] = []
-        for chunk in self._made(count):
+        for chunk in self._make_chunks(count):
             made += chunk
             await asyncio.sleep(0)  # a long list takes longer than the loop's other tasks should wait
         self._rebuild_odd(made, serde)
@@ -260,7 +260,7 @@ class MessageList:
                 unpack(pack(build(kind, self._messages[place].fields), serde), serde)
         self._allowed_by = serde if count == len(self) else None
 
-    def _made(self, count: int) -> Iterator[list[BaseMessage]]:
+    def _make_chunks(self, count: int) -> Iterator[list[BaseMessage]]:
         """Copy the first messages without the serializer's check, chunk by chunk. Odd ones are incomplete."""
         for first in range(0, count, CHUNK):  # what a processor's cache holds
             chunk = self._messages[first : min(first + CHUNK, count)]
@@ -311,7 +311,7 @@ def private(message: BaseMessage, seq: int, parent_seq: int, serde: SerializerPr
     if message.__pydantic_extra__ or message.__pydantic_private__ or not _is_plain(message.__dict__):
         copy = copy_of(message, serde)
         return CachedMessage.of_odd(copy, seq, parent_seq, pack(copy, serde))
-    return CachedMessage(type(message), copied(message.__dict__), seq, parent_seq)
+    return CachedMessage(type(message), copy_containers(message.__dict__), seq, parent_seq)
 
 
 def _containers_of(message: CachedMessage) -> Fields:
@@ -319,7 +319,9 @@ def _containers_of(message: CachedMessage) -> Fields:
     if message.odd is not None:
         return {}
     fields = message.fields.items()
-    return {name: copied(value) if value else value.copy() for name, value in fields if type(value) not in _FLAT}
+    return {
+        name: copy_containers(value) if value else value.copy() for name, value in fields if type(value) not in _FLAT
+    }
 
 
 def _exhaust(steps: Iterator[Any]) -> None:
@@ -410,7 +412,7 @@ class Alignment:
         return [place for each in self.stretches for place in range(each.first, each.first + each.count)]
 
     @property
-    def changed(self) -> dict[int, int]:
+    def changed_places(self) -> dict[int, int]:
         """The places of the messages that have changed: in the list, and in the known one."""
         found, at = dict[int, int](), 0
         for each in self.stretches:

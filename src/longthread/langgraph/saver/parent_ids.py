@@ -65,7 +65,7 @@ class ParentTracker:
         """Return what is known of a checkpoint, only to be read."""
         return self._known.peek(key) or _NOTHING
 
-    def _noted(self, key: CheckpointKey) -> _HandedOut:
+    def _note_use(self, key: CheckpointKey) -> _HandedOut:
         """Return what is known of a checkpoint, to be changed; counts as a use."""
         known = self._known.get(key)
         if known is None:
@@ -74,30 +74,30 @@ class ParentTracker:
 
     def belongs(self, key: CheckpointKey, birth_id: str) -> None:
         """Remember the mark of the checkpoint's thread, which a later thread of the same id lacks: see `Locked`."""
-        self._noted(key).birth_id = intern(birth_id)
+        self._note_use(key).birth_id = intern(birth_id)
 
     def see(self, key: CheckpointKey, channels: Iterable[str]) -> None:
         """Note the channels whose task writes were there when the newest checkpoint was loaded."""
-        self._noted(key).seen = frozenset(channels)
+        self._note_use(key).seen = frozenset(channels)
 
     def address(self, key: CheckpointKey) -> None:
         """Note that a checkpoint was loaded that was no longer the newest: a run that continues from it may fork."""
-        self._noted(key).is_addressed = True
+        self._note_use(key).is_addressed = True
 
     def put(self, key: CheckpointKey, birth_id: str) -> None:
         """Note that the checkpoint was stored by this saver, in a thread of this mark."""
-        known = self._noted(key)
+        known = self._note_use(key)
         known.birth_id, known.is_put = intern(birth_id), True
 
     def is_missing(self, key: CheckpointKey) -> None:
         """Note that the checkpoint is not there any more; who asked for it may go on in whatever thread there is."""
-        self._noted(key).birth_id = None
+        self._note_use(key).birth_id = None
 
     def birth_id(self, key: CheckpointKey) -> str | None:
         """Return the mark of the checkpoint's thread; None if unknown."""
         return self._of(key).birth_id
 
-    def seen(self, key: CheckpointKey) -> frozenset[str]:
+    def find_seen(self, key: CheckpointKey) -> frozenset[str]:
         return self._of(key).seen or frozenset()
 
     def note_nothing(self, place: NamespaceKey) -> None:
@@ -163,7 +163,7 @@ class ParentTracker:
         is_fork: bool,
     ) -> None:
         """Raise ThreadConflict if another run has continued the parent. `is_fork`: the put itself says what it is."""
-        parent_id = named(config)
+        parent_id = read_checkpoint_id(config)
         refused = parent_id is not None and run is not None and ((*place, parent_id), run) in self._refused
         if refused or self.is_lost(parent_id):
             raise ThreadConflict(thread=place[0])
@@ -173,7 +173,7 @@ class ParentTracker:
             raise ThreadConflict(thread=place[0])
 
 
-def named(config: RunnableConfig) -> str | None:
+def read_checkpoint_id(config: RunnableConfig) -> str | None:
     """Return the checkpoint's id; None for an empty one, which clients send for the newest checkpoint."""
     return get_checkpoint_id(config) or None
 

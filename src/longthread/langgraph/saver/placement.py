@@ -33,7 +33,7 @@ class TakenMessage:
     @classmethod
     def of(cls, message: BaseMessage, form: MessageForm) -> TakenMessage:
         taken = private(message, 0, 0, form.serde)
-        return cls(taken, form.draft_of(taken.shown()))
+        return cls(taken, form.draft_of(taken.show()))
 
     def packed_as_in(self, entry: Entry | None, form: MessageForm) -> TakenMessage:
         """Return it with the payload of an entry that has the same message: what a cipher makes differs each time."""
@@ -152,7 +152,7 @@ class PlacedList:
     changes: Mapping[int, CachedMessage] = field(default_factory=dict)
     _made: MessageList | None = None
 
-    def kept(self, base: MessageList | None) -> MessageList:
+    def keep(self, base: MessageList | None) -> MessageList:
         """Return the list for the cache: `base` itself, extended, if it has not changed."""
         if base is self.base and len(base) == self.count and not self.changes:
             base.extend(self.more)
@@ -197,7 +197,9 @@ class ListPlacement:
     async def place(self, messages: Sequence[BaseMessage], there: Alignment, rest: Sequence[BaseMessage]) -> PlacedList:
         """Place each message of a list. `there` are its known messages, and the `rest` follows them."""
         self.growth.goes_on_from(self.known)
-        changes = await (self._replaced(messages, there) if self.leads else self._changed(messages, there))
+        changes = await (
+            self._replace_changed(messages, there) if self.leads else self._append_changed(messages, there)
+        )
         front = there.in_front
         more = [changes.get(n) or self.known.at(place) for n, place in enumerate(there.places[front:], front)]
         more += await self._rest(rest)
@@ -206,7 +208,7 @@ class ListPlacement:
             self.growth.name([messages[n] for n in changes] + list(rest))
         return PlacedList(self.known, front, more, {n: change for n, change in changes.items() if n < front})
 
-    async def _replaced(self, messages: Sequence[BaseMessage], there: Alignment) -> dict[int, CachedMessage]:
+    async def _replace_changed(self, messages: Sequence[BaseMessage], there: Alignment) -> dict[int, CachedMessage]:
         """Append versions of changed messages. If the list leaves out its last messages, also append versions of
         messages that changed after its new end."""
         self.end = self.known.end(there.behind)  # with the messages that the list leaves out: the branch has them too
@@ -214,7 +216,7 @@ class ListPlacement:
             same = (self.known.seqs[place] for n, place in enumerate(there.places) if n not in changes)
             self.end = max([*same, *(change.seq for change in changes.values())])
             return changes
-        last, new = there.last, set(there.changed.values())
+        last, new = there.last, set(there.changed_places.values())
         if last is not None and last.place < self.end and there.leaves_out_before(self.end):
             self.end = last.place
             new.update(place for place in range(there.behind) if self.known.seqs[place] > self.end)
@@ -223,8 +225,8 @@ class ListPlacement:
         listed = {place: n for n, place in enumerate(there.places)} if new else {}
         for place in sorted(new):
             old, n = self.known.at(place), listed.get(place)
-            taken = TakenMessage.of(messages[n] if n is not None else old.shown(), self.growth.form)
-            await self.growth.outdate(draft_of(old.shown()), draft_of(taken.message.shown()), old.place)
+            taken = TakenMessage.of(messages[n] if n is not None else old.show(), self.growth.form)
+            await self.growth.outdate(draft_of(old.show()), draft_of(taken.message.show()), old.place)
             made = await self.growth.replace(taken, old.place, self.end)
             self.end = made.seq
             if n is not None:
@@ -245,7 +247,7 @@ class ListPlacement:
 
     async def _gone_back(self, messages: Sequence[BaseMessage], there: Alignment) -> dict[int, CachedMessage]:
         """Find changed messages that are again what they were before the last entries: the tip goes back to that."""
-        changed = there.changed
+        changed = there.changed_places
         if not changed or not there.in_front == there.count == len(messages):
             return {}
         places = there.places
@@ -263,7 +265,7 @@ class ListPlacement:
             if same is None:
                 return {}
             found[n] = taken.message.at_place(same.seq, same.parent_seq, same.replaces)
-            replaced[n] = draft_of(known.shown()), draft_of(taken.message.shown())
+            replaced[n] = draft_of(known.show()), draft_of(taken.message.show())
             versions += [(each.seq, same.seq) for each in before]
         end = max(end, max(each.seq for each in found.values()))
         if any(same < seq <= end for seq, same in versions):
@@ -272,9 +274,9 @@ class ListPlacement:
             await self.growth.outdate(old, now, last[n].place)
         return found
 
-    async def _changed(self, messages: Sequence[BaseMessage], there: Alignment) -> dict[int, CachedMessage]:
+    async def _append_changed(self, messages: Sequence[BaseMessage], there: Alignment) -> dict[int, CachedMessage]:
         """Append what has changed in another list than the conversation's, which may name entries in any order."""
-        places, changed = there.places, there.changed
+        places, changed = there.places, there.changed_places
         found = await self._look_up([messages[n] for n in changed])
         changes: dict[int, CachedMessage] = {}
         for n in changed:
@@ -290,7 +292,7 @@ class ListPlacement:
         found: list[CachedMessage] = []
         there = await self._look_up([message for message in messages if self._same(message) is None])
         for message in messages:
-            place = await self._known(message)
+            place = await self._find_known(message)
             if place is None:
                 taken, entry = there.get(id(message)) or await self._look_again(message)
                 place = await self._fitting(taken, entry)
@@ -322,7 +324,7 @@ class ListPlacement:
         known = self.known.at(place) if place is not None else self.growth.new.get(message.id or "")
         return known if known is not None and known.is_like(message) else None
 
-    async def _known(self, message: BaseMessage) -> CachedMessage | None:
+    async def _find_known(self, message: BaseMessage) -> CachedMessage | None:
         known = self._same(message)
         fits = known is not None and await self._fits(known.seq, known.parent_seq, known.replaces)
         return known if fits else None

@@ -11,7 +11,7 @@ from langgraph.checkpoint.serde.base import SerializerProtocol
 from longthread.errors import NotAsExpected
 from longthread.langgraph.saver.channel_values import ChannelValue, InlineMessage, cell_of, cell_of_runs
 from longthread.langgraph.saver.delta import DeltaList, DeltaLists
-from longthread.langgraph.saver.load import branch_messages, filled, list_of, messages_at, since
+from longthread.langgraph.saver.load import branch_messages, list_of, load_value, messages_at, since
 from longthread.langgraph.saver.message_list import Alignment, CachedMessage, MessageList
 from longthread.langgraph.saver.placement import ListPlacement, LogGrowth, PlacedList
 from longthread.langgraph.saver.put_request import PutRequest
@@ -55,7 +55,7 @@ class CheckpointPut:
         number = 1 if self.head is None else self.head.n + (self.head.id != given.id)
         await self._place_lists(given, base)
         await self._place_delta_lists(given, base, number)
-        settled = await self._settled(parent_id)
+        settled = await self._settle_parent(parent_id)
         cells = self._cells(given, settled.stored if settled is not None else base, number)
         stored = StoredCheckpoint(number, given.id, given.slim, given.versions, cells)
         await self.growth.flush()
@@ -79,7 +79,7 @@ class CheckpointPut:
         self.memory.thread, self.memory.incarnation = self.growth.thread, self.growth.thread.incarnation
         for name, (base, placed) in self.placed.items():
             current = self.memory.lists.get(name)
-            kept = placed.kept(current if current is base else None)
+            kept = placed.keep(current if current is base else None)
             given, doubts = self.given.get(name, ((), 0))
             # Of a list that was not known, nothing tells whether it has changed since.
             is_as_compared = base is not None and base.doubts == doubts
@@ -126,13 +126,13 @@ class CheckpointPut:
             kept = self.memory.lists.get(name)
             known = kept if kept is not None or leads else self.memory.lists.get(CONVERSATION)
             doubts = kept.doubts if kept is not None else 0
-            there = await self._aligned(known, messages, name[1], parent)
+            there = await self._align_list(known, messages, name[1], parent)
             if all(message.id for message in messages[there.count :]):
                 self.given[name] = messages, doubts
                 placing = ListPlacement(self.growth, there.known, leads, self.goes_on)
                 self.placed[name] = kept, await placing.place(messages, there, messages[there.count :])
 
-    async def _aligned(
+    async def _align_list(
         self, known: MessageList | None, messages: Sequence[BaseMessage], channel: str, parent: StoredCheckpoint | None
     ) -> Alignment:
         """Compare a list with the known one or, if that may be another checkpoint's, with the parent's."""
@@ -155,7 +155,7 @@ class CheckpointPut:
         if parent is None or cell is None:
             return None
         row = CheckpointRow(thread.id, self.ns, parent.n, parent.id, None, "", b"")
-        runs = since(list_of(await filled(self.growth.tx, row, channel, cell)) or (), thread.first_seq)
+        runs = since(list_of(await load_value(self.growth.tx, row, channel, cell)) or (), thread.first_seq)
         if not runs:
             return None
         count = known.starts_with(runs) if known is not None else None
@@ -166,7 +166,7 @@ class CheckpointPut:
     async def _place_delta_lists(self, given: PutRequest, parent: StoredCheckpoint | None, number: int) -> None:
         thread_id = self.growth.thread.id
         delta = DeltaLists(self.growth.tx, self.memory, self.serde, thread_id, self.ns, self.ids)
-        lists, open_ = delta.snapshots(given), delta.named(given)
+        lists, open_ = delta.snapshots(given), delta.list_channels(given)
         if parent is not None and open_:
             tasks = await self._written_on(parent)
             row = CheckpointRow(thread_id, self.ns, number, given.id, parent.id, "", b"")
@@ -224,7 +224,7 @@ class CheckpointPut:
         if placed := self.placed.get((self.ns, channel)):
             return cell_of_runs(placed[1].runs, self.serde)
         if channel in given.cells:
-            cell = given.cells[channel].settled(self._seq_of)
+            cell = given.cells[channel].settle(self._seq_of)
             return ChannelValue(cell.kind, cell.body, cell.hole, cell.stored_by)
         value = given.lists.get(channel, given.values[channel])
         return cell_of(value, self.serde, self.memory.finder(self.growth.new))
@@ -238,7 +238,7 @@ class CheckpointPut:
         for channel, cell in stored.cells.items():
             if cell.stored_by is not None and cell.stored_by >= n:
                 is_stub = cell == stub(cell.stored_by)  # of itself, or of a later one that it goes on from now
-                whole = await filled(self.growth.tx, row, channel, cell) if is_stub else cell
+                whole = await load_value(self.growth.tx, row, channel, cell) if is_stub else cell
                 stored.cells[channel] = replace(whole, stored_by=None)
         stored.n = n
         await self._take_out_tasks(row)
@@ -257,7 +257,7 @@ class CheckpointPut:
             store = checkpoints.replace_writes if task.id in in_rows else checkpoints.put_writes
             await store(tx, thread_id, task.row(*at))
 
-    async def _settled(self, parent_id: str | None) -> _Settled | None:
+    async def _settle_parent(self, parent_id: str | None) -> _Settled | None:
         """Return the parent with its tasks' writes and with references to new entries.
         Only if this process put it and nothing else continues from it."""
         parent, head = self._newest(parent_id), self.head
@@ -266,11 +266,11 @@ class CheckpointPut:
                 raise NotAsExpected(reason=CHANGED)
             return None
         taken = await self._tasks(parent)
-        stored = parent.settled(self._seq_of)
+        stored = parent.settle(self._seq_of)
         if stored is parent and not taken and not self.tasks:
             return None
         for task in (*taken, *self.tasks):
-            stored = stored.with_task(task.settled(self._seq_of))
+            stored = stored.with_task(task.settle(self._seq_of))
         changed = {name: cell for name, cell in stored.cells.items() if cell is not parent.cells[name]}
         apart = {name: cell for name, cell in changed.items() if cell.stored_by is not None}
         inline = {name: replace(cell, stored_by=None) for name, cell in apart.items() if not is_large(cell)}
@@ -313,12 +313,12 @@ class CheckpointPut:
         message_id = (message.id or self.ids.get(id(message))) if message is not None else None
         if message is None or fields is None or not message_id or fields["id"] not in (None, "", message_id):
             return None
-        found = self.growth.new.get(message_id) or self._known(message_id)
+        found = self.growth.new.get(message_id) or self._find_known(message_id)
         if found is None or found.odd is not None or found.type is not type(message):
             return None
         return found.seq if alike(found.fields, {**fields, "id": message_id}) else None
 
-    def _known(self, message_id: str) -> CachedMessage | None:
+    def _find_known(self, message_id: str) -> CachedMessage | None:
         for _, kept in self.memory.lists.items():
             place = kept.place_of(message_id)
             if place is not None and kept.seqs[place] >= self.memory.first_seq:

@@ -17,7 +17,7 @@ from langgraph.checkpoint.serde.base import SerializerProtocol
 
 from longthread.langgraph.saver.channel_values import ChannelValue, cell_of
 from longthread.langgraph.saver.inflight import run_at_work
-from longthread.langgraph.saver.parent_ids import named
+from longthread.langgraph.saver.parent_ids import read_checkpoint_id
 from longthread.langgraph.saver.record import TaskWrites, dump_metadata, slim_of
 from longthread.langgraph.saver.thread_cache import CachedThread
 
@@ -83,7 +83,7 @@ class PutRequest:
 
     @property
     def parent_id(self) -> str | None:
-        return named(self.config)
+        return read_checkpoint_id(self.config)
 
     def referring_to(self, memory: CachedThread, serde: SerializerProtocol) -> PutRequest:
         """Return a copy that refers to the log as this verified cache knows it."""

@@ -48,11 +48,11 @@ def dump_metadata(config: RunnableConfig, metadata: CheckpointMetadata, serde: S
     writes what the application has put there."""
     found: dict[str, Any] = {**get_serializable_checkpoint_metadata(config, metadata)}
     if is_own(serde):
-        found = _sealed(found, serde)
+        found = _seal_metadata(found, serde)
     if all(map(_is_flat, found.values())):
         with suppress(TypeError):  # what the other encoder knows: a large number, half of a surrogate pair
             return orjson.dumps(found).decode()
-    return _encoded(found)
+    return _encode_metadata(found)
 
 
 def metadata_of(row: CheckpointRow, serde: SerializerProtocol) -> dict[str, Any]:
@@ -64,16 +64,18 @@ def metadata_of(row: CheckpointRow, serde: SerializerProtocol) -> dict[str, Any]
     return found
 
 
-def _sealed(found: Mapping[str, Any], serde: SerializerProtocol) -> dict[str, Any]:
+def _seal_metadata(found: Mapping[str, Any], serde: SerializerProtocol) -> dict[str, Any]:
     plain = {key: value for key, value in found.items() if key in _PLAIN}
     rest = {key: value for key, value in found.items() if key not in _PLAIN}
     if rest:
-        kind, body = serde.dumps_typed(json.loads(_encoded(rest)))  # what comes back is JSON, as without a serializer
+        kind, body = serde.dumps_typed(
+            json.loads(_encode_metadata(rest))
+        )  # what comes back is JSON, as without a serializer
         plain[_SEALED] = [kind, base64.b64encode(body).decode()]
     return plain
 
 
-def _encoded(found: Mapping[str, Any]) -> str:
+def _encode_metadata(found: Mapping[str, Any]) -> str:
     text = _ENCODER.encode(found)
     try:
         text.encode()
@@ -117,7 +119,7 @@ class TaskWrites:
         if index < 0 or index not in self.items:
             self.items[index] = channel, cell
 
-    def contradicted(self, other: TaskWrites, serde: SerializerProtocol) -> set[int]:
+    def find_contradictions(self, other: TaskWrites, serde: SerializerProtocol) -> set[int]:
         """Return the indexes where `other` has another value and the first one stays."""
         both = [index for index in self.items.keys() & other.items.keys() if index >= 0]
         return {index for index in both if self.items[index][1].differs(other.items[index][1], serde)}
@@ -139,9 +141,9 @@ class TaskWrites:
         """Whether merging `other` would replace a write."""
         return any(index < 0 for index in self.items.keys() & other.items.keys())
 
-    def settled(self, seq_of: Callable[[InlineMessage], int | None]) -> TaskWrites:
+    def settle(self, seq_of: Callable[[InlineMessage], int | None]) -> TaskWrites:
         """Replace inline messages that the log holds now by references; return itself if there is none."""
-        items = {index: (channel, cell.settled(seq_of)) for index, (channel, cell) in self.items.items()}
+        items = {index: (channel, cell.settle(seq_of)) for index, (channel, cell) in self.items.items()}
         same = all(items[index][1] is cell for index, (_, cell) in self.items.items())
         return self if same else TaskWrites(self.id, self.path, items)
 
@@ -216,10 +218,10 @@ class StoredCheckpoint:
             merged.merge(task)
         return self._with(self.cells, {**self.tasks, task.id: merged})
 
-    def settled(self, seq_of: Callable[[InlineMessage], int | None]) -> StoredCheckpoint:
+    def settle(self, seq_of: Callable[[InlineMessage], int | None]) -> StoredCheckpoint:
         """Replace inline messages that the log holds now by references; return itself if there is none."""
-        tasks = {name: task.settled(seq_of) for name, task in self.tasks.items()}
-        cells = {name: cell.settled(seq_of) for name, cell in self.cells.items()}
+        tasks = {name: task.settle(seq_of) for name, task in self.tasks.items()}
+        cells = {name: cell.settle(seq_of) for name, cell in self.cells.items()}
         same = all(tasks[name] is task for name, task in self.tasks.items())
         if same and all(cells[name] is cell for name, cell in self.cells.items()):
             return self

@@ -16,7 +16,7 @@ from longthread.errors import RowDamaged, ValueDamaged
 from longthread.langgraph.message_codec import draft_of
 from longthread.langgraph.saver.channel_values import ChannelValue
 from longthread.langgraph.saver.delta import ancestors, delta_messages
-from longthread.langgraph.saver.load import filled, list_of, merged_tasks
+from longthread.langgraph.saver.load import list_of, load_value, merged_tasks
 from longthread.langgraph.saver.record import DELTA_COUNTERS, StoredCheckpoint, in_order
 from longthread.langgraph.saver.thread_cache import CONVERSATION
 from longthread.store import checkpoints, log
@@ -54,7 +54,7 @@ class CheckpointKeeper:
         blobs = [
             (ns, n, channel)
             for ns, kept in staying.items()
-            for n, channel in await self._unwanted(tx, thread_id, ns, kept)
+            for n, channel in await self._find_unwanted(tx, thread_id, ns, kept)
         ]
         return Surplus(staying, tuple(over), tuple(blobs))
 
@@ -66,7 +66,7 @@ class CheckpointKeeper:
                 stored = StoredCheckpoint.from_row(row, self._serde)
                 cells = [cell for *_, cell in in_order(merged_tasks(stored, writes, thread_id).values())]
                 for channel, cell in stored.cells.items():
-                    cells.append(await filled(tx, row, channel, cell))
+                    cells.append(await load_value(tx, row, channel, cell))
                 first = min([*([] if first is None else [first]), *_seqs(cells)], default=None)
         return first
 
@@ -105,7 +105,7 @@ class CheckpointKeeper:
                     break
         return first
 
-    async def _unwanted(self, tx: Transaction, thread_id: str, ns: str, kept: Staying) -> list[tuple[int, str]]:
+    async def _find_unwanted(self, tx: Transaction, thread_id: str, ns: str, kept: Staying) -> list[tuple[int, str]]:
         there = await tx.fetch("select_blob_names", thread_id=thread_id, ns=ns)
         unwanted = {(int(row["n"]), str(row["channel"])) for row in there if row["n"] < kept.first}
         if unwanted:
@@ -209,7 +209,7 @@ async def _end(tx: Transaction, thread: Locked, serde: SerializerProtocol) -> in
     if row is None:
         return None
     cell = StoredCheckpoint.from_row(row, serde).cells.get(channel)
-    runs = list_of(await filled(tx, row, channel, cell)) if cell is not None else None
+    runs = list_of(await load_value(tx, row, channel, cell)) if cell is not None else None
     if runs is not None:
         return max((last for _, last, _ in runs), default=None)
     messages = await delta_messages(tx, row, channel, serde, thread.first_seq)

@@ -189,7 +189,7 @@ class LongthreadSaver(AsyncLongthreadSaver):
         new_versions: ChannelVersions,
     ) -> RunnableConfig:
         self._home.require_callable("put")
-        given = self._given(config, checkpoint, metadata, new_versions)
+        given = self._copy_request(config, checkpoint, metadata, new_versions)
         thread_id, ns = place = _place_of(config)
         if self._stores.overtake(thread_id, ns):
             given = self._leaving_aside(place, given)
@@ -203,7 +203,7 @@ class LongthreadSaver(AsyncLongthreadSaver):
         metadata: CheckpointMetadata,
         new_versions: ChannelVersions,
     ) -> RunnableConfig:
-        given = self._given(config, checkpoint, metadata, new_versions)
+        given = self._copy_request(config, checkpoint, metadata, new_versions)
         thread_id, ns = place = _place_of(config)
         if await self._stores.aovertake(thread_id, ns):
             given = self._leaving_aside(place, given)

@@ -13,7 +13,7 @@ from longthread.errors import ThreadConflict, ValueDamaged
 from longthread.langgraph.internals import INTERRUPT, NULL_TASK_ID, WHOLE_VALUES, DeltaSnapshot
 from longthread.langgraph.saver import inflight
 from longthread.langgraph.saver.inflight import LastPut, Puts
-from longthread.langgraph.saver.load import filled
+from longthread.langgraph.saver.load import load_value
 from longthread.langgraph.saver.put_request import WritesRequest
 from longthread.langgraph.saver.record import TASK_BYTES, StoredCheckpoint, TaskWrites
 from longthread.langgraph.saver.thread_cache import CachedThread
@@ -52,7 +52,7 @@ class WritesPut:
 
     async def put(self, tasks: Sequence[TaskWrites]) -> Callable[[], None]:
         """Store them, and return the cache update for after the commit; ThreadConflict if a rival was faster."""
-        grown = await self._grown(tasks)
+        grown = await self._grow_checkpoint(tasks)
         body = grown.body(passing=True) if grown is not None else b""
         if grown is None or len(body) > TASK_BYTES or self.place.head is None:
             return await self._put_in_rows(tasks)
@@ -60,7 +60,7 @@ class WritesPut:
         await checkpoints.update_body(self.tx, thread_id, self.ns, self.place.head, body, grown.writes)
         return lambda: self.memory.newest.put(self.ns, grown)
 
-    async def _grown(self, tasks: Sequence[TaskWrites]) -> StoredCheckpoint | None:
+    async def _grow_checkpoint(self, tasks: Sequence[TaskWrites]) -> StoredCheckpoint | None:
         """Return the checkpoint with the tasks in its body, if this process put it and knows all of it."""
         grown = None if self.place.tasks else self._newest()
         for task in tasks:
@@ -80,7 +80,7 @@ class WritesPut:
         stored: list[TaskWrites] = []
         for task in tasks:
             there = TaskWrites.from_row(rows[task.id], thread_id) if task.id in rows else None
-            rest = await self._rest(await self._merged(task.id, there), task)
+            rest = await self._rest(await self._merge_writes(task.id, there), task)
             if rest is None:
                 continue
             if there is None:
@@ -103,7 +103,7 @@ class WritesPut:
             return None
         return newest
 
-    async def _merged(self, task_id: str, in_row: TaskWrites | None) -> TaskWrites | None:
+    async def _merge_writes(self, task_id: str, in_row: TaskWrites | None) -> TaskWrites | None:
         head = self.place.head
         if head is None or head.id != self.checkpoint_id or not head.writes:
             return in_row
@@ -124,7 +124,7 @@ class WritesPut:
         if not self.goes_on or task.id == NULL_TASK_ID or there is None:
             return task
         with Decoding(self.place.thread.id, "what a task has written to checkpoint", self.checkpoint_id, ValueDamaged):
-            contradicted = there.contradicted(task, self.serde)
+            contradicted = there.find_contradictions(task, self.serde)
         if not contradicted:
             return task
         written = there.channels(contradicted)
@@ -155,7 +155,7 @@ class WritesPut:
         stored = StoredCheckpoint.from_row(row, self.serde) if row is not None else None
         if row is None or stored is None or not channels <= stored.cells.keys():
             return True
-        cells = [await filled(self.tx, row, channel, stored.cells[channel]) for channel in channels]
+        cells = [await load_value(self.tx, row, channel, stored.cells[channel]) for channel in channels]
         with Decoding(row.thread_id, "checkpoint", row.id, ValueDamaged):
             return any(isinstance(self.serde.loads_typed((cell.kind, cell.body)), DeltaSnapshot) for cell in cells)
 

@@ -106,13 +106,13 @@ class ThreadCache:
         if checkpoints were replaced or reverted, all but the messages."""
         memory = self._threads.get(thread.id)
         if memory is None or memory.incarnation not in (None, thread.incarnation):
-            memory = self._renewed(memory, thread)
+            memory = self._renew_cache(memory, thread)
         if memory.first_seq != thread.first_seq:
             memory.drop_before(thread.first_seq)
         memory.incarnation, memory.first_seq, memory.thread = thread.incarnation, thread.first_seq, thread
         return memory
 
-    def _renewed(self, memory: CachedThread | None, thread: Locked) -> CachedThread:
+    def _renew_cache(self, memory: CachedThread | None, thread: Locked) -> CachedThread:
         """Replace a cache that a store in progress may still use."""
         renewed = CachedThread()
         if memory is not None and memory.thread is not None and memory.thread.birth_id == thread.birth_id:

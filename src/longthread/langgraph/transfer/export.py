@@ -181,10 +181,10 @@ async def export_langgraph(
         ExportIncomplete: something could not be read or written, or differs there; `left` names each.
         StoreError: a database failed. What was exported before is there.
     """
-    return await on_home(saver, _exported, address, saver, serde, replaces, progress or _ignore)
+    return await on_home(saver, _export_all, address, saver, serde, replaces, progress or _ignore)
 
 
-async def _exported(
+async def _export_all(
     address: str,
     saver: AsyncLongthreadSaver,
     serde: SerializerProtocol | None,
@@ -203,7 +203,7 @@ async def _exported(
         export.notes.append(f"{without} threads have messages and no checkpoints; no graph made them")
     if export.failures:
         left = list(dict.fromkeys(export.failures))
-        raise ExportIncomplete(where=target.shown, reason=left[0], left=left)
+        raise ExportIncomplete(where=target.redacted_address, reason=left[0], left=left)
     done = export.done_threads, export.checkpoints, export.writes, export.already
     return Exported(*done, written.written if written else 0, written.already if written else 0, tuple(export.notes))
 

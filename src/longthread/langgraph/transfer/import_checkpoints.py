@@ -114,10 +114,10 @@ async def import_langgraph(
         ImportIncomplete: something could not be read or is missing at the end; `left` names each.
         StoreError: a database failed. What was imported before is stored.
     """
-    return await on_home(saver, _imported, address, saver, serde, user_keys, progress or _ignore)
+    return await on_home(saver, _import_all, address, saver, serde, user_keys, progress or _ignore)
 
 
-async def _imported(
+async def _import_all(
     address: str,
     saver: AsyncLongthreadSaver,
     serde: SerializerProtocol | None,

@@ -65,7 +65,7 @@ class Import:
             ExtraMissing: a package that reads it is not installed.
             StoreError: the database failed.
         """
-        async with _opened(self._address) as foreign:
+        async with _open_database(self._address) as foreign:
             kinds = await self._kinds(foreign)
             report = ImportReport()
             await _Taking(foreign, report, None, progress).all(kinds)
@@ -76,7 +76,7 @@ class Import:
 
     async def check(self) -> DatabaseKinds:
         """Check that there is something to import, before a store is created; raises as `look` does."""
-        async with _opened(self._address) as foreign:
+        async with _open_database(self._address) as foreign:
             kinds = await self._kinds(foreign)
         if kinds.checkpoints:
             async with open_stock(self._address, self._serde):
@@ -88,7 +88,7 @@ class Import:
 
         Existing data is not changed, and what was imported before a failure stays: run an interrupted import again.
         """
-        async with _opened(self._address) as foreign:
+        async with _open_database(self._address) as foreign:
             kinds = await self._kinds(foreign)
             report = ImportReport()
             writing = await ImportWriter.into(store, self._user, takes_over=self._takes_over)
@@ -177,7 +177,7 @@ class Import:
 
 
 @asynccontextmanager
-async def _opened(address: str) -> AsyncIterator[Foreign]:
+async def _open_database(address: str) -> AsyncIterator[Foreign]:
     async with AsyncExitStack() as stack:
         try:
             foreign = await stack.enter_async_context(open_foreign(address))
@@ -209,7 +209,7 @@ class _Taking:
             if row.get("session_id") is not None:
                 late.append((table, row))  # when its conversation is here
             else:
-                await self._shared(table, row)
+                await self._write_shared(table, row)
         ids = await source.ids(self._foreign)
         self._report.there[source.noun] += len(ids)
         for place, thread_id in enumerate(ids):
@@ -217,7 +217,7 @@ class _Taking:
             await self._conversation(source, thread_id)
         self._progress(len(ids), len(ids), "")
         for table, row in late:
-            await self._shared(table, row)
+            await self._write_shared(table, row)
 
     async def _conversation(self, source: ImportSource, thread_id: str) -> None:
         conversation = await source.conversation(self._foreign, thread_id, self._report)
@@ -235,7 +235,7 @@ class _Taking:
         self._report.here.update(conversation.holds)
         self._report.already[source.noun] += written in ("already", "gone on")
 
-    async def _shared(self, table: str, row: Row) -> None:
+    async def _write_shared(self, table: str, row: Row) -> None:
         if self._writing is None:
             return
         written = await self._writing.write_shared(table, row, self._report)

@@ -47,7 +47,7 @@ async def take(
     done = TakenItems()
     async for some in batches(foreign, failures):
         wanted = [IndexedItem(item.key, json.loads(item.value), None) for item in some]
-        made = await ItemIndex(None).made(wanted)
+        made = await ItemIndex(None).make_indexes(wanted)
         async with saver._store.writing() as tx:
             there = await items.find_all(tx, saver._user_id, [item.place for item in some])
             for item, index in sorted(zip(some, made, strict=True), key=_place):

@@ -38,16 +38,16 @@ class MessageReader(JsonPlusSerializer):
 
     def __init__(self, *, pickle_fallback: bool = False) -> None:
         """With `pickle_fallback`, it reads pickles, which runs the code that they name."""
-        super().__init__(pickle_fallback=pickle_fallback, __unpack_ext_hook__=self._unpacked)
+        super().__init__(pickle_fallback=pickle_fallback, __unpack_ext_hook__=self._unpack_extension)
         self._known: dict[bytes, BaseMessage] = {}
 
     def forget(self) -> None:
         """Drop the messages remembered of the last thread."""
         self._known.clear()
 
-    def _unpacked(self, code: int, data: bytes) -> BaseMessage | DeltaSnapshot | ormsgpack.Ext:
+    def _unpack_extension(self, code: int, data: bytes) -> BaseMessage | DeltaSnapshot | ormsgpack.Ext:
         if code == EXT_DELTA_SNAPSHOT:
-            value = ormsgpack.unpackb(data, ext_hook=self._unpacked, option=ormsgpack.OPT_NON_STR_KEYS)
+            value = ormsgpack.unpackb(data, ext_hook=self._unpack_extension, option=ormsgpack.OPT_NON_STR_KEYS)
             return DeltaSnapshot(value)
         message = self._known.get(data) or (_message(data) if code == EXT_PYDANTIC_V2 else None)
         if message is None:
@@ -108,7 +108,7 @@ def serializer(*, at: str | None = None, pickle: bool = False, aes: bool = False
     if at is not None and (pickle or aes):
         raise InvalidInput(reason="Give --serde alone: it says itself how values are pickled and encrypted.")
     if at is not None:
-        return _imported(at)
+        return _import_serializer(at)
     plain = JsonPlusSerializer(pickle_fallback=True) if pickle else None
     if not aes:
         return plain
@@ -121,7 +121,7 @@ def serializer(*, at: str | None = None, pickle: bool = False, aes: bool = False
         raise InvalidInput(reason=f"--aes needs the key: {error}") from error
 
 
-def _imported(at: str) -> SerializerProtocol:
+def _import_serializer(at: str) -> SerializerProtocol:
     module, colon, attribute = at.partition(":")
     if not colon or not module or not attribute:
         raise InvalidInput(reason=f"--serde {at} names no serializer. Give module:attribute, such as app:serde.")

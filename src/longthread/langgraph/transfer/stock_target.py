@@ -55,7 +55,7 @@ class StockTarget:
         return target
 
     @property
-    def shown(self) -> str:
+    def redacted_address(self) -> str:
         return shown_address(self.address)
 
     @asynccontextmanager
@@ -68,7 +68,7 @@ class StockTarget:
             try:
                 foreign = await stack.enter_async_context(open_foreign(self.address))
             except StoreError as error:
-                raise NotAnExportTarget(where=self.shown, reason=error.reason) from error
+                raise NotAnExportTarget(where=self.redacted_address, reason=error.reason) from error
             yield foreign
 
     async def checkpoints(self, thread_ids: list[str]) -> dict[str, list[CheckpointAddress]]:
@@ -171,7 +171,7 @@ async def export_items(
 
 async def _write(foreign: Foreign, item: Item, replaces: bool, done: WrittenItems, failures: list[str]) -> None:
     table = foreign.tables[TABLE]
-    found = await one(foreign.tx, _asked(table), prefix=item.namespace, key=item.key)
+    found = await one(foreign.tx, _select_value(table), prefix=item.namespace, key=item.key)
     row = _row(foreign, item)
     if found is None:
         await write_rows(foreign.tx, table, [row])
@@ -185,7 +185,7 @@ async def _write(foreign: Foreign, item: Item, replaces: bool, done: WrittenItem
     done.written += 1
 
 
-def _asked(table: StoreTable) -> Sql:
+def _select_value(table: StoreTable) -> Sql:
     return Sql(
         f'SELECT {table.by_name["value"].read} AS value FROM "{TABLE}" WHERE "prefix" = :prefix AND "key" = :key'
     )
