@@ -14,7 +14,7 @@ from longthread.errors import InvalidInput
 from longthread.model.run import Event
 from longthread.model.run import EventType as Kind
 from longthread.server.events import DECIDED, WARNING, WITHDRAWN, Encoder
-from longthread.server.stream import Position, encoded
+from longthread.server.stream import Position, encode_event
 
 pytestmark = pytest.mark.one_backend
 
@@ -157,7 +157,7 @@ def test_text_that_goes_on_is_encoded_as_by_the_models(deltas: list[str]) -> Non
     quick, slow = Encoder(), Encoder()
     for event in events(*(text('m"1', delta) for delta in deltas)):
         [*_, last] = slow.encode(event)
-        made = encoded(quick, event)
+        made = encode_event(quick, event)
         assert json.loads(made[-1][1]) == json.loads(last.model_dump_json(by_alias=True))
     assert quick.stands_as(slow)
 
@@ -295,14 +295,14 @@ def _renamed(data: dict[str, Any], index: int) -> dict[str, Any]:
 @given(told(), st.data())
 def test_a_stream_cut_anywhere_goes_on_without_loss_or_repetition(run: list[Event], data: st.DataObject) -> None:
     encoder = Encoder()
-    whole = [each for event in run for each in encoded(encoder, event)]
+    whole = [each for event in run for each in encode_event(encoder, event)]
     places = [place for place, _ in whole]
     assert places == sorted(set(places)), "each frame has its own place, and they rise"
     assert str(places[-1]) == str(run[-1].seq)
     cut = data.draw(st.integers(0, len(whole)))
     read = Position.parse(str(places[cut - 1])) if cut else Position()
     again = Encoder()
-    rest = [each for event in run for each in encoded(again, event) if each[0] > read]
+    rest = [each for event in run for each in encode_event(again, event) if each[0] > read]
     assert whole[:cut] + rest == whole
 
 

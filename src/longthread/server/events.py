@@ -76,7 +76,7 @@ class Encoder:
         In AG-UI a run that waits for a person finishes with an interrupt, and starts again under the same id.
         """
         goes_on = self._waits and event.type not in {"waiting", "decided"}
-        made = [*(self._started_again(event) if goes_on else []), *self._encoded(event)]
+        made = [*(self._started_again(event) if goes_on else []), *self._encode_event(event)]
         for each in made:
             each.timestamp = _stamp(event)
         return made
@@ -97,12 +97,12 @@ class Encoder:
         """Whether both encode whatever follows alike."""
         return vars(self) == vars(other)
 
-    def _encoded(self, event: Event) -> list[agui.BaseEvent]:
+    def _encode_event(self, event: Event) -> list[agui.BaseEvent]:
         match event.type:
             case "started":
-                return self._started(event)
+                return self._encode_started(event)
             case "text":
-                return self._added(str(event.data["message_id"]), str(event.data["delta"]))
+                return self._add_text(str(event.data["message_id"]), str(event.data["delta"]))
             case "thought":
                 return self._thought(event)
             case "step_started":
@@ -118,13 +118,13 @@ class Encoder:
                 message = translate_text(str(event.data.get("message", "")), self._language)
                 return [agui.CustomEvent(name=WARNING, value={"message": message})]
             case "finished":
-                return self._finished(event)
+                return self._encode_finished(event)
             case "paused":
-                return self._paused(event)
+                return self._encode_paused(event)
             case "failed":
-                return self._failed(event)
+                return self._encode_failed(event)
 
-    def _started(self, event: Event) -> list[agui.BaseEvent]:
+    def _encode_started(self, event: Event) -> list[agui.BaseEvent]:
         self._model = str(event.data.get("model", ""))
         self._metadata = dict(event.data)
         return [self._run_started(event, event.data.get("continues"))]
@@ -155,7 +155,7 @@ class Encoder:
 
     # Text: at most one message is open, and only the answer's is closed without being withdrawn.
 
-    def _added(self, message_id: str, delta: str) -> list[agui.BaseEvent]:
+    def _add_text(self, message_id: str, delta: str) -> list[agui.BaseEvent]:
         made: list[agui.BaseEvent] = []
         if message_id != self._text_id:
             made = [*self._withdraw(), agui.TextMessageStartEvent(message_id=message_id, role="assistant")]
@@ -187,10 +187,10 @@ class Encoder:
             return self._withdraw()
         rest = _rest(self._text, text) if self._text_id == message_id else None
         if rest is not None:
-            return [*(self._added(message_id, rest) if rest else []), *self._close()]
+            return [*(self._add_text(message_id, rest) if rest else []), *self._close()]
         # A message that was withdrawn under this id stays withdrawn.
         fresh = f"{message_id}.whole" if self._text_id == message_id else message_id
-        return [*self._withdraw(), *self._added(fresh, text), *self._close()]
+        return [*self._withdraw(), *self._add_text(fresh, text), *self._close()]
 
     def _thought(self, event: Event) -> list[agui.BaseEvent]:
         message_id = str(event.data.get("message_id") or f"{event.run_id}.{event.seq}")
@@ -247,12 +247,12 @@ class Encoder:
 
     # Ends.
 
-    def _finished(self, event: Event) -> list[agui.BaseEvent]:
+    def _encode_finished(self, event: Event) -> list[agui.BaseEvent]:
         answer = str(event.data.get("answer", ""))
         text = self._whole(_message_id(event), answer)
         return [*self._close_steps(), *text, self._end(event, agui.RunFinishedSuccessOutcome())]
 
-    def _paused(self, event: Event) -> list[agui.BaseEvent]:
+    def _encode_paused(self, event: Event) -> list[agui.BaseEvent]:
         reason = str(event.data.get("reason", ""))
         summary = str(event.data.get("summary", ""))
         if reason not in ("max_steps", "repeated"):
@@ -266,7 +266,7 @@ class Encoder:
         outcome = agui.RunFinishedInterruptOutcome(interrupts=[asks])
         return [*self._close_steps(), *self._whole(_message_id(event), summary), self._end(event, outcome)]
 
-    def _failed(self, event: Event) -> list[agui.BaseEvent]:
+    def _encode_failed(self, event: Event) -> list[agui.BaseEvent]:
         data = error_for_http(event.data)
         error = data.get("error") or {}
         failed = agui.RunErrorEvent(

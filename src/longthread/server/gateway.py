@@ -180,7 +180,7 @@ class GatewayRouter:
         incoming = Incoming(scope["method"], scope["path"], headers, query=scope["query_string"])
         dialect = _dialect(incoming)
         origin = incoming.header("origin") if self._door.is_page(incoming) else None
-        admitted = self._admitted(dialect, incoming, scope)
+        admitted = self._admit(dialect, incoming, scope)
         if isinstance(admitted, Outgoing):
             await _send(admitted, send, origin)
             return
@@ -218,7 +218,7 @@ class GatewayRouter:
                     opened.push_async_callback(answer.stream.aclose)
                 await _send(too_large(dialect, upload.limit) if upload.is_too_large else answer, send, origin)
 
-    def _admitted(self, dialect: Dialect, incoming: Incoming, scope: Scope) -> Incoming | Outgoing:
+    def _admit(self, dialect: Dialect, incoming: Incoming, scope: Scope) -> Incoming | Outgoing:
         """Return a request as the gateway may see it, or its refusal: of who may not ask, and of who asks for another
         path."""
         path, raw_path = incoming.path, scope.get("raw_path", b"")
@@ -233,12 +233,12 @@ class GatewayRouter:
     async def _answer(self, dialect: Dialect, incoming: Incoming) -> Outgoing:
         is_health = incoming.path in self._health
         try:
-            return await (self._gateway.ready() if is_health else self._routed(dialect, incoming))
+            return await (self._gateway.ready() if is_health else self._route_request(dialect, incoming))
         except StoreError as error:
             what = "Nothing can be stored" if is_health else "The upstreams and routes cannot be read"
             return make_refusal(dialect, 503, "", f"{what}: {error}")
 
-    async def _routed(self, dialect: Dialect, incoming: Incoming) -> Outgoing:
+    async def _route_request(self, dialect: Dialect, incoming: Incoming) -> Outgoing:
         route = _route(incoming)
         if route == ("POST", "/v1/messages"):
             return await self._gateway.reply(ANTHROPIC, incoming)
@@ -301,7 +301,7 @@ async def _send(answer: Outgoing, send: Send, origin: str | None = None) -> None
     with closing(_Pings(answer.ping, send)) as pings:
         try:
             async for piece in answer.stream:
-                pings.said()
+                pings.note_output()
                 await send({"type": "http.response.body", "body": piece, "more_body": True})
         except (aiohttp.ClientError, StoreFailed) as error:
             _log.warning("A stream ends before its last event: %s", str(error) or type(error).__name__)
@@ -320,13 +320,13 @@ class _Pings:
         self._sending: asyncio.Task[None] | None = None
         self._timer = self._loop.call_later(PING_SECONDS, self._look) if ping else None
 
-    def said(self) -> None:
+    def note_output(self) -> None:
         """Note that the stream says something. This is cheaper than to set the timer again."""
         self._last = self._loop.time()
 
     def _look(self) -> None:
         if self._loop.time() - self._last >= PING_SECONDS:
-            self.said()
+            self.note_output()
             self._sending = self._loop.create_task(self._say())
         self._timer = self._loop.call_at(self._last + PING_SECONDS, self._look)
 

@@ -28,7 +28,7 @@ from longthread.server.answers import (
     StepView,
 )
 from longthread.server.fields import decode_cursor, encode_cursor, segment
-from longthread.server.lineage import Forks, delegated, forks_of, lineage, ran
+from longthread.server.lineage import Forks, describe_delegated, forks_of, lineage, ran
 from longthread.server.problems import error_for_http
 from longthread.store import approvals, attributes, branches, log, questions, runs
 from longthread.store.driver import Transaction
@@ -212,7 +212,7 @@ async def _run_view(
         "source": run.source,
         "model": run.model,
         "agent": agent,
-        "asked": [await delegated(tx, each) for each in below],
+        "asked": [await describe_delegated(tx, each) for each in below],
         "protocol": run.protocol,
         "max_steps": run.max_steps,
         "continues": run.continues,

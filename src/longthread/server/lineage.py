@@ -35,7 +35,7 @@ async def lineage(tx: Transaction, thread: Thread) -> Lineage:
     }
 
 
-async def delegated(tx: Transaction, run: Run) -> DelegatedRun:
+async def describe_delegated(tx: Transaction, run: Run) -> DelegatedRun:
     """A run that another agent's run asked for, with its call and its thread."""
     agent = await ran(tx, run)
     return {

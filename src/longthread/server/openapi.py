@@ -301,7 +301,7 @@ def problems(*kinds: type[LongthreadError], body: bool = False, reads: bool = Fa
     for status in (*(_READING if reads else _WRITING), *(_BODY if body else ())):
         found.setdefault(status, []).append(_camel(_PLAIN[status][0]))
     raised: list[type[LongthreadError]] = [InvalidInput, *_below(StoreError)]
-    for each in (*raised, *(each for kind in kinds for each in _raised(kind))):
+    for each in (*raised, *(each for kind in kinds for each in _list_raised(kind))):
         names, name = found.setdefault(status_of(each), []), _name(each)
         names += [] if name in names else [name]
     return {status: _response(names) for status, names in sorted(found.items())}
@@ -310,17 +310,17 @@ def problems(*kinds: type[LongthreadError], body: bool = False, reads: bool = Fa
 def install(app: FastAPI) -> None:
     """Let `app` describe itself with the schemas that `problems` refers to."""
 
-    def described() -> dict[str, Any]:
+    def build_schema() -> dict[str, Any]:
         if app.openapi_schema is None:
             made = get_openapi(title=app.title, version=app.version, routes=app.routes)
             components = made.setdefault("components", {}).setdefault("schemas", {})
-            components |= {**_schemas_of("Problem", ProblemBody), **_referred(made), **_events()}
+            components |= {**_schemas_of("Problem", ProblemBody), **_schemas_of_problems(made), **_events()}
             _fill_open_fields(components)
             _require_tags(made, components)
             app.openapi_schema = made
         return app.openapi_schema
 
-    app.openapi = described  # type: ignore[method-assign]
+    app.openapi = build_schema  # type: ignore[method-assign]
 
 
 def _require_tags(node: Any, schemas: dict[str, Any]) -> None:
@@ -413,7 +413,7 @@ def _below(kind: type[LongthreadError]) -> Iterator[type[LongthreadError]]:
         yield from _below(each)
 
 
-def _raised(kind: type[LongthreadError]) -> Iterator[type[LongthreadError]]:
+def _list_raised(kind: type[LongthreadError]) -> Iterator[type[LongthreadError]]:
     return iter([kind]) if kind is InvalidInput else _below(kind)
 
 
@@ -426,7 +426,7 @@ def _camel(code: str) -> str:
     return "".join(word.capitalize() for word in code.split("_"))
 
 
-def _referred(made: dict[str, Any]) -> dict[str, Any]:
+def _schemas_of_problems(made: dict[str, Any]) -> dict[str, Any]:
     """The schemas of the problems that the routes refer to, by name."""
     schemas = {_camel(code): _schema(status, code, meaning) for status, (code, meaning) in _PLAIN.items()}
     kinds: dict[str, list[type[LongthreadError]]] = {}

@@ -92,12 +92,12 @@ class Built(StaticFiles):
 
     async def get_response(self, path: str, scope: Scope) -> Response:
         """The file, or 304 where the browser has it."""
-        response = await self._compressed(path, scope) or await super().get_response(path, scope)
+        response = await self._find_compressed(path, scope) or await super().get_response(path, scope)
         response.headers["Cache-Control"] = self._cached
         response.headers["Vary"] = "Accept-Encoding"
         return response
 
-    async def _compressed(self, path: str, scope: Scope) -> Response | None:
+    async def _find_compressed(self, path: str, scope: Scope) -> Response | None:
         if "gzip" not in Headers(scope=scope).get("accept-encoding", ""):
             return None
         try:

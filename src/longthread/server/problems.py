@@ -231,13 +231,13 @@ def status_of(kind: type[LongthreadError]) -> int:
 
 def install(app: FastAPI) -> None:
     """Answer every error of `app` with a problem."""
-    app.add_exception_handler(LongthreadError, _known)
+    app.add_exception_handler(LongthreadError, _describe_known)
     app.add_exception_handler(RequestValidationError, _invalid)
     app.add_exception_handler(HTTPException, _http)
-    app.add_exception_handler(Exception, _unknown)
+    app.add_exception_handler(Exception, _describe_unknown)
 
 
-async def _known(request: Request, error: Exception) -> Problem:
+async def _describe_known(request: Request, error: Exception) -> Problem:
     assert isinstance(error, LongthreadError)
     status = status_of(type(error))
     if status >= 500:  # told with the route's path: the request's own may hold a share link's token
@@ -296,7 +296,7 @@ def _methods(request: Request) -> set[str]:
     return {method for route in found for method in getattr(route, "methods", None) or ()}
 
 
-async def _unknown(request: Request, error: Exception) -> Problem:
+async def _describe_unknown(request: Request, error: Exception) -> Problem:
     _log.error("%s %s failed", request.method, route_of(request.scope), exc_info=error)
     detail = "Longthread has met an error of its own. Its log says more; nothing that was answered before is lost."
     return Problem(500, "internal_error", detail, path=request.url.path)

@@ -44,7 +44,7 @@ class CountedRequests:
             return
         began, status, streams = time.perf_counter(), 500, False
 
-        async def counted(message: Message) -> None:
+        async def send_counted(message: Message) -> None:
             nonlocal status, streams
             if message["type"] == "http.response.start":
                 status = message["status"]
@@ -53,7 +53,7 @@ class CountedRequests:
             await send(message)
 
         try:
-            await self._app(scope, receive, counted)
+            await self._app(scope, receive, send_counted)
         finally:
             STREAMS.add(by=-int(streams))
             method = scope["method"] if scope["method"] in _METHODS else "other"
@@ -80,7 +80,7 @@ def until_gone(receive: Receive) -> Iterator[None]:
     """End the block when the client is gone: whatever it asked for is in vain."""
     sending = asyncio.current_task()
     assert sending is not None
-    gone = asyncio.create_task(_disconnected(receive))
+    gone = asyncio.create_task(_wait_for_disconnect(receive))
 
     def leave(_: object) -> None:
         sending.cancel()
@@ -97,7 +97,7 @@ def until_gone(receive: Receive) -> Iterator[None]:
         gone.cancel()
 
 
-async def _disconnected(receive: Receive) -> None:
+async def _wait_for_disconnect(receive: Receive) -> None:
     while (await receive())["type"] != "http.disconnect":
         pass
 

@@ -51,7 +51,7 @@ class RequestGuard:
             await self._app(scope, receive, send)
             return
 
-        async def guarded(message: Message) -> None:
+        async def send_guarded(message: Message) -> None:
             if message["type"] == "http.response.start":
                 headers = MutableHeaders(scope=message)
                 for name, value in _HEADERS.items():
@@ -59,14 +59,14 @@ class RequestGuard:
             await send(message)
 
         if self._unguarded is not None and scope["path"].startswith(self._unguarded):
-            await self._app(scope, receive, guarded)
+            await self._app(scope, receive, send_guarded)
             return
         refusal = self._refusal(scope)
         if refusal is not None:
-            await refusal(scope, receive, guarded)
+            await refusal(scope, receive, send_guarded)
             return
         body = _Body(receive, self._most(scope["path"]))
-        await self._app(scope, body.receive, guarded)
+        await self._app(scope, body.receive, send_guarded)
 
     def _refusal(self, scope: Scope) -> Problem | None:
         headers = Headers(scope=scope)

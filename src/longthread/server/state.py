@@ -130,7 +130,7 @@ class Served:
         self.analyst.hub.ring()
 
 
-async def _served(request: Request) -> Served:
+async def _get_served(request: Request) -> Served:
     # FastAPI would run a function that is not async in a thread, for each request.
     return cast(Served, request.app.state.served)
 
@@ -141,7 +141,7 @@ async def to_gateway(scope: Scope, receive: Receive, send: Send) -> None:
     await served.gateway_routes(scope, receive, send)
 
 
-ServedDep = Annotated[Served, Depends(_served)]
+ServedDep = Annotated[Served, Depends(_get_served)]
 
 
 async def _rights(request: Request, served: ServedDep) -> CallerRights:

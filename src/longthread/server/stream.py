@@ -69,7 +69,7 @@ Encoded = list[tuple[Position, str]]
 """AG-UI events as JSON, each with the position after it."""
 
 
-def encoded(encoder: Encoder, event: Event) -> Encoded:
+def encode_event(encoder: Encoder, event: Event) -> Encoded:
     """Encode one event; `encoder` has encoded all earlier ones of its run.
 
     One event may become several of AG-UI, and the connection may break between any two: each has its own position.
@@ -101,11 +101,11 @@ class SharedEncoder:
         self.readers += 1
         return True
 
-    def encoded(self, event: Event) -> Encoded | None:
+    def encode(self, event: Event) -> Encoded | None:
         """Encode the next event; an earlier one comes as it was encoded, or is None if it is no longer kept."""
         if event.seq <= self.at:
             return self._kept.get(event.seq)
-        made, self.at = encoded(self._encoder, event), event.seq
+        made, self.at = encode_event(self._encoder, event), event.seq
         if self.readers > 1:
             self._kept[event.seq] = made
             if len(self._kept) > KEPT_EVENTS:
@@ -182,7 +182,7 @@ class RunReader:
         """Return what the client has not read; None if the shared encoder no longer keeps it."""
         fresh: Encoded = []
         for event in events:
-            made = self._encoded(event)
+            made = self._encode_next(event)
             if made is None:
                 return None
             fresh += [each for each in made if each[0] > self.position]
@@ -190,10 +190,10 @@ class RunReader:
             self.position = fresh[-1][0]
         return fresh
 
-    def _encoded(self, event: Event) -> Encoded | None:
+    def _encode_next(self, event: Event) -> Encoded | None:
         if self._own is None:
-            return self._shared.encoded(event)
-        made = encoded(self._own, event)
+            return self._shared.encode(event)
+        made = encode_event(self._own, event)
         if self._shared.takes(self._own, event.seq):
             self._own = None
         return made
@@ -204,7 +204,7 @@ def frame(data: str, place: object = None) -> str:
     return f"id: {place}\ndata: {data}\n\n" if place else f"data: {data}\n\n"
 
 
-def interrupted() -> str:
+def encode_interrupted() -> str:
     """Return the last event of a stream whose run no process executes, as JSON."""
     return CustomEvent(name=INTERRUPTED, value={}).model_dump_json(by_alias=True)
 
@@ -228,7 +228,7 @@ class RunStream:
             while (read := await reader.read(patience=HEARTBEAT_SECONDS)) != []:
                 yield ": beat\n\n" if read is None else "".join(frame(data, place) for place, data in read)
             if not reader.halts and not self._closing.is_set():
-                yield frame(interrupted())
+                yield frame(encode_interrupted())
 
 
 LOOK_SECONDS = 3.0

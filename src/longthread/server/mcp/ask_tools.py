@@ -106,19 +106,19 @@ class AskTools:
         asked = self._analyst.ask(
             given["question"],
             thread_id=thread,
-            source=await self._allowed(given.get("source")),
+            source=await self._check_source(given.get("source")),
             agent=given.get("agent") or (self._agent if thread is None else None),
             user_id=self._user,
         )
-        return await self._completed(asked, progress)
+        return await self._complete_run(asked, progress)
 
     async def _resume(self, given: Mapping[str, Any], progress: ReportProgress) -> ToolAnswer:
-        return await self._completed(self._analyst.runs.resume(given["thread"], user_id=self._user), progress)
+        return await self._complete_run(self._analyst.runs.resume(given["thread"], user_id=self._user), progress)
 
-    async def _completed(self, beginning: Coroutine[Any, Any, RunHandle], progress: ReportProgress) -> ToolAnswer:
+    async def _complete_run(self, beginning: Coroutine[Any, Any, RunHandle], progress: ReportProgress) -> ToolAnswer:
         """The answer of a run; of one that was waiting for a person already, its calls."""
         try:
-            return await _answered(beginning, progress)
+            return await _await_answer(beginning, progress)
         except RunWaiting as error:
             thread, run = error.thread, error.run
             pending = await self._analyst.approvals.pending(thread, user_id=self._user)
@@ -127,7 +127,7 @@ class AskTools:
         data |= {"citations": [], "queries": [], "calls": calls}
         return ToolAnswer(data, _as_text(data))
 
-    async def _allowed(self, source: str | None) -> str | None:
+    async def _check_source(self, source: str | None) -> str | None:
         """The source, if a client may name it; a stranger's text may have chosen it. Raises InvalidInput."""
         if source is None or self._any_source:
             return source
@@ -143,12 +143,12 @@ class AskTools:
         )
 
 
-async def _answered(beginning: Coroutine[Any, Any, RunHandle], progress: ReportProgress) -> ToolAnswer:
+async def _await_answer(beginning: Coroutine[Any, Any, RunHandle], progress: ReportProgress) -> ToolAnswer:
     """Return the answer of a run; stop the run when no client waits for it any more."""
     task = asyncio.ensure_future(beginning)
     try:
         handle = await asyncio.shield(task)
-        return _answer(handle, await _watched(handle, progress))
+        return _answer(handle, await _report_progress(handle, progress))
     except asyncio.CancelledError:
         with suppress(LongthreadError):
             # Also where it was just starting: the log must not say that it is running.
@@ -156,7 +156,7 @@ async def _answered(beginning: Coroutine[Any, Any, RunHandle], progress: ReportP
         raise
 
 
-async def _watched(handle: RunHandle, progress: ReportProgress) -> Event:
+async def _report_progress(handle: RunHandle, progress: ReportProgress) -> Event:
     """A run's final event. Its steps are reported as progress."""
     await progress(f"Thread {handle.thread_id}")
     async for event in handle.events():

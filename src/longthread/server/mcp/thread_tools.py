@@ -121,7 +121,7 @@ class ThreadTools:
         damaged: dict[str, str] = {}
         async with self._store.reading() as tx:
             threads, cursor = await thread_page(tx, self._user, limit, given.get("cursor"), damaged)
-            listed = await self._listed(tx, threads)
+            listed = await self._list_threads(tx, threads)
         data = (
             {"threads": listed}
             | ({"next_cursor": cursor} if cursor else {})
@@ -139,7 +139,7 @@ class ThreadTools:
         damaged: dict[str, str] = {}
         async with self._store.reading() as tx:
             hits = await listing.search_threads(tx, query, user_id=self._user, limit=given["limit"], unreadable=damaged)
-            listed = await self._listed(tx, [thread for thread, _ in hits])
+            listed = await self._list_threads(tx, [thread for thread, _ in hits])
         wanted = set(find_telling_terms(query))
         for item, (_, hit) in zip(listed, hits, strict=True):
             item["match"] = excerpt(" ".join(hit.text.split()), wanted, _HIT_CHARS)
@@ -147,9 +147,9 @@ class ThreadTools:
             {"threads": listed} | ({"damaged": list(damaged)} if damaged else {}), _lines(listed, None, damaged)
         )
 
-    async def _listed(self, tx: Transaction, threads: Sequence[Thread]) -> list[dict[str, Any]]:
+    async def _list_threads(self, tx: Transaction, threads: Sequence[Thread]) -> list[dict[str, Any]]:
         statuses = await listing.latest_runs(tx, threads, user_id=self._user, alive=may_be_alive)
-        return [_listed(thread, statuses.get(thread.id)) for thread in threads]
+        return [_describe_thread(thread, statuses.get(thread.id)) for thread in threads]
 
     async def _read(self, given: Mapping[str, Any], progress: ReportProgress) -> ToolAnswer:
         async with self._store.reading() as tx:
@@ -226,7 +226,7 @@ def _as_text(message: Mapping[str, Any]) -> str:
     return f"## {message['role']} · {message['time']}\n{message['text']}{cut}{calls}"
 
 
-def _listed(thread: Thread, status: str | None) -> dict[str, Any]:
+def _describe_thread(thread: Thread, status: str | None) -> dict[str, Any]:
     data: dict[str, Any] = {
         "thread": thread.id,
         "title": thread.title or "",

@@ -38,9 +38,9 @@ from longthread.server.events import WITHDRAWN, Encoder
 from longthread.server.fields import Name, PathSegment
 from longthread.server.openapi import AGUI_STREAM, problems
 from longthread.server.requests import EVENT_STREAM, NO_STORE
-from longthread.server.routes.chat import BEGINS, Options, named
+from longthread.server.routes.chat import BEGINS, Options, blame_named_model
 from longthread.server.state import Caller, CallerRights, Rights, Served, ServedDep
-from longthread.server.stream import HEARTBEAT_SECONDS, frame, interrupted
+from longthread.server.stream import HEARTBEAT_SECONDS, encode_interrupted, frame
 from longthread.store import log, runs
 from longthread.store.driver import Driver, Transaction
 
@@ -152,7 +152,7 @@ class AgUiStream:
                         yield text
                 ended = watch.halts
         if not ended and not self._closing.is_set():
-            yield frame(interrupted())
+            yield frame(encode_interrupted())
 
     async def _render_event(self, encoder: Encoder, event: Event) -> AsyncIterator[str]:
         """The events of an event, as JSON."""
@@ -286,11 +286,11 @@ async def _find(served: Served, user: str, body: RunInput) -> ClientRun | None:
     async with served.analyst.store.reading() as tx:
         with suppress(ThreadNotFound):
             await log.find_thread(tx, body.thread_id, user_id=user)
-            return await _found(tx, body)
+            return await _find_client_run(tx, body)
     return None
 
 
-async def _found(tx: Transaction, body: RunInput) -> ClientRun | None:
+async def _find_client_run(tx: Transaction, body: RunInput) -> ClientRun | None:
     thread, entry_id = body.thread_id, _entry_id(body.run_id)
     asked = (await log.find_entries(tx, thread, [entry_id])).get(entry_id)
     ours = str(asked.metadata.get("run")) if asked is not None else body.run_id
@@ -333,7 +333,7 @@ async def _ask(
 ) -> None:
     options = _options(body)
     source, model = rights.source(options.source), rights.model(options.model)
-    with named(model):
+    with blame_named_model(model):
         await served.analyst.ask(
             told[-1].text,
             thread_id=body.thread_id,
@@ -356,7 +356,7 @@ async def _resume(
     waiting = [call.call_id for call in await served.analyst.approvals.pending(thread, user_id=user)]
     async with served.analyst.store.reading() as tx:
         last = await runs.last_run(tx, thread)
-    with named(model):
+    with blame_named_model(model):
         if waiting and last is not None:
             answers = {entry.interrupt_id: _decision(entry) for entry in resume}
             if not answers.keys() >= set(waiting):
@@ -368,7 +368,7 @@ async def _resume(
         if last is None or last.status != "paused" or [entry.interrupt_id for entry in resume] != [last.id]:
             raise NotPending(thread=thread, call=resume[0].interrupt_id, hint="")
         if resume[0].status == "cancelled":
-            return _cancelled(body)
+            return _encode_cancelled(body)
         place = ClientBranch(_entry_id(body.run_id))
         await served.analyst.runs.resume(
             thread, user_id=user, model=model, max_steps=options.max_steps, source=source, place=place
@@ -387,7 +387,7 @@ def _decision(entry: agui.ResumeEntry) -> dict[str, Any]:
     return entry.payload
 
 
-def _cancelled(body: RunInput) -> str:
+def _encode_cancelled(body: RunInput) -> str:
     """The stream of a run that was not continued."""
     started = agui.RunStartedEvent(thread_id=body.thread_id, run_id=body.run_id, protocol_version=agui.PROTOCOL_VERSION)
     outcome = agui.RunFinishedCancelledOutcome()

@@ -27,7 +27,15 @@ from longthread.server.answers import Accepted, ChosenBranch, EditedQuery, Tried
 from longthread.server.fields import Name, PathSegment, PlainText, Words
 from longthread.server.history import step_json
 from longthread.server.openapi import problems
-from longthread.server.routes.chat import BEGINS, IdempotencyKey, Options, StepIndex, named, once, question_key
+from longthread.server.routes.chat import (
+    BEGINS,
+    IdempotencyKey,
+    Options,
+    StepIndex,
+    blame_named_model,
+    once,
+    question_key,
+)
 from longthread.server.state import Caller, CallerRights, Rights, Served, ServedDep
 from longthread.store.questions import QuestionKey
 
@@ -140,5 +148,5 @@ def _options(rights: CallerRights, body: Options, key: QuestionKey | None) -> Fo
 
 
 async def _once(served: Served, user: str, options: ForkOptions, begin: Callable[[], Awaitable[RunHandle]]) -> Accepted:
-    with named(options.model):
+    with blame_named_model(options.model):
         return cast(Accepted, await once(served, user, options.key, begin))  # none of these waits in the queue

@@ -124,15 +124,15 @@ def _seqs(compared: ViewDifference) -> set[int]:
 
 
 def _difference(other: Step, compared: ViewDifference, entries: Mapping[int, Entry]) -> DifferenceView:
-    def placed(seq: int) -> PlacedEntry:
+    def place_entry(seq: int) -> PlacedEntry:
         return {"seq": seq, "id": entries[seq].id if seq in entries else None}
 
     return {
         "step": other.index,
         "same_tokens": compared.same,
-        "entered": [placed(seq) for seq in compared.entered],
-        "left": [placed(seq) for seq in compared.left],
-        "changed": [{**placed(seq), "was": was, "now": now} for seq, was, now in compared.changed],
+        "entered": [place_entry(seq) for seq in compared.entered],
+        "left": [place_entry(seq) for seq in compared.left],
+        "changed": [{**place_entry(seq), "was": was, "now": now} for seq, was, now in compared.changed],
     }
 
 

@@ -119,11 +119,11 @@ async def resume(
     """Resume the conversation's unfinished run; an interrupted one keeps its id."""
     body = body or Options()
     source, model = rights.source(body.source), rights.model(body.model)
-    with named(model):
+    with blame_named_model(model):
         handle = await served.analyst.runs.resume(
             thread_id, user_id=user, model=model, max_steps=body.max_steps, source=source
         )
-    return _accepted(handle.run)
+    return _describe_accepted(handle.run)
 
 
 @router.get(
@@ -193,26 +193,26 @@ async def once(
 ) -> Accepted | Queued:
     """Begin a run or queue a question, or find what was begun or queued under the request's key."""
 
-    async def asked() -> Run | QueuedQuestion | None:
+    async def find_asked() -> Run | QueuedQuestion | None:
         return await served.analyst.runs.find_asked(key, user_id=user) if key is not None else None
 
-    if (known := await asked()) is not None:
-        return _accepted(known)
+    if (known := await find_asked()) is not None:
+        return _describe_accepted(known)
     try:
         begun = await begin()
     except RunInProgress:
         # The same request may have come twice at once.
-        if (known := await asked()) is not None:
-            return _accepted(known)
+        if (known := await find_asked()) is not None:
+            return _describe_accepted(known)
         raise
-    return _accepted(begun.run if isinstance(begun, RunHandle) else begun)
+    return _describe_accepted(begun.run if isinstance(begun, RunHandle) else begun)
 
 
 async def _begin(
     served: Served, user: str, rights: CallerRights, body: QuestionBody, key: QuestionKey | None
 ) -> RunHandle | QueuedQuestion:
     source, model = rights.source(body.source), rights.model(body.model)
-    with named(model):
+    with blame_named_model(model):
         return await served.analyst.runs.submit(
             body.question,
             when_busy=body.when_busy,
@@ -229,7 +229,7 @@ async def _begin(
 
 
 @contextmanager
-def named(model: str | None) -> Iterator[None]:
+def blame_named_model(model: str | None) -> Iterator[None]:
     """Raise ModelNotUsable where the caller named the model that is unavailable."""
     try:
         yield
@@ -240,14 +240,14 @@ def named(model: str | None) -> Iterator[None]:
 
 
 @overload
-def _accepted(asked: Run) -> Accepted: ...
+def _describe_accepted(asked: Run) -> Accepted: ...
 
 
 @overload
-def _accepted(asked: Run | QueuedQuestion) -> Accepted | Queued: ...
+def _describe_accepted(asked: Run | QueuedQuestion) -> Accepted | Queued: ...
 
 
-def _accepted(asked: Run | QueuedQuestion) -> Accepted | Queued:
+def _describe_accepted(asked: Run | QueuedQuestion) -> Accepted | Queued:
     if isinstance(asked, Run):
         return {"thread_id": asked.thread_id, "run_id": asked.id, "events": events_path(asked)}
     path = queued_path(asked.thread_id, asked.id)

@@ -135,7 +135,7 @@ async def define(
     """Define an agent, a skill or a tool, as a new version of the one of this name if there is one. Runs that begin now
     use it; those under way keep theirs. A tool that runs code or a program, sends a secret, or asks private addresses
     is defined on the command line; here it may change in all but its implementation."""
-    return await _applied(served, user, _named(body.definition, kind, name))
+    return await _apply_definition(served, user, _add_name(body.definition, kind, name))
 
 
 @router.patch("/{kind}/{name}", responses=problems(CatalogInvalid, *_NAMED, DefinitionBuiltIn, body=True))
@@ -148,7 +148,7 @@ async def switch(
     if found.is_builtin:
         raise DefinitionBuiltIn(kind=found.kind, name=found.name)
     written = names.write_definition(found.kind, found.name, found.body) | {"id": found.id, "is_active": body.is_active}
-    return await _applied(served, user, written)
+    return await _apply_definition(served, user, written)
 
 
 @router.delete("/{kind}/{name}", status_code=204, responses=problems(*_NAMED, DefinitionBuiltIn, DefinitionInUse))
@@ -170,23 +170,23 @@ async def run(served: ServedDep, rights: Rights, name: PathSegment, body: TrialB
     body = body or TrialBody()
     source, draft = rights.source(body.source), None
     if body.definition is not None:
-        item = _named(body.definition, "tools", name)
+        item = _add_name(body.definition, "tools", name)
         draft = (await Catalog(served.analyst.store).define_over_http(item, dry_run=True)).definition
     async with open_trial(served.analyst.store, served.analyst.settings, name, source=source, draft=draft) as tool:
         try:
             args = Arguments(tool.parameters, tool=tool.name).validate(body.args)
         except LongthreadError as error:
             return {"tool": tool.name, "observation": make_failure(error)}
-        return {"tool": tool.name, "observation": await _called(tool, args, approved=body.approve)}
+        return {"tool": tool.name, "observation": await _call_tool(tool, args, approved=body.approve)}
 
 
-async def _called(tool: Tool, args: JsonObject, *, approved: bool) -> JsonObject:
+async def _call_tool(tool: Tool, args: JsonObject, *, approved: bool) -> JsonObject:
     if tool.needs_approval and not approved:
         raise InvalidInput(reason=f"The tool {tool.name} needs approval. Send `approve`: true to call it.")
     return await tool.run(args, "trial")
 
 
-def _named(definition: JsonObject, kind: str, name: str) -> JsonObject:
+def _add_name(definition: JsonObject, kind: str, name: str) -> JsonObject:
     """A definition with the kind and the name of the address."""
     given = {"kind": _KINDS[kind], "name": name}
     other = [field for field, value in given.items() if definition.get(field, value) != value]
@@ -195,7 +195,7 @@ def _named(definition: JsonObject, kind: str, name: str) -> JsonObject:
     return {**definition, **given}
 
 
-async def _applied(served: Served, user: str, item: JsonObject) -> CatalogChange:
+async def _apply_definition(served: Served, user: str, item: JsonObject) -> CatalogChange:
     catalog = Catalog(served.analyst.store, user=user)
     change = await catalog.define_over_http(item)
     names = await catalog.names()
@@ -244,11 +244,11 @@ def _item(names: Names, found: Definition) -> CatalogItem:
         "updated_at": found.updated_at.isoformat() if found.updated_at is not None else None,
         "used_by": [{"kind": each.kind, "name": each.name} for each in names.users(found)],
         "power": power_of(found.body) if found.kind == "tool" and not found.is_builtin else None,
-        "definition": _written(names, found),
+        "definition": _write_definition(names, found),
     }
 
 
-def _written(names: Names, found: Definition) -> JsonObject:
+def _write_definition(names: Names, found: Definition) -> JsonObject:
     """A definition as a person writes it; of a built-in tool also with its arguments, which the code has."""
     definition = names.write_definition(found.kind, found.name, found.body)
     if found.is_builtin and found.kind == "tool":

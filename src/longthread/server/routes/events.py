@@ -21,7 +21,15 @@ from longthread.server.openapi import EVENTS, problems
 from longthread.server.requests import EVENT_STREAM, NO_STORE
 from longthread.server.routes.conversations import list_conversations
 from longthread.server.state import Caller, Served, ServedDep
-from longthread.server.stream import HEARTBEAT_SECONDS, RETRY_MS, Encoders, Position, RunReader, UserList, interrupted
+from longthread.server.stream import (
+    HEARTBEAT_SECONDS,
+    RETRY_MS,
+    Encoders,
+    Position,
+    RunReader,
+    UserList,
+    encode_interrupted,
+)
 from longthread.store import runs
 
 MOST_RUNS = 50
@@ -172,7 +180,7 @@ class UserStream:
                 for position, data in made:
                     await self._put(index, position, "run", f"{head}{data}}}")
             if not reader.halts and not self._closing.is_set():
-                await self._put(index, None, "run", f"{head}{interrupted()}}}")
+                await self._put(index, None, "run", f"{head}{encode_interrupted()}}}")
 
 
 router = APIRouter(prefix="/api", tags=["events"])

@@ -69,11 +69,11 @@ async def stream() -> StreamingResponse:
 async def metrics_text(served: ServedDep) -> PlainTextResponse:
     """This process' counters and gauges, as Prometheus reads them. Nothing that a user wrote is in them."""
     live = metrics.gauge("longthread_live_runs", "Runs that this process executes.", served.analyst.runs.live)
-    shared = await _shared(served)
+    shared = await _measure_shared(served)
     return PlainTextResponse(metrics.text() + live + shared, media_type="text/plain; version=0.0.4")
 
 
-async def _shared(served: Served) -> str:
+async def _measure_shared(served: Served) -> str:
     """Return what is known of all processes on the store; nothing while it does not answer."""
     try:
         async with served.analyst.store.reading() as tx:

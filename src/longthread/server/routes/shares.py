@@ -192,7 +192,7 @@ async def shared(
             found = await history_of(tx, thread, last, limit=limit, before=before)
         except (ThreadNotFound, EntryNotFound) as error:  # about to be deleted; retention or forgetting took the tip
             raise ShareNotFound from error
-    return _shown(translate_history(found, lang), link)
+    return _describe_shared(translate_history(found, lang), link)
 
 
 async def _check(tx: Transaction, link: ShareLink, before: str) -> None:
@@ -204,8 +204,8 @@ async def _check(tx: Transaction, link: ShareLink, before: str) -> None:
         raise CursorUnknown
 
 
-def _shown(found: History, link: ShareLink) -> SharedConversation:
-    hidden = dict(text for steps in found["steps"].values() for step in steps for text in _hidden(step))
+def _describe_shared(found: History, link: ShareLink) -> SharedConversation:
+    hidden = dict(text for steps in found["steps"].values() for step in steps for text in _hide_texts(step))
     return {
         "label": found["label"],
         "created_at": found["created_at"],
@@ -259,7 +259,7 @@ def _step(step: StepView) -> StepView:
     return {**step, "observation": {**observation, "data": told}}
 
 
-def _hidden(step: StepView) -> Iterator[tuple[str, str]]:
+def _hide_texts(step: StepView) -> Iterator[tuple[str, str]]:
     """What a step puts into the summary of a run that did not finish, and what others see there instead."""
     if not _is_shown(step):
         yield f"{step['action']}({short(step['args'])})", step["action"]

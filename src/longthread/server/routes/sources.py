@@ -130,7 +130,7 @@ async def upload(
     One with the name of a source's file is refused, unless `on_conflict` says what to do: `replace` puts it in the
     place of that file, and the source stays; `keep_both` gives it another name."""
     uploads = served.uploads
-    await uploads.sweep(await _used(served))
+    await uploads.sweep(await _list_used_uploads(served))
     file = safe_name(name)
     there = await _of_equal_name(served, file)
     if there is not None and on_conflict != "replace":
@@ -175,7 +175,7 @@ async def discard(served: ServedDep, upload_id: PathSegment) -> Response:
     with suppress(UploadNotFound):
         raise _in_use(await served.uploads.find(upload_id, of_source=True))
     found = await served.uploads.find(upload_id)
-    if upload_id in await _used(served):
+    if upload_id in await _list_used_uploads(served):
         raise _in_use(found)
     await served.uploads.discard(found)
     return Response(status_code=204)
@@ -198,7 +198,7 @@ async def sources(served: ServedDep, rights: Rights) -> SourceList:
     ]
     if rights.owner:
         there = {each["name"] for each in found}  # as the demo, once it was taught something
-        defined = await _defined(served)
+        defined = await _list_definitions(served)
         found += [await _view(served, each) for each in defined if each.is_active and each.name not in there]
     return {"sources": found, "default": own, "changeable": rights.owner}
 
@@ -223,7 +223,7 @@ async def add(served: ServedDep, user: Caller, body: NewSource) -> SourceView:
     address with `${NAME}` is defined in a file."""
     if body.uploads is None:
         where = await _address(served, str(body.address), user)
-        return await _named(served, await _add(served, body, user, where, name_of(where)))
+        return await _view_named(served, await _add(served, body, user, where, name_of(where)))
     kept = await served.uploads.keep(await _uploads(served, body.uploads))
     upload = kept.upload
     try:
@@ -234,7 +234,7 @@ async def add(served: ServedDep, user: Caller, body: NewSource) -> SourceView:
         await served.uploads.give_back(kept)
         raise
     await served.uploads.settle(upload)
-    return await _named(served, name)
+    return await _view_named(served, name)
 
 
 @router.post(
@@ -291,7 +291,7 @@ async def _add(served: Served, body: NewSource, user: str, where: str, default: 
     return name
 
 
-async def _named(served: Served, name: str) -> SourceView:
+async def _view_named(served: Served, name: str) -> SourceView:
     return await _view(served, await Catalog(served.analyst.store).source(name))
 
 
@@ -323,7 +323,9 @@ async def remove(served: ServedDep, user: Caller, name: PathSegment) -> Response
             await served.uploads.unsettle(uploaded)
     await catalog.delete("source", found.id)
     if uploaded is not None:
-        await (served.uploads.settle if uploaded.id in await _used(served) else served.uploads.discard)(uploaded)
+        await (served.uploads.settle if uploaded.id in await _list_used_uploads(served) else served.uploads.discard)(
+            uploaded
+        )
     return Response(status_code=204)
 
 
@@ -352,7 +354,7 @@ class _SourceFile:
 async def _of_equal_name(served: Served, file: str) -> _SourceFile | None:
     """The source with an uploaded file of this name; of several, the one with the newest file."""
     found: list[_SourceFile] = []
-    for each in await _defined(served):
+    for each in await _list_definitions(served):
         upload = await served.uploads.of_address(each.address)
         if upload is None or not each.is_active:
             continue
@@ -372,7 +374,7 @@ async def _expect_replaceable(served: Served, there: _SourceFile, received: Uplo
 async def _beside(served: Served, file: str, there: _SourceFile, on_conflict: OnConflict | None) -> str:
     """Return another name for a file, to store it next to the one that is there. Raises UploadExists: the user has not
     chosen that."""
-    defined = await _defined(served)
+    defined = await _list_definitions(served)
     uploads = [await served.uploads.of_address(each.address) for each in defined]
     files = [path.name for each in uploads if each for path in each.files]
     other = copy_name(file, files, {each.name for each in defined})
@@ -382,12 +384,12 @@ async def _beside(served: Served, file: str, there: _SourceFile, on_conflict: On
     raise UploadExists(name=there.file.name, uploaded_at=at, source=there.source.name, other=other)
 
 
-async def _used(served: Served) -> set[str]:
+async def _list_used_uploads(served: Served) -> set[str]:
     """The uploads that sources read."""
-    return served.uploads.of_addresses(each.address for each in await _defined(served))
+    return served.uploads.of_addresses(each.address for each in await _list_definitions(served))
 
 
-async def _defined(served: Served) -> list[SourceDefinition]:
+async def _list_definitions(served: Served) -> list[SourceDefinition]:
     return [source_of(each) for each in await Catalog(served.analyst.store).definitions("source")]
 
 

@@ -66,7 +66,7 @@ async def show_terms(served: ServedDep, rights: Rights, name: PathSegment) -> So
         found = await Catalog(served.analyst.store).taught_source(spec)
     except DefinitionNotFound:  # the demo or the configured source, of which the catalog knows nothing
         found = Definition("source", "", name, {}, version=0)
-    return _shown(served, name, found)
+    return _describe_terms(served, name, found)
 
 
 @router.patch("/{name}/terms", responses=problems(CatalogInvalid, *_NAMED, body=True))
@@ -81,7 +81,7 @@ async def change_terms(
     gone = {"terms": body.remove_terms, "examples": body.remove_examples}
     spec = await _spec_of(served, rights, name)
     change = await Catalog(served.analyst.store, user=user).teach(spec, given, gone)
-    return _shown(served, name, change.definition)
+    return _describe_terms(served, name, change.definition)
 
 
 async def _spec_of(served: Served, rights: CallerRights, name: str) -> str:
@@ -91,7 +91,7 @@ async def _spec_of(served: Served, rights: CallerRights, name: str) -> str:
     return (await Catalog(served.analyst.store).source(name)).id
 
 
-def _shown(served: Served, name: str, found: Definition) -> SourceTerms:
+def _describe_terms(served: Served, name: str, found: Definition) -> SourceTerms:
     body = found.body
     metrics = (body.get("semantics") or {}).get("metrics") or []
     return {
