@@ -141,7 +141,7 @@ class Talker:
             thought = {"type": "thinking", "thinking": "let me see " * 30, "signature": f"sig{self.chance.random()}"}
             used = [{"type": "tool_use", "id": c["id"], "name": c["name"], "input": c["args"]} for c in calls]
             made = AIMessage([thought, {"type": "text", "text": text}, *used], tool_calls=calls)
-        return self.watch.said(made) if self.watch else made
+        return self.watch.note_reply(made) if self.watch else made
 
 
 def agent_of(saver: Any, reply: Any, *tools: Any, spy: Spy | None = None, **given: Any) -> Any:

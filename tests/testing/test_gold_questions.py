@@ -37,7 +37,7 @@ def test_three_formats_are_read(tmp_path: Path) -> None:
     ours = read_questions(written(tmp_path, "\n".join(json.dumps(row) for row in OURS)))
     assert [each.gold for each in ours] == [("SELECT 1", "SELECT 2"), ("SELECT 1",), ("SELECT 3",)]
     [bird] = read_questions(written(tmp_path, json.dumps(BIRD)))
-    assert bird.asked == "How many?\ncount means count(*)"
+    assert bird.full_text == "How many?\ncount means count(*)"
     [spider] = read_questions(written(tmp_path, json.dumps(SPIDER)))
     assert (spider.database, spider.gold) == ("shop", ("SELECT 1",))
 

@@ -112,7 +112,9 @@ async def test_without_a_source_nothing_is_run() -> None:
     ],
 )
 def test_what_fails(must: Any, outcome: Any, late: bool, failed: bool) -> None:
-    assert SqlVerdict(JudgedStatement("SELECT 1", "sqlite", must=must), "sqlite", outcome, late=late).failed is failed
+    assert (
+        SqlVerdict(JudgedStatement("SELECT 1", "sqlite", must=must), "sqlite", outcome, late=late).has_failed is failed
+    )
 
 
 @pytest.mark.parametrize(

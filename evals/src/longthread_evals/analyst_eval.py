@@ -154,7 +154,7 @@ class AnalystEval:
         started, user = time.monotonic(), self.analyst.settings.user
         try:
             handle = await self.analyst.ask(
-                question.asked,
+                question.full_text,
                 user_id=user,
                 source=spec,
                 model=self.model,
@@ -223,7 +223,7 @@ async def _ask_plainly(
     far, which this adds to. Raises ProviderError: the server failed."""
     system = _PLAIN.format(dialect=source.dialect, schema=plain_schema(await source.schema()))
     earlier = "".join(f"(Asked before: {each})\n" for each in question.before)
-    said.append(Message("user", f"{earlier}{question.asked}"))
+    said.append(Message("user", f"{earlier}{question.full_text}"))
     verdict, tokens, sql = "broken", 0, ""
     for _ in range(2):
         options = CallOptions(max_tokens=_REPLY_TOKENS)

@@ -163,13 +163,13 @@ def linking(
     k: Annotated[str, typer.Option("--k", help="How many likely tables count, separated by commas.")] = "5,10,20",
 ) -> None:
     """Whether the tables that questions need are among the likeliest of many. The last line is a JSON object."""
-    from longthread_evals.linking_eval import measured, pooled, read_questions
+    from longthread_evals.linking_eval import measure_ranking, pool_tables, read_questions
 
     ks = _numbers(k)
 
     async def work() -> dict[str, Any]:
-        schema = await pooled(folder, tables)
-        return measured(schema, read_questions(file, schema), ks)
+        schema = await pool_tables(folder, tables)
+        return measure_ranking(schema, read_questions(file, schema), ks)
 
     echo_data(json.dumps(run(work())))
 

@@ -41,7 +41,7 @@ class SqlQuestion:
     lacks_gold: bool = False
 
     @property
-    def asked(self) -> str:
+    def full_text(self) -> str:
         return f"{self.text}\n{self.hint}" if self.hint else self.text
 
 

@@ -63,7 +63,7 @@ def made_tables(count: int) -> Iterator[Table]:
         yield Table(name, name, columns=tuple(Column(column, "TEXT") for column in picked))
 
 
-async def pooled(folder: Path, count: int) -> Schema:
+async def pool_tables(folder: Path, count: int) -> Schema:
     """Return the tables of all databases of a folder, and made ones up to `count`. A table is called DATABASE.TABLE,
     and the database's name is not indexed."""
     tables: list[Table] = []
@@ -85,7 +85,7 @@ def read_questions(path: Path, schema: Schema) -> list[LinkingQuestion]:
     try:
         for line in path.read_text("utf-8").splitlines():
             row = json.loads(line)
-            needs = [_needed(sql, row["db"], known) for sql in row["sql"]]
+            needs = [_find_needed(sql, row["db"], known) for sql in row["sql"]]
             if any(needs):
                 found.append(LinkingQuestion(row["question"], [need for need in needs if need]))
     except (OSError, ValueError, KeyError, TypeError) as error:
@@ -93,13 +93,13 @@ def read_questions(path: Path, schema: Schema) -> list[LinkingQuestion]:
     return found
 
 
-def _needed(sql: str, database: str, known: dict[str, str]) -> frozenset[str]:
+def _find_needed(sql: str, database: str, known: dict[str, str]) -> frozenset[str]:
     tables = Guard("sqlite").judge(sql).tree.find_all(exp.Table)
     names = [f"{database}.{table.name}".casefold() for table in tables]
     return frozenset(known[name] for name in names if name in known)
 
 
-def measured(schema: Schema, questions: Sequence[LinkingQuestion], ks: Sequence[int]) -> dict[str, Any]:
+def measure_ranking(schema: Schema, questions: Sequence[LinkingQuestion], ks: Sequence[int]) -> dict[str, Any]:
     """Return the share of questions with all tables among the first k, and the cost of ranking."""
     likely = Likely(schema)
     hits = dict.fromkeys(ks, 0)

@@ -40,7 +40,7 @@ class SqlVerdict:
     """Whether it still ran after its limits should have stopped it."""
 
     @property
-    def failed(self) -> bool:
+    def has_failed(self) -> bool:
         """Whether that is not what its `must` asks for."""
         must = self.statement.must
         if self.late or (must == "refuse" and self.outcome != "refused"):
@@ -55,7 +55,7 @@ class SqlVerdict:
 def summary(verdicts: Sequence[SqlVerdict]) -> dict[str, Any]:
     """Count the verdicts, each once; `failed` lists the statements that did not meet their `must`."""
     counts = {name: sum(one.outcome == name for one in verdicts) for name in ("refused", "allowed", "bounded")}
-    return {"statements": len(verdicts)} | counts | {"failed": [one.to_json() for one in verdicts if one.failed]}
+    return {"statements": len(verdicts)} | counts | {"failed": [one.to_json() for one in verdicts if one.has_failed]}
 
 
 async def judge(
@@ -78,14 +78,16 @@ async def judge(
             progress(done, len(statements), "judging")
             asked = await opened.of(statement)
             dialect = statement.dialect or (asked[0].dialect if asked else GOLD_DIALECT)
-            verdict = _guarded(statement, dialect, guards.setdefault(dialect, Guard(dialect)), asked)
+            verdict = _judge_statement(statement, dialect, guards.setdefault(dialect, Guard(dialect)), asked)
             if asked and asked[0].dialect == dialect and verdict.outcome == "allowed" and statement.must != "refuse":
                 verdict = await _run(verdict, asked[1], seconds)
             verdicts.append(verdict)
     return verdicts
 
 
-def _guarded(statement: JudgedStatement, dialect: str, guard: Guard, asked: tuple[Source, Tool] | None) -> SqlVerdict:
+def _judge_statement(
+    statement: JudgedStatement, dialect: str, guard: Guard, asked: tuple[Source, Tool] | None
+) -> SqlVerdict:
     functions = asked[0].functions if asked else ()
     try:
         guard.check(statement.sql, functions=functions)

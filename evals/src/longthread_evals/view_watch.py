@@ -58,7 +58,7 @@ class ViewWatch:
     _sizes: dict[str, int] = field(default_factory=dict)
 
     def saw(self, messages: Sequence[BaseMessage]) -> None:
-        prompt = [self._measured(message) for message in messages]
+        prompt = [self._measure_message(message) for message in messages]
         self.views.append(sum(size for _, size in prompt[1:]))
         self.orphans += orphans(messages)
         self.changed_thinking += sum(block not in self._thinking for block in _thinking(messages))
@@ -74,12 +74,12 @@ class ViewWatch:
         self._last = prompt
         self.text = "\n".join(body for body, _ in prompt)
 
-    def said(self, message: AIMessage) -> AIMessage:
+    def note_reply(self, message: AIMessage) -> AIMessage:
         """Note a reply: its thinking must come back unchanged, or not at all."""
         self._thinking.update(_thinking([message]))
         return message
 
-    def _measured(self, message: BaseMessage) -> tuple[str, int]:
+    def _measure_message(self, message: BaseMessage) -> tuple[str, int]:
         calls = message.tool_calls if isinstance(message, AIMessage) else getattr(message, "tool_call_id", None)
         body = json.dumps([message.type, message.content, calls], ensure_ascii=False)
         if body not in self._sizes:
@@ -179,7 +179,7 @@ async def watch(
             planted += [turn.fact] if turn.fact else []
             if told is not None:
                 told(number + 1, count, "")
-        recalled = await _recalled(analyst, planted)
+        recalled = await _count_recalled(analyst, planted)
         await analyst.close()
     return _report(seen, budgets, planted, recalled, count)
 
@@ -198,7 +198,7 @@ class _Player:
         asked = max(n for n, message in enumerate(messages) if message.type == "human")
         done = sum(isinstance(message, ToolMessage) for message in messages[asked:])
         self.calls += 1
-        return self.seen.said(reply(self.turn, done, f"call_{self.calls}", self.chance, self.language))
+        return self.seen.note_reply(reply(self.turn, done, f"call_{self.calls}", self.chance, self.language))
 
 
 async def _expect_empty(store: Driver) -> None:
@@ -218,7 +218,7 @@ async def _budgets(store: Driver) -> list[int]:
     return [step.usage["budget"] for step in steps if step.kind == "model"]
 
 
-async def _recalled(analyst: Analyst, planted: Sequence[Fact]) -> int:
+async def _count_recalled(analyst: Analyst, planted: Sequence[Fact]) -> int:
     """Count the facts that `recall_memory` finds after the conversation."""
     settings = analyst.settings
     scope, top_k = Scope(settings.user, THREAD), settings.memory_recall_top_k

@@ -25,7 +25,7 @@ _TYPES = {
 }
 
 
-def received(body: Mapping[str, Any]) -> list[Message]:
+def read_messages(body: Mapping[str, Any]) -> list[Message]:
     """Return the messages of a request, its prompt first, and each result as a message of its own."""
     prompt = [Message("system", body["system"])] if body.get("system") else []
     return [*prompt, *(message for each in body.get("messages") or () for message in _messages(each))]

@@ -15,7 +15,7 @@ CREATED = 1_700_000_000
 """The time of every completion, in Unix seconds, so that replies repeat exactly."""
 
 
-def received(body: Mapping[str, Any]) -> list[Message]:
+def read_messages(body: Mapping[str, Any]) -> list[Message]:
     """Return the messages of a request. Calls whose arguments are not JSON become invalid calls."""
     return [_message(each) for each in body.get("messages") or ()]
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from longthread.messages.message import Message
 from longthread_testing.emulator import completions
-from longthread_testing.emulator.faults import Refused, RuleBroken, unpaired
+from longthread_testing.emulator.faults import Refused, RuleBroken, refuse_unpaired
 from longthread_testing.emulator.hidden_fields import HiddenFields
 from longthread_testing.emulator.rules import ProviderRules
 from longthread_testing.emulator.wire import ModelReply, ModelRequest, json_bytes
@@ -24,8 +24,8 @@ class CompletionsApi:
         self._hidden = HiddenFields(rules)
 
     def read(self, body: dict[str, Any], headers: Mapping[str, str]) -> ModelRequest:
-        messages = completions.received(body)
-        if refused := unpaired(messages):
+        messages = completions.read_messages(body)
+        if refused := refuse_unpaired(messages):
             raise RuleBroken(refused)
         self._hidden.check(body.get("messages") or [])
         return ModelRequest(body, body, headers, messages)
@@ -37,7 +37,7 @@ class CompletionsApi:
         self._hidden.add(completions.reply_of(body), said)
         return ModelReply(body, completions.stream(body, include_usage=include_usage))
 
-    def ended(self, request: ModelRequest) -> None:
+    def release(self, request: ModelRequest) -> None:
         """It holds nothing for a request alone."""
 
     def refusal(self, refused: Refused, request_id: str) -> dict[str, Any]:

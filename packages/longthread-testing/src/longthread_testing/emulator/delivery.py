@@ -29,7 +29,7 @@ class Delivery:
     dropped: int | None = None
 
     def body(self, raw: bytes, headers: Mapping[str, str]) -> Response:
-        told, [raw] = self._encoded([raw], headers)
+        told, [raw] = self._compress_parts([raw], headers)
         told["content-length"] = str(len(raw))
         if self.dropped is None and self.chunk_bytes is None:
             return Response(raw, media_type="application/json", headers=told)
@@ -37,10 +37,10 @@ class Delivery:
         return StreamingResponse(self._sent(parts), media_type="application/json", headers=told)
 
     def stream(self, events: Sequence[bytes], headers: Mapping[str, str]) -> Response:
-        told, parts = self._encoded(events, headers)
+        told, parts = self._compress_parts(events, headers)
         return StreamingResponse(self._sent(parts[: self.dropped]), media_type="text/event-stream", headers=told)
 
-    def _encoded(self, parts: Sequence[bytes], headers: Mapping[str, str]) -> tuple[dict[str, str], list[bytes]]:
+    def _compress_parts(self, parts: Sequence[bytes], headers: Mapping[str, str]) -> tuple[dict[str, str], list[bytes]]:
         if not self.gzip or not parts:
             return dict(headers), [*parts]
         packer = zlib.compressobj(wbits=_GZIP)

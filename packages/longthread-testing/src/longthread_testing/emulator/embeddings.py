@@ -15,7 +15,11 @@ def embeddings(body: Mapping[str, Any], vectors: Sequence[Sequence[float]]) -> R
     """Return the reply to a request for vectors; NaN and infinities are sent as such, as some servers do."""
     packed = body.get("encoding_format") == "base64"
     data = [
-        {"object": "embedding", "index": index, "embedding": _packed(vector) if packed else [float(n) for n in vector]}
+        {
+            "object": "embedding",
+            "index": index,
+            "embedding": _pack_vector(vector) if packed else [float(n) for n in vector],
+        }
         for index, vector in enumerate(vectors)
     ]
     usage = {"prompt_tokens": len(data), "total_tokens": len(data)}
@@ -23,5 +27,5 @@ def embeddings(body: Mapping[str, Any], vectors: Sequence[Sequence[float]]) -> R
     return Response(json.dumps(reply), media_type="application/json")
 
 
-def _packed(vector: Sequence[float]) -> str:
+def _pack_vector(vector: Sequence[float]) -> str:
     return base64.b64encode(struct.pack(f"<{len(vector)}f", *vector)).decode()

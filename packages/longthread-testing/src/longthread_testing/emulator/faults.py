@@ -81,7 +81,7 @@ class RuleBroken(Exception):  # the client gets it as the vendor's error
         self.refused = refused
 
 
-def unpaired(messages: Sequence[Message]) -> Refused | None:
+def refuse_unpaired(messages: Sequence[Message]) -> Refused | None:
     """Refuse, as OpenAI does, a request in which a call has no result right after it, or a result no call."""
     waiting: Counter[str | None] = Counter()
     for message in [*messages, Message("user")]:

@@ -7,9 +7,9 @@ from typing import Any
 
 from longthread.messages.message import Message
 from longthread_testing.emulator import anthropic
-from longthread_testing.emulator.faults import Refused, RuleBroken, unpaired
+from longthread_testing.emulator.faults import Refused, RuleBroken, refuse_unpaired
 from longthread_testing.emulator.rules import ProviderRules
-from longthread_testing.emulator.thinking import BINDING_BETA, HIDDEN, asked, check, mode, signed
+from longthread_testing.emulator.thinking import BINDING_BETA, HIDDEN, asks_for_thinking, check, mode, sign_blocks
 from longthread_testing.emulator.threads import MessageThreads
 from longthread_testing.emulator.wire import ModelReply, ModelRequest
 
@@ -27,20 +27,22 @@ class MessagesApi:
 
     def read(self, body: dict[str, Any], headers: Mapping[str, str]) -> ModelRequest:
         beta = headers.get("anthropic-beta", "")
-        whole = self._threads.expanded(body, beta, on=self._rules.threads)
-        request = ModelRequest(body, whole, headers, anthropic.received(whole))
+        whole = self._threads.expand(body, beta, on=self._rules.threads)
+        request = ModelRequest(body, whole, headers, anthropic.read_messages(whole))
         try:
-            if refused := anthropic.refused_block(whole) or unpaired(request.messages):
+            if refused := anthropic.refused_block(whole) or refuse_unpaired(request.messages):
                 raise RuleBroken(refused)
             return ModelRequest(body, whole, headers, request.messages, check(whole, self._rules))
         except RuleBroken:
-            self.ended(request)
+            self.release(request)
             raise
 
     def reply(self, request: ModelRequest, message: Message, id: str, *, hold: bool) -> ModelReply:  # noqa: A002
         blocks = anthropic.reply_blocks(message)
         if self._rules.signatures:
-            blocks = [*signed(self._thought(request, message, blocks), request.body, request.rest, self._rules, id)]
+            blocks = [
+                *sign_blocks(self._thought(request, message, blocks), request.body, request.rest, self._rules, id)
+            ]
         body = anthropic.whole(message, blocks, request.model, f"msg_{id}")
         if BINDING_BETA in request.headers.get("anthropic-beta", ""):
             body["input_transformations"] = request.rest.transformations
@@ -52,13 +54,13 @@ class MessagesApi:
         """Put thinking before a reply that the script gives as a text; blocks are what the script says."""
         if mode(request.body) == "disabled":
             return [each for each in blocks if each["type"] not in HIDDEN]
-        if asked(request.body) and isinstance(message.content, str):
+        if asks_for_thinking(request.body) and isinstance(message.content, str):
             said = request.messages[-1].text if request.messages else ""
             return [{"type": "thinking", "thinking": f"They said: {said[:80]}"}, *blocks]
         return blocks
 
-    def ended(self, request: ModelRequest) -> None:
-        self._threads.ended(request.sent)
+    def release(self, request: ModelRequest) -> None:
+        self._threads.release(request.sent)
 
     def refusal(self, refused: Refused, request_id: str) -> dict[str, Any]:
         return anthropic.refusal(refused, request_id)

@@ -25,7 +25,7 @@ from longthread_testing.emulator.faults import Dropped, Refused, RuleBroken, Slo
 from longthread_testing.emulator.listener import Listener
 from longthread_testing.emulator.messages_api import MessagesApi
 from longthread_testing.emulator.models_api import model, model_list
-from longthread_testing.emulator.recorded import RecordedRequest, decoded
+from longthread_testing.emulator.recorded import RecordedRequest, decode_body
 from longthread_testing.emulator.response_routes import Answer, response_routes
 from longthread_testing.emulator.responses_api import ResponsesApi
 from longthread_testing.emulator.rules import ProviderRules
@@ -77,7 +77,7 @@ class ProviderEmulator:
         self._messages = MessagesApi(rules)
         self._completions = CompletionsApi(rules)
         self._responses = ResponsesApi(rules)
-        self.app = Starlette(routes=self._routes(), exception_handlers={RuleBroken: self._broken})
+        self.app = Starlette(routes=self._routes(), exception_handlers={RuleBroken: self._handle_broken})
 
     def _routes(self) -> list[Route]:
         models = "/v1/models"
@@ -85,15 +85,15 @@ class ProviderEmulator:
             Route(completions_api.PATH, self._endpoint(self._completions), methods=["POST"]),
             Route(messages_api.PATH, self._endpoint(self._messages), methods=["POST"]),
             Route(responses_api.PATH, self._endpoint(self._responses), methods=["POST"]),
-            Route(f"{messages_api.PATH}/count_tokens", self._asked(self._count_tokens), methods=["POST"]),
+            Route(f"{messages_api.PATH}/count_tokens", self._make_endpoint(self._count_tokens), methods=["POST"]),
             *(
-                Route(path, self._asked(answer), methods=[method])
+                Route(path, self._make_endpoint(answer), methods=[method])
                 for method, path, answer in response_routes(self._responses, self._next_number)
             ),
             Route("/v1/embeddings", self._embeddings, methods=["POST"]),
-            Route(models, self._asked(self._list_models), methods=["GET"]),
-            Route(models + "/{name:path}", self._asked(self._show_model), methods=["GET"]),
-            Route("/{path:path}", self._asked(self._unknown), methods=["GET", "POST", "DELETE"]),
+            Route(models, self._make_endpoint(self._list_models), methods=["GET"]),
+            Route(models + "/{name:path}", self._make_endpoint(self._show_model), methods=["GET"]),
+            Route("/{path:path}", self._make_endpoint(self._refuse_unknown), methods=["GET", "POST", "DELETE"]),
         ]
 
     @property
@@ -147,7 +147,7 @@ class ProviderEmulator:
             except (Exception, ScriptExhausted) as error:  # noqa: BLE001  # the client gets HTTP 500
                 return self._refusal(Refused(500, f"{type(error).__name__}: {error}"), recorded)
             finally:
-                wire.ended(read)
+                wire.release(read)
 
         return endpoint
 
@@ -176,7 +176,7 @@ class ProviderEmulator:
             events.append(wire.error_event(broken.error, f"req_{number}", len(events)))
         return how.stream(events, headers)
 
-    def _asked(self, answer: Answer) -> Callable[[Request], Any]:
+    def _make_endpoint(self, answer: Answer) -> Callable[[Request], Any]:
         """Return the endpoint of what needs no model."""
 
         async def endpoint(request: Request) -> Response:
@@ -192,7 +192,7 @@ class ProviderEmulator:
 
     def _count_tokens(self, recorded: RecordedRequest, _: Mapping[str, str]) -> dict[str, Any]:
         read = read_request(self._messages, recorded.body, recorded.headers)
-        self._messages.ended(read)
+        self._messages.release(read)
         return {"input_tokens": read.tokens}
 
     async def _embeddings(self, request: Request) -> Response:
@@ -200,7 +200,7 @@ class ProviderEmulator:
         if self._embed is None:
             return self._refusal(Refused(404, f"The model {recorded.body.get('model')} does not exist."), recorded)
         given = recorded.body.get("input") or []
-        reply = self._denied(recorded) or self._embed([given] if isinstance(given, str) else list(given))
+        reply = self._deny(recorded) or self._embed([given] if isinstance(given, str) else list(given))
         if isinstance(reply, Slow):
             await asyncio.sleep(reply.seconds)
             reply = reply.reply
@@ -215,18 +215,18 @@ class ProviderEmulator:
             raise RuleBroken(Refused(404, message, "model_not_found"))
         return model(asked["name"], anthropic=recorded.is_anthropic)
 
-    def _unknown(self, recorded: RecordedRequest, _: Mapping[str, str]) -> dict[str, Any]:
+    def _refuse_unknown(self, recorded: RecordedRequest, _: Mapping[str, str]) -> dict[str, Any]:
         raise RuleBroken(Refused(404, f"Not found: {recorded.method} {recorded.path}"))
 
     def _admit(self, request: RecordedRequest) -> None:
         """Raises RuleBroken: the key is wrong, or the model takes no tools."""
-        if denied := self._denied(request):
+        if denied := self._deny(request):
             raise RuleBroken(denied)
         if self._refuse_tools and request.body.get("tools"):
             message = f"registry.ollama.ai/library/{request.body.get('model')} does not support tools"
             raise RuleBroken(Refused(400, message))
 
-    def _denied(self, request: RecordedRequest) -> Refused | None:
+    def _deny(self, request: RecordedRequest) -> Refused | None:
         sent = (request.headers.get("authorization"), request.headers.get("x-api-key"))
         if self._api_key is None or f"Bearer {self._api_key}" in sent or self._api_key in sent:
             return None
@@ -234,7 +234,7 @@ class ProviderEmulator:
 
     async def _record(self, request: Request) -> RecordedRequest:
         raw = await request.body()
-        body, problem = decoded(raw)
+        body, problem = decode_body(raw)
         url, headers = request.url, dict(request.headers)
         recorded = RecordedRequest(request.method, url.path, headers, body, raw, url.query)
         (self.lookups if _is_lookup(recorded) else self.requests).append(recorded)
@@ -242,7 +242,7 @@ class ProviderEmulator:
             raise RuleBroken(Refused(400, problem))
         return recorded
 
-    async def _broken(self, request: Request, broken: Any) -> Response:
+    async def _handle_broken(self, request: Request, broken: Any) -> Response:
         recorded = RecordedRequest(request.method, request.url.path, dict(request.headers), {})
         return self._refusal(broken.refused, recorded)
 

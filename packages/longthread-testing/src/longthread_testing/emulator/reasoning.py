@@ -22,7 +22,7 @@ _NO_FOLLOWER = "Item '{id}' of type 'reasoning' was provided without its require
 _NO_REASONING = "Item '{id}' of type '{kind}' was provided without its required 'reasoning' item: '{reasoning}'."
 
 
-def encrypted(items: Sequence[dict[str, Any]], secret: bytes) -> list[dict[str, Any]]:
+def encrypt_reasoning(items: Sequence[dict[str, Any]], secret: bytes) -> list[dict[str, Any]]:
     """Return a reply's items, the reasoning with content that binds it to its id and to the item after it."""
     done = []
     for item, after in zip(items, [*items[1:], None], strict=True):

@@ -43,11 +43,11 @@ class RecordedRequest:
     @property
     def messages(self) -> list[Message]:
         if self.is_responses:
-            return responses.received(self.body.get("instructions"), responses.items_of(self.body.get("input")))
-        return anthropic.received(self.body) if self.is_anthropic else completions.received(self.body)
+            return responses.read_messages(self.body.get("instructions"), responses.items_of(self.body.get("input")))
+        return anthropic.read_messages(self.body) if self.is_anthropic else completions.read_messages(self.body)
 
 
-def decoded(raw: bytes) -> tuple[dict[str, Any], str]:
+def decode_body(raw: bytes) -> tuple[dict[str, Any], str]:
     """Return the body of a request, and what is wrong with it."""
     try:
         body = json.loads(raw) if raw else {}

@@ -31,7 +31,7 @@ def events_of(response: Mapping[str, Any]) -> list[dict[str, Any]]:
     return [{"type": kind, "sequence_number": number, **fields} for number, (kind, fields) in enumerate(events)]
 
 
-def encoded(event: Mapping[str, Any]) -> bytes:
+def encode_event(event: Mapping[str, Any]) -> bytes:
     return f"event: {event['type']}\n".encode() + b"data: " + json_bytes(event) + b"\n\n"
 
 

@@ -23,7 +23,7 @@ def response_routes(api: ResponsesApi, next_number: Callable[[], str]) -> list[t
     def retrieve(_: RecordedRequest, asked: Mapping[str, str]) -> dict[str, Any] | list[bytes]:
         if asked.get("stream") == "true":
             return api.events_after(asked["id"], int(asked.get("starting_after") or -1))
-        return api.retrieved(asked["id"])
+        return api.retrieve(asked["id"])
 
     def delete(_: RecordedRequest, asked: Mapping[str, str]) -> dict[str, Any]:
         api.store.delete(asked["id"])
@@ -37,10 +37,10 @@ def response_routes(api: ResponsesApi, next_number: Callable[[], str]) -> list[t
 
     return [
         ("GET", PATH, websocket),
-        ("POST", f"{PATH}/compact", lambda recorded, _: api.compacted(read(recorded), next_number())),
+        ("POST", f"{PATH}/compact", lambda recorded, _: api.compact(read(recorded), next_number())),
         ("POST", f"{PATH}/input_tokens", tokens),
         ("GET", PATH + "/{id}", retrieve),
         ("DELETE", PATH + "/{id}", delete),
         ("GET", PATH + "/{id}/input_items", lambda _, asked: api.input_items(asked["id"], asked)),
-        ("POST", PATH + "/{id}/cancel", lambda _, asked: api.cancelled(asked["id"])),
+        ("POST", PATH + "/{id}/cancel", lambda _, asked: api.cancel(asked["id"])),
     ]

@@ -31,7 +31,7 @@ class HeldResponse:
     events: list[dict[str, Any]] = field(default_factory=list)
     pending: bool = False
 
-    def shown(self) -> dict[str, Any]:
+    def show(self) -> dict[str, Any]:
         """Return the response as it is now; a pending one is finished the next time."""
         if self.pending:
             return {**self.body, "status": "queued", "output": [], "usage": None, "completed_at": None}
@@ -84,7 +84,7 @@ class ResponseStore:
         """Return the id of the reasoning that a held item was made right after."""
         return self._reasoning.get(id or "")
 
-    def expanded(self, body: Mapping[str, Any]) -> tuple[list[dict[str, Any]], int]:
+    def expand(self, body: Mapping[str, Any]) -> tuple[list[dict[str, Any]], int]:
         """Return all items of a request, and how many of them are held ones before its input. Raises RuleBroken: what
         it refers to is not held."""
         if body.get("conversation"):
@@ -92,7 +92,7 @@ class ResponseStore:
                 raise RuleBroken(Refused(400, _BOTH, "mutually_exclusive_parameters"))
             raise RuleBroken(Refused(404, f"Conversation with id '{body['conversation']}' not found."))
         before = self._before(body.get("previous_response_id"))
-        return [*before, *self._resolved(items_of(body.get("input")))], len(before)
+        return [*before, *self._resolve(items_of(body.get("input")))], len(before)
 
     def _before(self, previous: str | None) -> list[dict[str, Any]]:
         if previous is None:
@@ -103,7 +103,7 @@ class ResponseStore:
         held = self._responses[previous]
         return [*held.items, *held.body["output"]]
 
-    def _resolved(self, items: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    def _resolve(self, items: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
         resolved = []
         for item in items:
             bare = item["type"] == "reasoning" and not item.get("encrypted_content")

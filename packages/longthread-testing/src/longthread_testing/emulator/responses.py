@@ -44,7 +44,7 @@ def items_of(given: Any) -> list[dict[str, Any]]:
     return [{"type": "message", **item} if "role" in item else dict(item) for item in given or ()]
 
 
-def received(instructions: Any, items: Sequence[Mapping[str, Any]]) -> list[Message]:
+def read_messages(instructions: Any, items: Sequence[Mapping[str, Any]]) -> list[Message]:
     """Return the messages of a request: what the assistant said and called in a row is one."""
     messages = [Message("system", instructions)] if instructions else []
     for item in items:
@@ -112,7 +112,7 @@ def reply_items(
     says. Reasoning has no encrypted content yet. The call of a tool in a namespace names the namespace."""
     calls, spaces = raw_calls(message), _namespaces(tools)
     phase = "commentary" if calls else "final_answer"
-    items = [item for block in _blocks(message) if (item := _said(block, phase))]
+    items = [item for block in _blocks(message) if (item := _write_item(block, phase))]
     items += [
         {"type": "function_call", "status": "completed", "arguments": text, "call_id": call_id, "name": name}
         | ({"namespace": spaces[name]} if name in spaces else {})
@@ -140,7 +140,7 @@ def _blocks(message: Message) -> list[dict[str, Any]]:
 _REASONING = "I look at what they said."
 
 
-def _said(block: Mapping[str, Any], phase: str) -> dict[str, Any] | None:
+def _write_item(block: Mapping[str, Any], phase: str) -> dict[str, Any] | None:
     if block["type"] == "reasoning":
         summary = [{"type": "summary_text", "text": text} for text in block.get("summary") or ()]
         return {"type": "reasoning", "summary": summary}

@@ -9,8 +9,8 @@ from longthread.messages.message import Message
 from longthread_testing.emulator import responses
 from longthread_testing.emulator.completions import CREATED
 from longthread_testing.emulator.faults import Refused, RuleBroken
-from longthread_testing.emulator.reasoning import check_items, encrypted
-from longthread_testing.emulator.response_events import encoded, events_of
+from longthread_testing.emulator.reasoning import check_items, encrypt_reasoning
+from longthread_testing.emulator.response_events import encode_event, events_of
 from longthread_testing.emulator.response_store import HeldResponse, ResponseStore
 from longthread_testing.emulator.rules import ProviderRules
 from longthread_testing.emulator.seals import seal
@@ -29,27 +29,27 @@ class ResponsesApi:
         self.store = ResponseStore(on=rules.stored)
 
     def read(self, body: dict[str, Any], headers: Mapping[str, str]) -> ModelRequest:
-        items, held = self.store.expanded(body)
+        items, held = self.store.expand(body)
         if self._rules.reasoning:
             check_items(items, held, self.store, self._rules.secret)
         if refused := responses.unpaired_items(items):
             raise RuleBroken(refused)
         whole = {**body, "input": items}
-        return ModelRequest(body, whole, headers, responses.received(body.get("instructions"), items))
+        return ModelRequest(body, whole, headers, responses.read_messages(body.get("instructions"), items))
 
     def reply(self, request: ModelRequest, message: Message, id: str, *, hold: bool) -> ModelReply:  # noqa: A002
         tools = request.body.get("tools") or ()
         items = responses.reply_items(message, id, reasons=self._rules.reasoning, tools=tools)
-        made = encrypted(items, self._rules.secret)
+        made = encrypt_reasoning(items, self._rules.secret)
         body = responses.response(request.sent, message, made, f"resp_{id}")
         events = events_of(body)
         pending = bool(body["background"]) and not request.sent.get("stream")
         held = HeldResponse(body, request.body["input"], events, pending)
         if hold and body["store"] is not False:
             self.store.hold(held)
-        return ModelReply(held.shown(), map(encoded, events))
+        return ModelReply(held.show(), map(encode_event, events))
 
-    def compacted(self, request: ModelRequest, id: str) -> dict[str, Any]:  # noqa: A002
+    def compact(self, request: ModelRequest, id: str) -> dict[str, Any]:  # noqa: A002
         """Return the input as its user messages and one item for all the rest."""
         items = [each for each in request.body["input"] if each.get("role") == "user"]
         item = {"id": f"cmp_{id}", "type": "compaction"}
@@ -82,26 +82,26 @@ class ResponsesApi:
             "has_more": begin + limit < len(data),
         }
 
-    def cancelled(self, id: str) -> dict[str, Any]:  # noqa: A002
+    def cancel(self, id: str) -> dict[str, Any]:  # noqa: A002
         """Raises RuleBroken: the response does not run in the background."""
         held = self.store.get(id)
         if not held.body["background"]:
             raise RuleBroken(Refused(400, "Cannot cancel a synchronous response."))
         if held.pending:
-            held.body = {**held.shown(), "status": "cancelled"}
+            held.body = {**held.show(), "status": "cancelled"}
             held.pending = False
         return held.body
 
-    def retrieved(self, id: str) -> dict[str, Any]:  # noqa: A002
+    def retrieve(self, id: str) -> dict[str, Any]:  # noqa: A002
         """Return the response, finished if it was queued."""
         held = self.store.get(id)
         held.pending = False
         return held.body
 
     def events_after(self, id: str, number: int) -> list[bytes]:  # noqa: A002
-        return [encoded(each) for each in self.store.get(id).events if each["sequence_number"] > number]
+        return [encode_event(each) for each in self.store.get(id).events if each["sequence_number"] > number]
 
-    def ended(self, request: ModelRequest) -> None:
+    def release(self, request: ModelRequest) -> None:
         """It holds nothing for a request alone."""
 
     def refusal(self, refused: Refused, request_id: str) -> dict[str, Any]:
@@ -109,7 +109,7 @@ class ResponsesApi:
 
     def error_event(self, refused: Refused, request_id: str, place: int) -> bytes:
         told = refused.body["error"]
-        return encoded(
+        return encode_event(
             {"type": "error", "sequence_number": place, **{k: told[k] for k in ("code", "message", "param")}}
         )
 

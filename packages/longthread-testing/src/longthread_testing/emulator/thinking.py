@@ -41,7 +41,7 @@ _DISABLED = (
 )
 
 
-def asked(body: Mapping[str, Any]) -> bool:
+def asks_for_thinking(body: Mapping[str, Any]) -> bool:
     """Whether the request asks for thinking. In the mode `between_tools`, only a script's own blocks are thinking."""
     return mode(body) in ("enabled", "adaptive")
 
@@ -143,7 +143,7 @@ def _check_last(
     if not blocks or (after and after[0] != "tool_result"):
         return
     hidden = [place for place, block in enumerate(blocks) if block["type"] in HIDDEN]
-    if not asked(body) and mode(body) != "between_tools" and hidden:
+    if not asks_for_thinking(body) and mode(body) != "between_tools" and hidden:
         problem = _DISABLED.format(kind=blocks[hidden[0]]["type"])
         raise RuleBroken(Refused(400, f"messages.{last}.content.{hidden[0]}.type: {problem}"))
     called = any(block["type"] == "tool_use" for block in blocks)
@@ -152,7 +152,7 @@ def _check_last(
         raise RuleBroken(Refused(400, f"messages.{last}.content.0.type: {problem}"))
 
 
-def signed(
+def sign_blocks(
     blocks: Sequence[Mapping[str, Any]],
     body: Mapping[str, Any],
     prefix: Prefix,

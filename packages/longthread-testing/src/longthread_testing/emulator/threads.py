@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from longthread_testing.emulator.faults import Refused, RuleBroken
-from longthread_testing.emulator.thinking import asked, blocks_of
+from longthread_testing.emulator.thinking import asks_for_thinking, blocks_of
 
 THREADS_BETA = "message-threads-2026-08-12"
 _CREATE_ONLY = ("system", "tools")
@@ -21,16 +21,16 @@ class MessageThreads:
         self._continued: set[str] = set()
         self._in_flight: set[str] = set()
 
-    def expanded(self, body: dict[str, Any], beta: str, *, on: bool) -> dict[str, Any]:
+    def expand(self, body: dict[str, Any], beta: str, *, on: bool) -> dict[str, Any]:
         """Return the request with all that the thread holds. Raises RuleBroken with the vendor's error."""
         thread = body.get("thread")
         if thread is None:
             return body
         if not on or THREADS_BETA not in beta:
             raise RuleBroken(Refused(400, "thread: Extra inputs are not permitted"))
-        if unsupported := _unsupported(body):
+        if unsupported := _list_unsupported(body):
             message = f"`thread` cannot be combined with: {', '.join(unsupported)}."
-            raise _broken(400, message, "thread_unsupported_request", unsupported=unsupported)
+            raise _make_broken(400, message, "thread_unsupported_request", unsupported=unsupported)
         if thread.get("type") != "continue":
             return body
         return self._continue(body, str(thread.get("previous_message_id")))
@@ -38,14 +38,14 @@ class MessageThreads:
     def _continue(self, body: dict[str, Any], previous: str) -> dict[str, Any]:
         state = self._states.get(previous)
         if state is None:
-            raise _broken(404, f"No thread was found for `previous_message_id` {previous}.", "thread_not_found")
+            raise _make_broken(404, f"No thread was found for `previous_message_id` {previous}.", "thread_not_found")
         if previous in self._continued:
-            raise _broken(400, f"{previous} has already been continued.", "thread_already_continued")
+            raise _make_broken(400, f"{previous} has already been continued.", "thread_already_continued")
         if previous in self._in_flight:
-            raise _broken(400, f"Another request is continuing from {previous}.", "thread_continue_in_flight")
+            raise _make_broken(400, f"Another request is continuing from {previous}.", "thread_continue_in_flight")
         if changed := [name for name in ("model", *_CREATE_ONLY) if name in body and body[name] != state.get(name)]:
             message = f"These fields differ from the thread's: {', '.join(changed)}."
-            raise _broken(400, message, "thread_fingerprint_mismatch")
+            raise _make_broken(400, message, "thread_fingerprint_mismatch")
         self._in_flight.add(previous)
         kept = {name: state[name] for name in _CREATE_ONLY if name in state}
         return {**body, **kept, "messages": [*state["messages"], *(body.get("messages") or ())]}
@@ -60,7 +60,7 @@ class MessageThreads:
         if thread.get("type") == "continue":
             self._continued.add(thread["previous_message_id"])
 
-    def ended(self, body: Mapping[str, Any]) -> None:
+    def release(self, body: Mapping[str, Any]) -> None:
         """Let another request continue from where this one did, if it got no reply."""
         self._in_flight.discard((body.get("thread") or {}).get("previous_message_id", ""))
 
@@ -68,8 +68,8 @@ class MessageThreads:
         self._states.clear()
 
 
-def _unsupported(body: Mapping[str, Any]) -> list[str]:
-    found = ["thinking"] if asked(body) else []
+def _list_unsupported(body: Mapping[str, Any]) -> list[str]:
+    found = ["thinking"] if asks_for_thinking(body) else []
     return [*found, *(["cache_control"] if _cache_controls(body) > _MOST_CACHE_CONTROLS else [])]
 
 
@@ -79,5 +79,5 @@ def _cache_controls(body: Mapping[str, Any]) -> int:
     return sum(each.get("cache_control") is not None for each in blocks)
 
 
-def _broken(status: int, message: str, code: str, **details: Any) -> RuleBroken:
+def _make_broken(status: int, message: str, code: str, **details: Any) -> RuleBroken:
     return RuleBroken(Refused(status, message, details={"error_code": code, **details}))

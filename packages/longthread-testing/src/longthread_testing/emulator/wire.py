@@ -74,7 +74,7 @@ class Wire(Protocol):
         """Return the reply, and keep it for later requests if `hold` and the request ask for it."""
         ...
 
-    def ended(self, request: ModelRequest) -> None:
+    def release(self, request: ModelRequest) -> None:
         """The request was answered, whatever with."""
         ...
 
