@@ -19,7 +19,6 @@ from longthread.server.gateway_access import Door
 from longthread.server.requests import CountedRequests
 from longthread.server.routes import (
     agui,
-    approvals,
     boards,
     branches,
     calls,
@@ -30,10 +29,10 @@ from longthread.server.routes import (
     health,
     memories,
     messages,
-    queue,
     results,
     shares,
     terms,
+    waiting,
 )
 from longthread.server.routes import models as model_routes
 from longthread.server.routes import sources as source_routes
@@ -90,7 +89,7 @@ def create_app(settings: Settings, *, models: ModelFactory = resolve_model, anal
         conversations.router,
         messages.router,
         chat.router,
-        queue.router,
+        waiting.queue_router,
         branches.router,
         calls.router,
         results.router,
@@ -103,7 +102,7 @@ def create_app(settings: Settings, *, models: ModelFactory = resolve_model, anal
         shares.router,
         boards.router,
         definitions.router,
-        approvals.router,
+        waiting.approvals_router,
         events.router,
         agui.router,
     ):

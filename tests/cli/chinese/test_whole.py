@@ -16,7 +16,7 @@ import typer
 import longthread
 from longthread.cli import language, terminal
 from longthread.cli.app import app
-from longthread.cli.commands import gateway, view
+from longthread.cli.commands import serve, view
 from longthread.cli.language import MADE_ELSEWHERE, read_chinese, translate
 from longthread.errors import LongthreadError
 from longthread.model.catalog import Kind
@@ -124,7 +124,7 @@ def test_what_the_command_line_says_has_chinese() -> None:
     whole = {text for text in given if len(text.replace("{}", "")) > 20}  # else they are put together of others
     assert {text for text in whole if not is_chinese(book.translate(text.replace("{}", "x")))} == set()
     words = {*get_args(How), *get_args(Outcome), *get_args(Kind), *get_args(RunStatus)}
-    words |= {*view._WHY.values(), *view._TIERS.values(), *terminal._PAUSES.values(), *gateway._KEPT.values()} - {""}
+    words |= {*view._WHY.values(), *view._TIERS.values(), *terminal._PAUSES.values(), *serve._KEPT.values()} - {""}
     assert words - own.keys() == set()
 
 

@@ -3,7 +3,7 @@
 COMMANDS = {
     "demo": "longthread.cli.commands.serve:demo",
     "serve": "longthread.cli.commands.serve:serve",
-    "gateway": "longthread.cli.commands.gateway:gateway",
+    "gateway": "longthread.cli.commands.serve:gateway",
     "mcp": "longthread.cli.commands.serve:mcp",
     "ask": "longthread.cli.commands.ask:ask",
     "chat": "longthread.cli.commands.ask:chat",

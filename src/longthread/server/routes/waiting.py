@@ -1,4 +1,4 @@
-"""The questions that wait in a conversation.
+"""What waits in a conversation: questions for their turn, and calls for a person's approval.
 
 A queued question's stream has comments while it waits, then the events of its run.
 """
@@ -8,17 +8,31 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import suppress
-from typing import Annotated
+from typing import Annotated, Any, Literal
 
 from ag_ui.core import CustomEvent
 from fastapi import APIRouter, Header, Query, Response
 from fastapi.responses import StreamingResponse
+from pydantic import BaseModel, ConfigDict, Field
 
-from longthread.errors import QuestionNotFound, RunNotFound, ThreadNotFound
-from longthread.server.answers import QueuedList, QueuedState
+from longthread.errors import (
+    ArgumentsInvalid,
+    DefinitionNotFound,
+    ModelUnavailable,
+    NotPending,
+    QuestionNotFound,
+    RunInProgress,
+    RunNotFound,
+    SourceError,
+    SourceMissing,
+    ThreadConflict,
+    ThreadNotFound,
+    ToolInvalid,
+)
+from longthread.server.answers import Accepted, ApprovalList, JsonObject, QueuedList, QueuedState
 from longthread.server.events import REMOVED
 from longthread.server.fields import PathSegment
-from longthread.server.history import queued_path, queued_view
+from longthread.server.history import decided_call, events_path, queued_path, queued_view, waiting_call
 from longthread.server.language import AskedLanguage, PageLanguage
 from longthread.server.openapi import STREAM, problems
 from longthread.server.requests import EVENT_STREAM, NO_STORE
@@ -26,7 +40,8 @@ from longthread.server.routes.chat import ALL_READ
 from longthread.server.routes.chat import events as run_events
 from longthread.server.state import Caller, Served, ServedDep
 from longthread.server.stream import HEARTBEAT_SECONDS, PATTERN, RETRY_MS, Position, RunStream, frame
-from longthread.store import runs
+from longthread.store import approvals as approval_store
+from longthread.store import log, runs
 from longthread.store.questions import QueuedQuestion
 
 LOOK_SECONDS = 1.0
@@ -77,20 +92,20 @@ class QueuedStream:
                 yield part
 
 
-router = APIRouter(prefix="/api", tags=["queue"])
+queue_router = APIRouter(prefix="/api", tags=["queue"])
 
 
 # The API also has these routes by the name of threads.
-@router.get("/threads/{thread_id}/queue", include_in_schema=False)
-@router.get("/conversations/{thread_id}/queue", responses=problems(ThreadNotFound, reads=True))
+@queue_router.get("/threads/{thread_id}/queue", include_in_schema=False)
+@queue_router.get("/conversations/{thread_id}/queue", responses=problems(ThreadNotFound, reads=True))
 async def waiting(served: ServedDep, user: Caller, thread_id: PathSegment) -> QueuedList:
     """The questions that wait in a conversation, the next one first."""
     found = await served.analyst.queue.of_thread(thread_id, user_id=user)
     return {"thread_id": thread_id, "queue": [queued_view(each) for each in found]}
 
 
-@router.get("/threads/{thread_id}/queue/{question_id}", include_in_schema=False)
-@router.get(
+@queue_router.get("/threads/{thread_id}/queue/{question_id}", include_in_schema=False)
+@queue_router.get(
     "/conversations/{thread_id}/queue/{question_id}", responses=problems(ThreadNotFound, QuestionNotFound, reads=True)
 )
 async def queued(served: ServedDep, user: Caller, thread_id: PathSegment, question_id: PathSegment) -> QueuedState:
@@ -105,8 +120,8 @@ async def queued(served: ServedDep, user: Caller, thread_id: PathSegment, questi
     }
 
 
-@router.delete("/threads/{thread_id}/queue/{question_id}", status_code=204, include_in_schema=False)
-@router.delete(
+@queue_router.delete("/threads/{thread_id}/queue/{question_id}", status_code=204, include_in_schema=False)
+@queue_router.delete(
     "/conversations/{thread_id}/queue/{question_id}",
     status_code=204,
     responses=problems(ThreadNotFound, QuestionNotFound),
@@ -117,7 +132,7 @@ async def remove(served: ServedDep, user: Caller, thread_id: PathSegment, questi
     return Response(status_code=204)
 
 
-@router.get(
+@queue_router.get(
     "/conversations/{thread_id}/queue/{question_id}/events",
     responses=problems(ThreadNotFound, QuestionNotFound, RunNotFound, reads=True) | STREAM | ALL_READ,
     response_class=StreamingResponse,
@@ -137,3 +152,104 @@ async def events(
         return await run_events(served, user, thread_id, found, after, last_event_id, lang)
     stream = QueuedStream(served, found, user=user, read=Position.parse(last_event_id or after), language=lang)
     return StreamingResponse(aiter(stream), media_type=EVENT_STREAM, headers=NO_STORE)
+
+
+approvals_router = APIRouter(prefix="/api", tags=["approvals"])
+
+_DECIDES = (
+    ArgumentsInvalid,
+    DefinitionNotFound,
+    ModelUnavailable,
+    NotPending,
+    RunInProgress,
+    SourceError,
+    SourceMissing,
+    ThreadConflict,
+    ThreadNotFound,
+    ToolInvalid,
+)
+"""What may be wrong when somebody decides."""
+_PART: dict[int | str, dict[str, Any]] = {200: {"model": ApprovalList, "description": "Other calls still wait"}}
+
+
+class ApproveDecision(BaseModel):
+    """The call is made."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    type: Literal["approve"]
+
+
+class EditedAction(BaseModel):
+    """The tool of the call, which an edit cannot change, and its new arguments."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    name: str | None = None
+    args: JsonObject
+
+
+class EditDecision(BaseModel):
+    """The call is made with other arguments."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    type: Literal["edit"]
+    edited_action: EditedAction
+
+
+class RejectDecision(BaseModel):
+    """The call is not made; the model reads the `message`."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    type: Literal["reject"]
+    message: str | None = None
+
+
+_Decision = Annotated[ApproveDecision | EditDecision | RejectDecision, Field(discriminator="type")]
+
+
+class Decisions(BaseModel):
+    """A decision for each call, by the call's id."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    decisions: dict[str, Annotated[ApproveDecision | EditDecision | RejectDecision, Field(discriminator="type")]] = (
+        Field(min_length=1, max_length=1000)
+    )
+
+
+# The API also has these routes by the name of threads.
+@approvals_router.get("/threads/{thread_id}/approvals", include_in_schema=False)
+@approvals_router.get("/conversations/{thread_id}/approvals", responses=problems(ThreadNotFound, reads=True))
+async def approvals(served: ServedDep, user: Caller, thread_id: PathSegment) -> ApprovalList:
+    """The calls of the last run that wait for a decision, and those that were decided: by whom, when and why."""
+    async with served.analyst.store.reading() as tx:
+        await log.find_thread(tx, thread_id, user_id=user)
+        run = await runs.last_run(tx, thread_id)
+        calls = await approval_store.of_run(tx, thread_id, run.id) if run else []
+    waits = run is not None and run.status == "waiting"
+    return {
+        "thread_id": thread_id,
+        "run_id": run.id if run else None,
+        "pending": [waiting_call(call) for call in calls if waits and call.decision is None],
+        "decided": [decided_call(call) for call in calls if call.decision],
+    }
+
+
+@approvals_router.post("/threads/{thread_id}/approvals", status_code=202, include_in_schema=False)
+@approvals_router.post(
+    "/conversations/{thread_id}/approvals", status_code=202, responses=problems(*_DECIDES, body=True) | _PART
+)
+async def decide(
+    served: ServedDep, user: Caller, thread_id: PathSegment, body: Decisions, response: Response
+) -> Accepted | ApprovalList:
+    """Store all decisions or none. After the last one the run goes on under its id (202); else 200 and those that
+    wait."""
+    decisions = {call: decision.model_dump() for call, decision in body.decisions.items()}
+    handle = await served.analyst.approvals.decide(thread_id, decisions, user_id=user)
+    if handle is not None:
+        return {"thread_id": thread_id, "run_id": handle.run.id, "events": events_path(handle.run)}
+    response.status_code = 200
+    return await approvals(served, user, thread_id)
