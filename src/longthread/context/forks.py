@@ -11,7 +11,7 @@ from typing import Literal
 
 from longthread.errors import NotAQuestion, RunRepeated
 from longthread.messages.fields import storable
-from longthread.model.entry import INTERRUPTED, Draft, Entry
+from longthread.model.entry import SHOWN_KINDS, Draft, Entry
 from longthread.model.fold import CONTINUES
 from longthread.model.run import Run
 from longthread.model.thread import Thread
@@ -22,7 +22,6 @@ _CHUNK = 50
 """Entries that are read at a time."""
 _BRANCH_CHUNK = 500
 """Entries that are read at a time."""
-_SHOWN = frozenset({"question", "answer", "summary", INTERRUPTED})
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,7 +146,7 @@ async def whole_branch(tx: Transaction, thread: Thread, *, tip: int | None = Non
 def is_shown(entry: Entry) -> bool:
     """Return whether a client shows an entry as a message with text."""
     if entry.kind is not None:
-        return entry.kind in _SHOWN
+        return entry.kind in SHOWN_KINDS
     return entry.role == "user" or (entry.role == "assistant" and bool(entry.text) and not entry.tool_calls)
 
 

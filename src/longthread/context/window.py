@@ -79,7 +79,7 @@ class WindowMessage:
     def about(self) -> tuple[str, str] | None:
         """Of a question: its source and the source's schema."""
         note = self.entry.metadata
-        found = note.get("kind") == "question" and "source" in note and "fingerprint" in note
+        found = self.entry.kind == "question" and "source" in note and "fingerprint" in note
         return (note["source"], note["fingerprint"]) if found else None
 
     @cached_property
@@ -326,7 +326,7 @@ def _find_digested(spots: Sequence[WindowMessage], past: PreviousCall | None) ->
 
 
 def digest_messages(text: str) -> list[Message]:
-    return [Message("user", text, additional_kwargs={"longthread": {"kind": "digest"}})] if text else []
+    return [Message("user", text).add_note(kind="digest")] if text else []
 
 
 def note_messages(notes: Mapping[How, str]) -> list[Message]:

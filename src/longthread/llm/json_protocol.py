@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from longthread.llm.reply_text import sql_of
@@ -376,14 +376,14 @@ def _observe(shown: list[Message], results: Sequence[Message]) -> None:
         return
     text = "\n".join(f"{OBSERVATION}{result.text}" for result in results)
     data = results[0].artifact if len(results) == 1 else None
+    observed = Message("user", text, artifact=data).add_note(kind="observation")
     last = shown[-1] if shown else None
-    marks = {"longthread": {"kind": "observation"}}
     if (
         last is not None
         and last.role == "user"
-        and last.additional_kwargs == marks
+        and last.additional_kwargs == observed.additional_kwargs
         and last.text.startswith(OBSERVATION)
     ):
-        text, data = f"{last.text}\n{text}", None
+        observed = replace(observed, content=f"{last.text}\n{text}", artifact=None)
         shown.pop()
-    shown.append(Message("user", text, additional_kwargs=marks, artifact=data))
+    shown.append(observed)

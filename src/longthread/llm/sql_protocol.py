@@ -22,7 +22,6 @@ from longthread.llm.reply_text import WORDS_BESIDE, argument_of, sql_of
 from longthread.llm.rows_answer import BY_ROWS
 from longthread.messages.message import Message
 from longthread.model.catalog import QUERIES, RUN_SQL
-from longthread.model.entry import NOTE
 from longthread.model.fold import PARSE_ERROR, observation_of
 from longthread.model.statements import CORRECT, statement_form
 from longthread.model.thinking import split_thinking
@@ -172,7 +171,7 @@ def render_writing(messages: Sequence[Message]) -> list[Message]:
     failure = ""
     is_repeated = bool(messages) and failure_of(messages[-1]) == SqlRepeated.code
     for message in _until_question(messages) if is_repeated else _without_repeated(messages):
-        if message.additional_kwargs.get(NOTE, {}).get("by") == BY_ROWS:
+        if message.note.get("by") == BY_ROWS:
             continue  # the rows stand right before it, and the model goes on to write statements alone
         role, text = _write_message(message)
         if message.role == "tool":

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
-from longthread.model.entry import Role
+from longthread.model.entry import NOTE, MessageKind, Role, kind_in, note_in
 
 Content = str | list[str | dict[str, Any]]
 """A text, or the parts of a message: texts, and blocks in the form of their provider."""
@@ -49,6 +49,21 @@ class Message:
     def blocks(self) -> list[dict[str, Any]]:
         """The blocks of the content; none if it is a text."""
         return [] if isinstance(self.content, str) else [part for part in self.content if isinstance(part, dict)]
+
+    @property
+    def note(self) -> dict[str, Any]:
+        """What Longthread notes on the message: the metadata of its entry."""
+        return note_in({"additional_kwargs": self.additional_kwargs})
+
+    @property
+    def kind(self) -> MessageKind | None:
+        """What the message is, beyond its role."""
+        return kind_in(self.note)
+
+    def add_note(self, *, kind: MessageKind | None = None, **note: Any) -> Message:
+        """Return the message with its kind and a note, which add to what is noted on it."""
+        more = note if kind is None else {"kind": kind, **note}
+        return replace(self, additional_kwargs=self.additional_kwargs | {NOTE: self.note | more})
 
 
 def _text_of(part: str | dict[str, Any]) -> str:

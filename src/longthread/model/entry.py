@@ -6,12 +6,14 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any, Literal
+from typing import Any, Final, Literal, cast
 
 from longthread.model.content import extra_text
 from longthread.model.language import is_chinese
 
 Role = Literal["system", "user", "assistant", "tool"]
+MessageKind = Literal["question", "answer", "summary", "interrupted", "chunk", "malformed", "observation", "digest"]
+"""What a message is, beyond its role. Its JSON is the same in an entry's metadata and in a message's note."""
 NOTE = "longthread"
 """Key of `additional_kwargs` for our copy of an entry's metadata."""
 SENT_ID = "message_id"
@@ -29,8 +31,10 @@ _COUNTS = ("input_tokens", "output_tokens", "total_tokens")
 _LATENCY = "latency_ms"
 _RAW = "raw"
 PayloadFields = dict[str, Any]
-INTERRUPTED = "interrupted"
-"""The kind of the entry."""
+INTERRUPTED: Final = "interrupted"
+"""The kind of an entry whose run ended while it was written."""
+SHOWN_KINDS: frozenset[MessageKind] = frozenset({"question", "answer", "summary", INTERRUPTED})
+"""The kinds of entries that a page shows as messages."""
 _MARKS = {
     False: "[Interrupted here. Asked to go on, continue from this point.]",
     True: "[回复在此中断。若要求继续，请从这里接着写。]",
@@ -96,8 +100,7 @@ class Entry(Draft):
 
     `seq` counts the thread's entries from 1, over all branches. `parent_seq` is the entry before it on its branch, or
     0. `replaces` is the entry whose place this later version of a message takes, or 0. A branch shows the newest
-    version under the `seq` and `parent_seq` of that place. `metadata["kind"]` is `"question"`, `"answer"`, `"summary"`,
-    `"interrupted"`, `"chunk"`, `"malformed"` or absent.
+    version under the `seq` and `parent_seq` of that place.
     """
 
     thread_id: str = ""
@@ -107,10 +110,9 @@ class Entry(Draft):
     replaces: int = 0
 
     @property
-    def kind(self) -> str | None:
-        """What the entry is for, beyond its role."""
-        value = self.metadata.get("kind")
-        return str(value) if value is not None else None
+    def kind(self) -> MessageKind | None:
+        """What the entry is, beyond its role."""
+        return kind_in(self.metadata)
 
     @property
     def is_imported_memory(self) -> bool:
@@ -125,6 +127,12 @@ class Entry(Draft):
 
 
 _CONTENT = ("role", "text", "tool_call_id", "name")
+
+
+def kind_in(note: Mapping[str, Any]) -> MessageKind | None:
+    """Return the kind in a message's note or in an entry's metadata."""
+    value = note.get("kind")
+    return cast(MessageKind, str(value)) if value is not None else None
 
 
 def note_in(fields: Mapping[str, Any]) -> PayloadFields:

@@ -20,14 +20,14 @@ from longthread.memory.summary.digest import findings, short
 from longthread.messages.entries import draft_of
 from longthread.messages.message import Message
 from longthread.model.catalog import QUERIES
-from longthread.model.entry import INTERRUPTED, NOTE, Draft, Entry, ToolCall
+from longthread.model.entry import INTERRUPTED, Draft, Entry, ToolCall
 from longthread.model.fold import observation_of
 from longthread.model.ids import new_id
 from longthread.model.language import is_chinese
 from longthread.model.run import Run, RunStatus, start_of, unfinished_reply
 from longthread.model.statements import CORRECT
 from longthread.model.thread import Thread
-from longthread.runs.run_context import RunContext, malformed_in_a_row, note_of, pairs
+from longthread.runs.run_context import RunContext, malformed_in_a_row, pairs
 from longthread.runs.tool_calls import called_off, describe_rejection
 from longthread.runs.worker import may_be_alive
 from longthread.store import approvals, log, runs
@@ -74,7 +74,7 @@ _NOT_DONE = frozenset({"called_off", "superseded", "rejected", "tool_gone", "int
 
 
 def is_over(messages: Sequence[Message]) -> bool:
-    return bool(messages) and note_of(messages[-1]).get("kind") in {"answer", "summary"}
+    return bool(messages) and messages[-1].kind in {"answer", "summary"}
 
 
 def outcome_of(context: RunContext) -> tuple[RunStatus, dict[str, Any]]:
@@ -85,12 +85,12 @@ def outcome_of(context: RunContext) -> tuple[RunStatus, dict[str, Any]]:
     mine = {query.label for query in _queries(context.window.own_spots)}
     told = [dict(query.told) for query in queries if query.label in mine or f"[{query.label}]" in text]
     shared = {"message_id": last.id, "queries": told, "usage": _usage(context.window.own)}
-    match note_of(last).get("kind"):
+    match last.kind:
         case "answer":
             return "finished", {"answer": text, "citations": citations(text, queries), **shared}
         case "summary":
             hint = words_for(context.run.question)["hint"]
-            reason = note_of(last).get("reason", "max_steps")
+            reason = last.note.get("reason", "max_steps")
             return "paused", {"reason": reason, "summary": text, "hint": hint, **shared}
     count = malformed_in_a_row(context.window.own)
     error = JsonParseFailed(count=count, other="native" if context.model.protocol == "json" else "json")
@@ -279,8 +279,8 @@ def interrupted_draft(text: str, run_id: str, message_id: str = "") -> Draft | N
     signatures without their end are no use to a provider. None for an empty text."""
     if not text.strip():
         return None
-    note = {NOTE: {"kind": INTERRUPTED}}
-    return draft_of(Message("assistant", text, id=message_id or new_id(), additional_kwargs=note), run_id=run_id)
+    message = Message("assistant", text, id=message_id or new_id()).add_note(kind=INTERRUPTED)
+    return draft_of(message, run_id=run_id)
 
 
 async def interrupted_of(tx: Transaction, run: Run) -> Draft | None:

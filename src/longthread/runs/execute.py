@@ -43,7 +43,7 @@ from longthread.runs.end_run import (
 )
 from longthread.runs.model_call import call_model
 from longthread.runs.protocol import ChatRequest
-from longthread.runs.run_context import RunContext, add_note, malformed_in_a_row, open_calls, pairs
+from longthread.runs.run_context import RunContext, malformed_in_a_row, open_calls, pairs
 from longthread.runs.tool_calls import call_tools
 from longthread.runs.views import find_instructions
 from longthread.store import runs
@@ -114,7 +114,7 @@ async def answer_by_rows(context: RunContext) -> None:
     data = observation_of(str(result.text)).get("data") or {}
     context.reply.message_id = new_id()
     answer = Message("assistant", answer_from_rows(context.run.question, data), id=context.reply.message_id)
-    answer = add_note(answer, kind="answer", by=BY_ROWS)
+    answer = answer.add_note(kind="answer", by=BY_ROWS)
     async with context.stream.writing() as (tx, held):
         [entry] = await context.write(tx, held, [answer])
     context.note([entry], [answer])
@@ -148,9 +148,8 @@ class Budget:
         if written and (invented := {*_NUMBER.findall(written)} - {*_NUMBER.findall(digest)}):
             _logger.warning("The progress summary had numbers that no query gave: %s", ", ".join(sorted(invented)[:5]))
             written = ""
-        message = add_note(
-            Message("assistant", written or digest, id=context.reply.message_id), kind="summary", reason=reason
-        )
+        message = Message("assistant", written or digest, id=context.reply.message_id)
+        message = message.add_note(kind="summary", reason=reason)
         async with context.stream.writing() as (tx, held):
             [entry] = await context.write(tx, held, [message])
             if written is not None:

@@ -24,7 +24,7 @@ from longthread.llm.sql_protocol import is_answering
 from longthread.messages.message import Message
 from longthread.model.run import Mark, Protocol, Step
 from longthread.runs.protocol import ChatRequest, attempt
-from longthread.runs.run_context import RunContext, add_note, elapsed_ms, malformed_in_a_row, note_of
+from longthread.runs.run_context import RunContext, elapsed_ms, malformed_in_a_row
 from longthread.runs.views import Prompt, reply_tokens, view_of
 from longthread.store import runs
 from longthread.store.run_rows import events_of_step
@@ -84,7 +84,7 @@ async def _note_reply(
     by_fallback: bool,
 ) -> None:
     prompt = Prompt.of(context)
-    says_why = bool(message.tool_calls) and str(message.text).strip() and note_of(message).get("kind") != "malformed"
+    says_why = bool(message.tool_calls) and str(message.text).strip() and message.kind != "malformed"
     async with context.stream.writing() as (tx, held):
         [entry] = await context.write(tx, held, [message])
         marks = await context.stream.reply(tx, entry, started)
@@ -127,8 +127,8 @@ def _model_step(context: RunContext, started: datetime, clock: float) -> Step:
 
 
 def _reply(message: Message, message_id: str, clock: float) -> Message:
-    message = add_note(replace(message, id=message_id), latency_ms=elapsed_ms(clock))
-    return message if message.tool_calls else add_note(message, kind="answer")
+    message = replace(message, id=message_id).add_note(latency_ms=elapsed_ms(clock))
+    return message if message.tool_calls else message.add_note(kind="answer")
 
 
 def _usage(context: RunContext, message: Message) -> dict[str, int]:

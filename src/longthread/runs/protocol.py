@@ -55,7 +55,6 @@ from longthread.model.thinking import split_thinking
 from longthread.runs.run_context import (
     NO_QUERY,
     RunContext,
-    add_note,
     is_malformed,
     is_reminder,
     malformed_in_a_row,
@@ -173,7 +172,7 @@ def _without_thinking(message: Message) -> Message:
     shown = rest.strip() or thinking
     if not thinking or not isinstance(message.content, str):
         return message
-    return add_note(replace(message, content=shown), raw=raw, thought=thinking)
+    return replace(message, content=shown).add_note(raw=raw, thought=thinking)
 
 
 async def _in_json(context: RunContext, request: ChatRequest) -> Message:
@@ -211,7 +210,7 @@ async def _leave_loop(context: RunContext, message: Message, loop: int) -> Messa
     """Return a reply that repeats itself as malformed, with one round of it: a model that reads its loop goes on."""
     await context.stream.withdraw_text(context.reply.message_id)
     raw = str(message.text)
-    shortened = add_note(replace(message, content=f"{raw[:loop].rstrip()} …"), raw=raw)
+    shortened = replace(message, content=f"{raw[:loop].rstrip()} …").add_note(raw=raw)
     return _read(context, shortened, Malformed("The reply repeated itself, and was stopped. Send a shorter one."))
 
 
@@ -227,11 +226,11 @@ def _read(context: RunContext, message: Message, reply: ActionCall | Finish | Ma
     match reply:
         case ActionCall(thought, action, args):
             call = tool_call(action, dict(args), new_id())
-            return add_note(replace(message, content=thought, tool_calls=[call]), raw=raw)
+            return replace(message, content=thought, tool_calls=[call]).add_note(raw=raw)
         case Finish(thought, text):
             if text == raw:
                 return message
-            return add_note(replace(message, content=text), raw=raw, thought=thought)
+            return replace(message, content=text).add_note(raw=raw, thought=thought)
         case Malformed(reason):
             raw = raw or _calls_text(message)
             tools = list(context.tools.values())
@@ -242,7 +241,7 @@ def _mark_malformed(message: Message, observation: Observation) -> Message:
     """Return the reply as a call of `json_parse_error`. None of its calls is run: the model must repeat them all."""
     call = tool_call(PARSE_ERROR, {}, new_id())
     changed = replace(message, tool_calls=[call], invalid_tool_calls=[])
-    return add_note(changed, kind="malformed", observation=observation)
+    return changed.add_note(kind="malformed", observation=observation)
 
 
 def without_malformed(messages: Sequence[Message]) -> list[Message]:
@@ -255,9 +254,8 @@ def without_malformed(messages: Sequence[Message]) -> list[Message]:
             raw = str(message.text)
             shown.append(Message("assistant", raw if raw.strip() else "(an empty reply)", id=message.id))
         elif message.role == "tool" and message.tool_call_id in errors:
-            marks = {"longthread": {"kind": "observation"}}
             text = f"{OBSERVATION}{_without_raw(str(message.text))}"
-            shown.append(Message("user", text, id=message.id, additional_kwargs=marks))
+            shown.append(Message("user", text, id=message.id).add_note(kind="observation"))
         else:
             shown.append(message)
     return shown

@@ -6,7 +6,7 @@ import contextlib
 import json
 import time
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from longthread.context.window import PreviousCall, Window
@@ -18,7 +18,7 @@ from longthread.memory.user_memories import as_line, format_memories
 from longthread.messages.entries import draft_of
 from longthread.messages.fields import storable
 from longthread.messages.message import Message
-from longthread.model.entry import NOTE, Entry
+from longthread.model.entry import Entry
 from longthread.model.fold import Facts
 from longthread.model.ids import new_id
 from longthread.model.memory import Memory, Used
@@ -37,19 +37,9 @@ from longthread.view.tokens import ANY, estimate, tools_tokens
 NO_QUERY = "no_query"
 
 
-def note_of(message: Message) -> dict[str, Any]:
-    note: dict[str, Any] = message.additional_kwargs.get(NOTE, {})
-    return note
-
-
-def add_note(message: Message, **note: Any) -> Message:
-    kwargs = message.additional_kwargs | {NOTE: note_of(message) | note}
-    return replace(message, additional_kwargs=kwargs)
-
-
 def is_malformed(message: Message) -> bool:
     """Return whether the message is a reply that could not be read."""
-    return message.role == "assistant" and note_of(message).get("kind") == "malformed"
+    return message.role == "assistant" and message.kind == "malformed"
 
 
 def open_calls(messages: Sequence[Message]) -> list[dict[str, Any]]:
@@ -77,7 +67,7 @@ def pairs(messages: Sequence[Message]) -> Iterator[tuple[Message, dict[str, Any]
 
 def is_reminder(message: Message) -> bool:
     """Return whether a reply went back to the model because no query supported it."""
-    error = note_of(message).get("observation", {}).get("error") or {} if is_malformed(message) else {}
+    error = message.note.get("observation", {}).get("error") or {} if is_malformed(message) else {}
     return error.get("type") == NO_QUERY
 
 
@@ -276,7 +266,7 @@ class RunContext:
         """Return the text of the current reply. The model's last reply tells whether thinking begins without a tag."""
         if self.reply.message_id not in self._live:
             last = next((each for each in reversed(self.window.messages) if each.role == "assistant"), None)
-            raw = str(note_of(last).get("raw", "")) if last is not None else ""
+            raw = str(last.note.get("raw", "")) if last is not None else ""
             self._live = {self.reply.message_id: LiveText(expects_thinking=ends_unopened(raw))}
         return self._live[self.reply.message_id]
 

@@ -14,7 +14,7 @@ from longthread.errors import NothingToResume, RunWaiting, ThreadNotFound
 from longthread.messages.entries import draft_of
 from longthread.messages.message import Message
 from longthread.model.catalog import BUILTIN
-from longthread.model.entry import NOTE, Draft, Entry
+from longthread.model.entry import Draft, Entry
 from longthread.model.fold import CONTINUES
 from longthread.model.ids import new_id, new_id_after
 from longthread.model.language import agrees, asks_to_continue
@@ -310,10 +310,11 @@ async def _continued_before(tx: Transaction, again: Entry) -> Run | None:
 
 def _question(ask: RunRequest, plan: NewRun) -> Draft:
     source = {"source": ask.source, "fingerprint": ask.fingerprint} if ask.source is not None else {}
-    note = {"kind": "question", "run": plan.run_id, **source, "max_steps": ask.max_steps}
+    note: dict[str, Any] = {"run": plan.run_id, **source, "max_steps": ask.max_steps}
     note |= {CONTINUES: True} if plan.continues is not None else {}
     entry_id = ask.place.entry_id if isinstance(ask.place, ClientBranch) else new_id()
-    draft = draft_of(Message("user", ask.question, id=entry_id, additional_kwargs={NOTE: note}), run_id=plan.run_id)
+    message = Message("user", ask.question, id=entry_id).add_note(kind="question", **note)
+    draft = draft_of(message, run_id=plan.run_id)
     if not isinstance(ask.place, ClientBranch) or ask.place.sent_id is None:
         return draft
     return replace(draft, metadata={**draft.metadata, log.MESSAGE_ID: ask.place.sent_id})

@@ -23,7 +23,7 @@ from longthread.model.catalog import CHART, QUERIES
 from longthread.model.fold import PARSE_ERROR, observation_of
 from longthread.model.ids import new_id
 from longthread.model.run import Approval, Mark, Step
-from longthread.runs.run_context import RunContext, elapsed_ms, is_malformed, note_of
+from longthread.runs.run_context import RunContext, elapsed_ms, is_malformed
 from longthread.store import catalog, log, runs
 from longthread.store.run_rows import events_of_step
 from longthread.tools.arguments import Arguments
@@ -139,7 +139,7 @@ async def _note_result(
 
 async def _observe(context: RunContext, call: Mapping[str, Any], maker: Message, *, interrupted: bool) -> Observation:
     if call["name"] == PARSE_ERROR and is_malformed(maker):
-        observation: Observation = note_of(maker)["observation"]
+        observation: Observation = maker.note["observation"]
         return observation
     tool = context.tools.get(call["name"])
     if tool is None:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Any, cast
 
 from longthread.context.forks import ended_with, last_run_of
-from longthread.model.entry import INTERRUPTED, Entry, ToolCall
+from longthread.model.entry import SHOWN_KINDS, Entry, ToolCall
 from longthread.model.fold import PARSE_ERROR, observation_of
 from longthread.model.run import Approval, Run, Step
 from longthread.model.thread import Thread
@@ -67,7 +67,6 @@ def _cut(value: Any, rows: int, most: int = ITEMS) -> Any:
 
 _CHUNK = 100
 """Entries that are read at a time."""
-_SHOWN = frozenset({"question", "answer", "summary", INTERRUPTED})
 
 
 @dataclass(frozen=True, slots=True)
@@ -295,7 +294,7 @@ async def _messages(tx: Transaction, thread: Thread, tip: int, limit: int) -> _P
 def _is_shown(entry: Entry) -> bool:
     """Whether a page shows an entry. Those without a kind are imported or a LangGraph application's, or steps."""
     if entry.kind is not None:
-        return entry.kind in _SHOWN
+        return entry.kind in SHOWN_KINDS
     return entry.role == "user" or (entry.role == "assistant" and entry.run_id is None and bool(entry.text))
 
 

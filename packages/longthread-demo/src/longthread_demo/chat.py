@@ -112,7 +112,7 @@ def conversation_of(messages: Sequence[Message]) -> list[Utterance]:
         elif message.role == "assistant":
             result.append(_assistant(message, text, number))
         else:
-            kind = (message.additional_kwargs.get("longthread") or {}).get("kind")
+            kind = message.kind
             if kind == "digest":  # what stands for other messages asks nothing
                 result += [Utterance("system", text)] if KNOWLEDGE in text else []
                 continue

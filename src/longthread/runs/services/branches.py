@@ -13,7 +13,7 @@ from longthread.context.source_facts import load_facts
 from longthread.errors import EntryNotFound, NotSupported, RunInProgress, RunWaiting
 from longthread.messages.entries import draft_of
 from longthread.messages.message import Message, tool_call
-from longthread.model.entry import NOTE, Draft, Entry
+from longthread.model.entry import Draft, Entry
 from longthread.model.ids import new_id, new_id_after
 from longthread.model.run import Step
 from longthread.model.thread import Thread
@@ -227,9 +227,9 @@ def _drafts(
     sql: str, observation: Mapping[str, Any], call_id: str, run_id: str, *, edits: str | None, by: str
 ) -> list[Draft]:
     """Return the call and its result. `edits` is the call in whose place it is."""
-    note = {"edited_by": by} | ({"edits": edits} if edits else {})
+    note: dict[str, Any] = {"edited_by": by} | ({"edits": edits} if edits else {})
     call = Message("assistant", "", id=new_id(), tool_calls=[tool_call(_RUN_SQL, {"sql": sql}, call_id)])
-    call = replace(call, additional_kwargs={NOTE: note})
+    call = call.add_note(**note)
     text = json.dumps(observation, ensure_ascii=False, separators=(",", ":"), default=str)
     result = Message("tool", text, tool_call_id=call_id, name=_RUN_SQL, id=new_id())
     return [draft_of(each, run_id=run_id) for each in (call, result)]
