@@ -23,6 +23,8 @@ from longthread.settings import Settings
 from longthread.tools.analysis.address import normalize_spec
 from longthread.tools.analysis.dialects.dialect import find_dialect, list_sources
 from longthread.tools.analysis.open import open_source
+from longthread.tools.catalog.documents import DefinitionDocument
+from longthread.tools.catalog.drafts import draft_of
 from longthread.tools.catalog.names import may_be_name
 
 ROOT = Path(__file__).parents[1]
@@ -179,6 +181,24 @@ async def test_a_server_is_opened_by_its_scheme(tmp_path: Path, monkeypatch: pyt
     await source.close()
     assert (source.spec, tables) == ("parrots://aviary/b", ["parrots"])
     assert (find_dialect("parrots").functions, list_sources()[-1]) == (find_dialect("sqlite").functions, "parrots")
+    plugins.cache_clear()
+
+
+def test_a_type_of_tools_is_defined_by_its_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    code = HOOK.format("offer_tool_types", {"dice": "rolling:TYPE"})
+    code += "from longthread.errors import ToolInvalid\nfrom longthread.tools.tool_type import Bilingual, ToolType\n"
+    code += "def check(implementation, parameters):\n    if 'sides' not in implementation:\n"
+    code += "        raise ToolInvalid(problem='it has no sides.')\n"
+    code += "TYPE = ToolType(Bilingual('Dice', '骰子'), check, None)\n"
+    install(tmp_path, "rolling", code)
+    monkeypatch.syspath_prepend(tmp_path)
+    plugins.cache_clear()
+    problems: list[str] = []
+    data = {"name": "roll", "type": "dice", "schema": {}, "implementation": {}}
+    draft = draft_of(DefinitionDocument("tool", data, ""), problems)
+    assert (draft.body["type"], problems) == ("dice", ["tool roll, implementation: it has no sides."])
+    draft_of(DefinitionDocument("tool", data | {"type": "card"}, ""), problems)
+    assert problems[-1] == "tool roll, type: it must be one of api, code, mcp, query, dice, and is card."
     plugins.cache_clear()
 
 

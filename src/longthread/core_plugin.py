@@ -36,3 +36,14 @@ def offer_engines() -> OfferedPlaces:
     from longthread.tools.analysis.dialects.dialect import load_dialects
 
     return {scheme: f"{type(each).__module__}:DIALECT" for each in load_dialects() for scheme in each.schemes}
+
+
+@hookimpl
+def offer_tool_types() -> OfferedPlaces:
+    """Return the types of tools: each module of `longthread.tools.types` has one, under its name."""
+    import pkgutil
+
+    from longthread.tools import types
+
+    names = sorted(module.name for module in pkgutil.iter_modules(types.__path__))
+    return {name: f"{types.__name__}.{name}:TYPE" for name in names}

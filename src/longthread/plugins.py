@@ -24,7 +24,7 @@ from longthread.errors import PluginFailed
 
 GROUP = CORE = "longthread"
 """The group of entry points, and the name of the core's own plugin."""
-OfferKind = Literal["commands", "models", "embedders", "engines", "sources"]
+OfferKind = Literal["commands", "models", "embedders", "engines", "sources", "tool_types"]
 """What a plugin can offer. The hook of each is `offer_` and its kind."""
 OfferedPlaces = Mapping[str, str]
 """Names, and for each the place of what it means, `module:attribute`."""
@@ -61,6 +61,10 @@ class Hooks(Protocol):
     def offer_sources(self) -> OfferedPlaces:
         """Databases by the name that a question gives as its source: `function()`, which returns a title and the path
         of a SQLite or DuckDB file. It may take seconds to make the file."""
+
+    @hookspec
+    def offer_tool_types(self) -> OfferedPlaces:
+        """Types of tools by the `type` of a definition: a `longthread.tools.tool_type.ToolType`."""
 
 
 @dataclass(frozen=True, slots=True)

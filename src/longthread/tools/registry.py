@@ -2,32 +2,36 @@
 
 from __future__ import annotations
 
-import importlib
-import pkgutil
+import logging
 from collections.abc import Mapping
 from dataclasses import replace
-from functools import cache
 from typing import Any
 
-from longthread.errors import ToolInvalid
+from longthread.errors import PluginFailed, ToolInvalid
 from longthread.model.catalog import ToolDefinition
-from longthread.tools import types
+from longthread.plugins import plugins
 from longthread.tools.tool import DefinedTool, Observation, Tool
 from longthread.tools.tool_type import ToolParts, ToolType
 
+_logger = logging.getLogger(__name__)
 
-@cache
-def list_types() -> tuple[str, ...]:
-    """Return the names of the types of tools: those of the modules in `tools/types`."""
-    return tuple(sorted(module.name for module in pkgutil.iter_modules(types.__path__)))
+
+def list_types() -> list[str]:
+    """Return the names of the types of tools: those of the core and of plugins."""
+    return [*plugins().core["tool_types"], *plugins().added("tool_types")]
 
 
 def find_type(name: str) -> ToolType | None:
-    """Return a type by its name; None: there is none. It is loaded now: its libraries take time, and most agents have
-    no tool of most types."""
-    if name not in list_types():
+    """Return a type by its name; None: there is none, or its plugin fails. It is loaded now: its libraries take time,
+    and most agents have no tool of most types."""
+    offer = plugins().find("tool_types", name)
+    if offer is None:
         return None
-    tool_type: ToolType = importlib.import_module(f"{types.__name__}.{name}").TYPE
+    try:
+        tool_type: ToolType = offer.load()
+    except PluginFailed as error:
+        _logger.warning("Tools of type %s cannot be used. %s", name, error)
+        return None
     return tool_type
 
 
