@@ -54,7 +54,7 @@ def thread(**values: Any) -> tuple[str, Row]:
 
 
 ACCEPTED = [
-    *(tool(type=kind) for kind in ("api", "code", "query", "mcp")),
+    *(tool(type=kind) for kind in ("api", "code", "query", "mcp", "of_a_plugin")),
     *(memory(memory_type=kind) for kind in ("episodic", "semantic", "procedural")),
     *(entry(role=role) for role in ("system", "user", "assistant", "tool")),
     *(thread(status=status) for status in ("active", "paused", "completed", "failed")),
@@ -69,7 +69,7 @@ ACCEPTED = [
     ("conversation_summaries", {"thread_id": "t", "summary": "s"}),
 ]
 VIOLATIONS = [
-    tool(type="shell"),
+    tool(type=None),
     tool(name=LONG),
     tool(name=None),
     tool(schema="no json"),
