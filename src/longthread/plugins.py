@@ -128,9 +128,9 @@ class Plugins:
         """Return what is offered under a name; None: nothing is. The core's comes first."""
         if place := self.core.get(kind, {}).get(name):
             return Offer(CORE, place)
-        return self.added(kind).get(name)
+        return self.list_added(kind).get(name)
 
-    def added(self, kind: OfferKind) -> dict[str, Offer]:
+    def list_added(self, kind: OfferKind) -> dict[str, Offer]:
         """Return what the installed plugins add to the core, by name."""
         return {
             name: Offer(plugin.name, place)

@@ -29,7 +29,7 @@ def _plugin_commands() -> Mapping[str, Offer]:
     """Return the commands of installed plugins, which a command of the core does not look for."""
     from longthread.plugins import plugins
 
-    return plugins().added("commands")
+    return plugins().list_added("commands")
 
 
 app = typer.Typer(

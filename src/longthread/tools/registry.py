@@ -18,7 +18,7 @@ _logger = logging.getLogger(__name__)
 
 def list_types() -> list[str]:
     """Return the names of the types of tools: those of the core and of plugins."""
-    return [*plugins().core["tool_types"], *plugins().added("tool_types")]
+    return [*plugins().core["tool_types"], *plugins().list_added("tool_types")]
 
 
 def find_type(name: str) -> ToolType | None:

@@ -194,7 +194,7 @@ def list_sources() -> list[str]:
     """Return the names of the dialects that a source may have, the most likely one first, and then those of plugins."""
     from longthread.plugins import plugins
 
-    return [*(each.name for each in load_dialects() if each.schemes), *plugins().added("engines")]
+    return [*(each.name for each in load_dialects() if each.schemes), *plugins().list_added("engines")]
 
 
 @cache
