@@ -11,8 +11,8 @@ from tests.lending import database
 
 from longthread.langgraph.transfer.import_database import Import
 from longthread.store.driver import Driver
-from longthread.store.imports.foreign import ImportReport
 from longthread.store.queries import Sql
+from longthread.store.transfer.foreign import ImportReport
 
 Take = Callable[..., Awaitable[ImportReport]]
 Fetch = Callable[..., Awaitable[list[dict[str, Any]]]]

@@ -102,10 +102,10 @@ def test_a_database_with_several_kinds(run: Run, old_url: str) -> None:  # noqa:
 DYING = """
 import os, signal, sys
 from longthread.cli.start import main
-from longthread.store.imports import write
+from longthread.store.transfer import import_writer
 
 written = []
-conversation = write.ImportWriter.conversation
+conversation = import_writer.ImportWriter.conversation
 
 async def dying(self, one, report):
     found = await conversation(self, one, report)
@@ -114,7 +114,7 @@ async def dying(self, one, report):
         os.kill(os.getpid(), signal.SIGKILL)
     return found
 
-write.ImportWriter.conversation = dying
+import_writer.ImportWriter.conversation = dying
 main()
 """
 

@@ -12,7 +12,7 @@ from tests.store.conftest import AsNobody
 from tests.store.hindered import no_page_more, permitted
 
 from longthread.errors import StoreError
-from longthread.store.imports.foreign import open_foreign
+from longthread.store.transfer.foreign import open_foreign
 
 
 def test_a_stock_savers_file_that_may_not_be_written_to_is_imported(tmp_path: Path, as_nobody: AsNobody) -> None:

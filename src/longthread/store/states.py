@@ -21,10 +21,10 @@ from longthread.errors import InvalidInput, RunInProgress, ThreadNotFound, Threa
 from longthread.model.entry import Draft, Entry
 from longthread.store import log
 from longthread.store.driver import Row, Transaction, one
-from longthread.store.imports.foreign import storable
-from longthread.store.imports.messages import drafts_of, payload_of, role_of, text_of
 from longthread.store.leases import find_running
 from longthread.store.rows import dump, moment_of, of_thread
+from longthread.store.transfer.foreign import storable
+from longthread.store.transfer.messages import drafts_of, payload_of, role_of, text_of
 
 CLIENT_TYPES = ("cursor", "augment", "claude_code", "unknown")
 """The kinds of clients that the document names."""

@@ -25,7 +25,7 @@ from longthread.errors import (
     SourceUnreadable,
     SourceUnsupported,
 )
-from longthread.store.imports.foreign import open_foreign
+from longthread.store.transfer.foreign import open_foreign
 from longthread.tools.analysis.limits import Limits
 from longthread.tools.analysis.open import open_source
 from longthread.tools.analysis.source import Source

@@ -37,17 +37,17 @@ from longthread.errors import ExportIncomplete, ImportIncomplete, InvalidInput, 
 from longthread.settings import Settings
 from longthread.store import log, questions
 from longthread.store.driver import Driver, Transaction
-from longthread.store.imports.foreign import shown_address
 from longthread.store.open import is_postgres, open_store
 from longthread.store.schema import APPLICATION_ID
 from longthread.store.transfer.archive import branch_markdown, export_lines, why_not_whole
 from longthread.store.transfer.archive_reader import ImportTarget, check_beginning, check_import, import_threads
+from longthread.store.transfer.foreign import shown_address
 from longthread.store.transfer.threads import TransferOutcome, thread_ids
 
 if TYPE_CHECKING:
     from longthread.langgraph.transfer.export import ExportReport
-    from longthread.store.imports.foreign import ImportReport
-    from longthread.store.imports.kinds import DatabaseKinds
+    from longthread.store.transfer.foreign import ImportReport
+    from longthread.store.transfer.kinds import DatabaseKinds
 
 _OURS = APPLICATION_ID.to_bytes(4, "big")
 _STANDARD = "-"

@@ -25,7 +25,7 @@ from longthread.langgraph.saver.async_saver import AsyncLongthreadSaver
 from longthread.langgraph.saver.saver import on_home
 from longthread.langgraph.transfer import stock_items
 from longthread.langgraph.transfer.stock_savers import CheckpointAddress, StockCheckpoints, open_stock
-from longthread.store.imports.foreign import shown_address
+from longthread.store.transfer.foreign import shown_address
 
 PendingWrite = tuple[str, Any]
 StoredVersions = set[tuple[str, str, Any]]

@@ -14,8 +14,9 @@ from longthread.langgraph.transfer.import_checkpoints import USER_KEYS, import_l
 from longthread.langgraph.transfer.import_checkpoints import CheckpointProgress as Checkpoints
 from longthread.langgraph.transfer.stock_savers import StockCheckpoints, open_stock
 from longthread.store.driver import Driver, Row
-from longthread.store.imports.foreign import Foreign, ImportReport, ImportSource, open_foreign, shown_address
-from longthread.store.imports.kinds import (
+from longthread.store.transfer.foreign import Foreign, ImportReport, ImportSource, open_foreign, shown_address
+from longthread.store.transfer.import_writer import ImportWriter
+from longthread.store.transfer.kinds import (
     DatabaseKinds,
     ids_beside,
     is_empty,
@@ -25,7 +26,6 @@ from longthread.store.imports.kinds import (
     read_beside,
     unreadable,
 )
-from longthread.store.imports.write import ImportWriter
 
 ImportProgress = Callable[[int, int, str], None]
 """How many are done, of how many, and which was the last."""

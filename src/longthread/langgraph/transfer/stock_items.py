@@ -13,9 +13,9 @@ from longthread.langgraph.item_index import IndexedItem, ItemIndex
 from longthread.langgraph.saver.async_saver import AsyncLongthreadSaver
 from longthread.store import items
 from longthread.store.driver import Row
-from longthread.store.imports.foreign import Foreign, has, import_errors, moment, moment_or_none
-from longthread.store.imports.foreign import count as count_rows
 from longthread.store.items import Index, Item
+from longthread.store.transfer.foreign import Foreign, has, import_errors, moment, moment_or_none
+from longthread.store.transfer.foreign import count as count_rows
 from longthread.store.transfer.threads import read_rows
 
 TABLE = "store"

@@ -22,7 +22,7 @@ from longthread.errors import CheckpointUnreadable, ExtraMissing, InvalidInput, 
 from longthread.langgraph.internals import DeltaSnapshot
 from longthread.langgraph.message_codec import SerializerFailed, calling_serializer
 from longthread.langgraph.transfer import stock_items
-from longthread.store.imports.foreign import Foreign, import_errors, open_foreign, shown_address
+from longthread.store.transfer.foreign import Foreign, import_errors, open_foreign, shown_address
 
 _CLOSED = JsonPlusSerializer(allowed_msgpack_modules=None)
 """Builds nothing but what LangGraph knows to be safe."""

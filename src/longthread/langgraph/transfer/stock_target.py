@@ -21,12 +21,12 @@ from longthread.langgraph.transfer.stock_items import TABLE, name_of
 from longthread.langgraph.transfer.stock_savers import CheckpointAddress, StockCheckpoints, not_a_saver
 from longthread.store import items
 from longthread.store.driver import one
-from longthread.store.imports.foreign import Foreign, change_foreign, export_errors, open_foreign, shown_address
-from longthread.store.imports.kinds import is_longthread
 from longthread.store.items import Item, ItemScope
 from longthread.store.open import is_postgres
 from longthread.store.queries import Sql
 from longthread.store.tables import StoreTable
+from longthread.store.transfer.foreign import Foreign, change_foreign, export_errors, open_foreign, shown_address
+from longthread.store.transfer.kinds import is_longthread
 from longthread.store.transfer.threads import update_row, write_rows
 
 _SQLITE = "sqlite:///"

@@ -1,1 +1,1 @@
-"""Export, import and copy of threads and stores."""
+"""Export, import and copy of threads and stores, and import of the databases of other programs."""

@@ -15,7 +15,9 @@ from longthread.errors import StoreError
 from longthread.model.entry import Draft
 from longthread.model.fold import IMPORTED_FIELDS, STATE
 from longthread.store.driver import Row
-from longthread.store.imports.foreign import (
+from longthread.store.log import now
+from longthread.store.states import CLIENT_TYPES, drafts_of_message, title_of
+from longthread.store.transfer.foreign import (
     Conversation,
     ExtractedEntry,
     Foreign,
@@ -32,10 +34,8 @@ from longthread.store.imports.foreign import (
     storable,
     values,
 )
-from longthread.store.imports.sessions import Sessions
-from longthread.store.imports.states import KEYS, fold_drafts, placed_state
-from longthread.store.log import now
-from longthread.store.states import CLIENT_TYPES, drafts_of_message, title_of
+from longthread.store.transfer.sessions import Sessions
+from longthread.store.transfer.states import KEYS, fold_drafts, placed_state
 
 _CLIENTS = "conversation_state"
 _NAMESPACE_OF_CLIENTS = uuid.UUID("6c6f6e67-7468-5265-8164-73636964656e")

@@ -17,9 +17,9 @@ from typing import Any
 from longthread.model.entry import Draft, Entry, ToolCall
 from longthread.model.fold import CONTINUES, PARSE_ERROR, STEP, StateFold, observation_of
 from longthread.model.language import asks_to_continue
-from longthread.store.imports.foreign import moment_or_none, storable
-from longthread.store.imports.messages import drafts_of
 from longthread.store.rows import dump
+from longthread.store.transfer.foreign import moment_or_none, storable
+from longthread.store.transfer.messages import drafts_of
 
 Json = dict[str, Any]
 Dated = tuple[Draft, str]

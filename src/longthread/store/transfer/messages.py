@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from longthread.model.entry import Draft, Role, ToolCall
-from longthread.store.imports.foreign import decode_json, storable
+from longthread.store.transfer.foreign import decode_json, storable
 
 JsonFields = dict[str, Any]
 

@@ -10,7 +10,8 @@ from longthread.errors import StoreError
 from longthread.model.entry import SENT_ID, Draft
 from longthread.model.fold import CONTINUES, STATE, STEP
 from longthread.store.driver import Row
-from longthread.store.imports.foreign import (
+from longthread.store.tables import IMPORTED
+from longthread.store.transfer.foreign import (
     Conversation,
     ExtractedEntry,
     Foreign,
@@ -24,8 +25,7 @@ from longthread.store.imports.foreign import (
     storable,
     values,
 )
-from longthread.store.imports.messages import calls_of, drafts_of, payload_of
-from longthread.store.tables import IMPORTED
+from longthread.store.transfer.messages import calls_of, drafts_of, payload_of
 
 _CATALOG = ("tools", "skills", "agents")
 """Referenced tables first."""

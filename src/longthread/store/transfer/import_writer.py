@@ -13,11 +13,11 @@ from longthread.model.entry import Draft
 from longthread.model.fold import STEP
 from longthread.store import incarnation, log, memories
 from longthread.store.driver import Driver, Row, Transaction, one
-from longthread.store.imports.foreign import Conversation, ImportReport
-from longthread.store.imports.kinds import Beside, MemoryChunk
 from longthread.store.queries import Sql
 from longthread.store.rows import dump, entry_row
 from longthread.store.tables import ENTRIES, IMPORTED, RUNS, THREADS, Tables, read_tables
+from longthread.store.transfer.foreign import Conversation, ImportReport
+from longthread.store.transfer.kinds import Beside, MemoryChunk
 from longthread.store.transfer.threads import TableRow, count_rows, write_rows, write_thread
 
 WriteOutcome = Literal["new", "updated", "already", "gone on"]
