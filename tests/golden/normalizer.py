@@ -32,6 +32,7 @@ _REPLACED = [
     (re.compile(r"(?<=whole  whole) +\d+"), "  <n>"),
     (re.compile(r"\d+(?:\.\d+)? [kMG]?B\b"), "<size>"),
     (re.compile(r"Python [\d.]+, \w+"), "<python>"),
+    (re.compile(r"(?<=longthread \d\.\d\.\d \()[0-9a-f]{8}(?=\))"), "<commit>"),
     (re.compile(r"(?<=✓ )(?:sqlite|postgres) +\d.*"), "<engine>"),
     (re.compile(r'\{"number": "\d+", "query": null\}'), '{"number": "<n>", "query": null}'),
 ]

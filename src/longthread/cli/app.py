@@ -6,13 +6,17 @@ Exit codes: 0 finished · 1 failed · 2 bad input · 3 the source · 4 the threa
 
 from __future__ import annotations
 
+import subprocess
 import sys
 from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import typer
 from rich.markup import escape
 
+import longthread
 from longthread import __version__
 from longthread.cli.commands import COMMANDS, PACKAGE_COMMANDS
 from longthread.cli.language import OPTION, SpokenLanguage, say, translate
@@ -46,8 +50,23 @@ app = typer.Typer(
 
 def _version(wanted: bool) -> None:
     if wanted:
-        echo_data(f"longthread {__version__}")
+        commit = _read_commit()
+        echo_data(f"longthread {__version__}" + (f" ({commit})" if commit else ""))
         raise typer.Exit
+
+
+def _read_commit() -> str:
+    """Return the commit that this package was built from, or that of its clone; empty: neither is known."""
+    package = Path(longthread.__file__).parent
+    built, clone = package / "commit.txt", package.parents[1]
+    if built.is_file():
+        return built.read_text("utf-8").strip()
+    if not (clone / ".git").exists():
+        return ""
+    with suppress(OSError):  # there is no Git
+        command = ["git", "-C", str(clone), "rev-parse", "--short=8", "HEAD"]
+        return subprocess.run(command, capture_output=True, text=True, check=False).stdout.strip()
+    return ""
 
 
 @app.callback()
