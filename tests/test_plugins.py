@@ -10,12 +10,14 @@ import subprocess
 import sys
 import tomllib
 from collections.abc import Iterator
+from importlib.metadata import distributions
 from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner
 
 from longthread.cli.app import app
+from longthread.cli.language import OPTION, choose, translate
 from longthread.errors import ExtraMissing, ModelNotUsable, PluginFailed
 from longthread.llm.models import resolve_model
 from longthread.plugins import Plugins, plugins
@@ -225,6 +227,42 @@ async def test_without_its_package_the_demo_says_how_to_install_it(tmp_path: Pat
     assert isinstance(ended.exception, ExtraMissing)
     assert CliRunner().invoke(app, ["ask", "--help"]).exit_code == 0
     assert resolve_model("openai:gpt-4o", Settings.of(data_dir=tmp_path, openai_api_key="k")).name == "gpt-4o"
+
+
+@pytest.fixture
+def broken_demo(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """The packages of the demo and of `longthread eval` are installed, and cannot be imported."""
+    for name, package in (("broken_demo", "demo"), ("broken_evals", "evals")):
+        install(tmp_path, name, "import no_such_module\n")
+        about = tmp_path / f"longthread_{name}-1.0.dist-info" / "METADATA"
+        about.write_text(about.read_text().replace(f"longthread-{name}", f"longthread-{package}"))
+    found = list(distributions(path=[str(tmp_path)]))
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setattr(
+        "longthread.plugins.entry_points", lambda group: [each for one in found for each in one.entry_points]
+    )
+    plugins.cache_clear()
+    yield
+    plugins.cache_clear()
+
+
+@pytest.mark.usefixtures("broken_demo")
+async def test_a_demo_that_fails_to_load_says_why_and_not_that_it_is_missing(tmp_path: Path) -> None:
+    reason = "it is installed, and failed to load: ModuleNotFoundError: No module named 'no_such_module'."
+    failure = f"The plugin broken_demo cannot be used: {reason}"
+    with pytest.raises(ModelNotUsable, match=f"The model demo cannot be used: {failure}"):
+        resolve_model(None, Settings.of(data_dir=tmp_path))
+    with pytest.raises(PluginFailed, match=failure):
+        await open_source("demo")
+    demo = CliRunner().invoke(app, ["demo"])
+    assert str(demo.exception).startswith(failure)
+    measured = CliRunner().invoke(app, ["eval", "recall", "x.jsonl"])
+    assert str(measured.exception).startswith(failure.replace("broken_demo", "broken_evals"))
+    choose([OPTION, "zh"])
+    assert translate(str(demo.exception)).startswith(
+        "插件 broken_demo 无法使用：已安装，但加载失败：ModuleNotFoundError"
+    )
+    choose([OPTION, "en"])
 
 
 def test_the_demo_is_an_installed_plugin() -> None:

@@ -138,6 +138,13 @@ class Plugins:
             for name, place in plugin.offers.get(kind, {}).items()
         }
 
+    def find_failure(self, package: str) -> PluginFailed | None:
+        """Return the error that says why a plugin of an installed package is left out; None: none is."""
+        for each in self.installed:
+            if each.package == package and each.failure:
+                return PluginFailed(plugin=each.name, reason=f"it is installed, and failed to load: {each.failure}")
+        return None
+
     def _load(self, entry: EntryPoint, taken: Iterable[Mapping[OfferKind, OfferedPlaces]]) -> Plugin:
         package, version = (entry.dist.name, entry.dist.version) if entry.dist else ("", "")
         try:

@@ -154,11 +154,14 @@ def _import_place(place: str) -> Any:
 
 def _load_offer(name: str, offers: Mapping[str, Offer], packages: Mapping[str, str]) -> Any:
     """Return the command that a plugin offers under a name; None: it is no command. Raises ExtraMissing: the package
-    of the command is not installed."""
+    of the command is not installed; PluginFailed."""
     if offer := offers.get(name):
         return offer.load()
     if package := packages.get(name):
-        raise ExtraMissing(what=f"`longthread {name}`", package=package, extra=package)
+        from longthread.plugins import plugins
+
+        missing = ExtraMissing(what=f"`longthread {name}`", package=package, extra=package)
+        raise plugins().find_failure(package) or missing
     return None
 
 

@@ -105,7 +105,9 @@ def resolve_model(name: str | None, settings: Settings) -> ChatModel:
     name = model_name(name, settings)
     offer = find_model(name)
     if offer is None and name == DEMO:
-        raise ModelNotUsable(model=name, reason=f"Its package is not installed: `{install_command(DEMO_PACKAGE)}`.")
+        failure = plugins().find_failure(DEMO_PACKAGE)
+        missing = f"Its package is not installed: `{install_command(DEMO_PACKAGE)}`."
+        raise ModelNotUsable(model=name, reason=str(failure or missing))
     if offer is None or offer.plugin == CORE:
         factory = provider_model if offer is None else offer.load()
         return cast(ChatModel, factory(name, settings))

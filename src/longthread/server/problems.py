@@ -130,6 +130,7 @@ _STATUS: dict[type[LongthreadError], int] = {
     errors.MemoryNotFound: 404,
     errors.TooManyMemories: 409,
     errors.ExtraMissing: 409,
+    errors.PluginFailed: 409,
     errors.SecretUnusable: 409,
     errors.SourceTaken: 409,
     errors.UploadExists: 409,

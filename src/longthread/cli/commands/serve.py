@@ -58,11 +58,13 @@ def demo(
 
 
 def expect_demo() -> None:
-    """Raise ExtraMissing: the plugin that has the demo is not installed, or cannot be loaded."""
+    """Check that the plugin that has the demo works. Raises ExtraMissing: it is not installed; PluginFailed."""
     from longthread.plugins import plugins
 
     if plugins().find("models", "demo") is None:
-        raise ExtraMissing(what="The demo", package=DEMO_PACKAGE, extra=DEMO_PACKAGE)
+        raise plugins().find_failure(DEMO_PACKAGE) or ExtraMissing(
+            what="The demo", package=DEMO_PACKAGE, extra=DEMO_PACKAGE
+        )
 
 
 def _store(database: str | None, postgres: str | None) -> str | None:

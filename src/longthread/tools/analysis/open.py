@@ -119,7 +119,9 @@ def _create_offered_engine(spec: str, limits: Limits) -> Engine:
 def _find_offered_file(spec: str) -> tuple[str, Path]:
     offer = plugins().find("sources", spec)
     if offer is None:
-        raise ExtraMissing(what="The demo", package=DEMO_PACKAGE, extra=DEMO_PACKAGE)
+        raise plugins().find_failure(DEMO_PACKAGE) or ExtraMissing(
+            what="The demo", package=DEMO_PACKAGE, extra=DEMO_PACKAGE
+        )
     title, path = offer.load()()
     return title, path
 
