@@ -24,6 +24,7 @@ from longthread.plugins import Plugins, plugins
 from longthread.settings import Settings
 from longthread.tools.analysis.address import normalize_spec
 from longthread.tools.analysis.dialects.dialect import find_dialect, list_sources
+from longthread.tools.analysis.limits import Limits
 from longthread.tools.analysis.open import open_source
 from longthread.tools.catalog.documents import DefinitionDocument
 from longthread.tools.catalog.drafts import draft_of
@@ -272,3 +273,27 @@ def test_the_demo_is_an_installed_plugin() -> None:
         "models": {"demo": "longthread_demo.chat:demo_model"},
         "sources": {"demo": "longthread_demo.spaceflight:demo_source"},
     }
+
+
+@pytest.mark.parametrize(
+    ("is_file", "method", "place"), [(False, "open_server", "on a server"), (True, "load_file_engine", "in files")]
+)
+@pytest.mark.parametrize("isolated", [False, True])
+async def test_an_engine_that_opens_nothing_names_its_plugin(
+    is_file: bool, method: str, place: str, isolated: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    code = HOOK.format("offer_engines", {"bare": "birdcage:DIALECT"})
+    code += "from longthread.tools.analysis.dialects.dialect import SqlDialect\n"
+    code += f"class Bare(SqlDialect):\n    name, is_file = 'bare', {is_file}\nDIALECT = Bare()\n"
+    install(tmp_path, "birdcage", code)
+    (tmp_path / "b.bare").write_text("x" * 100)
+    monkeypatch.syspath_prepend(tmp_path)
+    plugins.cache_clear()
+    said = f"The plugin birdcage cannot be used: its engine bare opens no databases {place}. .* `{method}`"
+    with pytest.raises(PluginFailed, match=said) as caught:
+        await open_source(f"bare:///{tmp_path}/b.bare", limits=Limits(isolated=isolated))
+    choose([OPTION, "zh"])
+    assert f"它的类 Bare 需要方法 `{method}`" in translate(str(caught.value))
+    choose([OPTION, "en"])
+    plugins.cache_clear()
+    sys.modules.pop("birdcage")

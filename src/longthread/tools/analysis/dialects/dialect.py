@@ -10,6 +10,8 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, cast
 
+from longthread.errors import PluginFailed
+
 if TYPE_CHECKING:  # an engine's process loads no more than it needs
     from longthread.model.semantics import Grain
     from longthread.tools.analysis.address import SourceUrl
@@ -161,12 +163,23 @@ class SqlDialect:
         return cut if grain == "hour" else f"CAST({cut} AS DATE)"
 
     def load_file_engine(self) -> Callable[[Path, str, Limits], Engine]:
-        """Load the engine of databases in files."""
-        raise NotImplementedError
+        """Load the engine of databases in files. Raises PluginFailed: its plugin gives none."""
+        raise self._report_missing("load_file_engine", "in files")
 
     def open_server(self, url: SourceUrl, source: str, limits: Limits) -> Engine:
-        """Return the engine of a database on a server. Raises SourceError, ExtraMissing."""
-        raise NotImplementedError
+        """Return the engine of a database on a server. Raises SourceError, ExtraMissing; PluginFailed: its plugin gives
+        none."""
+        raise self._report_missing("open_server", "on a server")
+
+    def _report_missing(self, method: str, place: str) -> PluginFailed:
+        from longthread.plugins import plugins
+
+        offer = plugins().find("engines", self.name)
+        reason = (
+            f"its engine {self.name} opens no databases {place}. Its class {type(self).__name__} needs a method "
+            f"`{method}`: upgrade the plugin, or add it."
+        )
+        return PluginFailed(plugin=self.name if offer is None else offer.plugin, reason=reason)
 
 
 def is_of_server(name: str, schema: str, catalog: str) -> bool:
