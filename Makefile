@@ -18,7 +18,7 @@ endef
 # Where `make test-clients` puts Node.js and the clients: 1.4 GB, outside of the checkout.
 CLIENTS ?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/longthread/clients
 
-.PHONY: setup help page demo test check-page test-clients test-langgraph check compiled bench eval lock clean
+.PHONY: setup help page demo test check-page test-clients test-langgraph check compiled bench eval release-check lock clean
 
 setup: $(VENV)/.run ## Install what running Longthread needs, and build the page.
 
@@ -121,10 +121,21 @@ bench: $(VENV)/.dev ## Measure speed and size, which takes ten minutes.
 eval: $(VENV)/.dev ## Ask the demo model the questions of evals/.
 	@$(BIN)/python evals/questions.py
 
+# What builds the packages and checks them is an environment of its own.
+$(VENV)/release/.installed: requirements/release.txt
+	@$(PYTHON) -m venv $(VENV)/release
+	@$(VENV)/release/bin/python -m pip --disable-pip-version-check install --quiet --no-deps -r $<
+	@touch $@
+
+release-check: $(VENV)/release/.installed ## Build the packages, install them where no clone is, and measure that.
+	@$(VENV)/release/bin/python release/check.py $(if $(TAG),--tag $(TAG))
+
 lock: ## Write the versions in requirements/ from pyproject.toml.
 	@rm -rf $(VENV)/lock && $(PYTHON) -m venv $(VENV)/lock && $(VENV)/lock/bin/python -m pip --quiet install --upgrade pip
 	@$(VENV)/lock/bin/python -m pip --quiet install ./packages/longthread-demo '.[app]' && $(VENV)/lock/bin/python -m pip freeze --exclude longthread --exclude longthread-demo > requirements/run.txt
 	@$(VENV)/lock/bin/python -m pip --quiet install --group dev hatchling editables && $(VENV)/lock/bin/python -m pip freeze --exclude longthread --exclude longthread-demo > requirements/dev.txt
+	@rm -rf $(VENV)/lock && $(PYTHON) -m venv $(VENV)/lock && $(VENV)/lock/bin/python -m pip --quiet install --upgrade pip
+	@$(VENV)/lock/bin/python -m pip --quiet install --group release && $(VENV)/lock/bin/python -m pip freeze > requirements/release.txt
 	@rm -rf $(VENV)/lock
 
 clean: ## Delete what was built and installed.
