@@ -14,7 +14,7 @@ from typing import Any, BinaryIO
 from uuid import UUID, uuid5
 
 from longthread.errors import ArchiveInvalid, InvalidInput, NotStorable
-from longthread.store.driver import Driver, Row, one, storable
+from longthread.store.driver import Driver, Row, storable
 from longthread.store.leases import left
 from longthread.store.open import open_store
 from longthread.store.schema import OLDEST_COMMIT, OLDEST_VERSION, SCHEMA_VERSION
@@ -25,9 +25,8 @@ from longthread.store.transfer.threads import (
     TableRow,
     TransferOutcome,
     TransferProgress,
-    difference,
     key_of,
-    write_thread,
+    store_thread,
 )
 
 _HEAD = f'{{"{FORMAT}":'.encode()
@@ -272,8 +271,12 @@ async def import_threads(
     outcome = TransferOutcome()
     reader = ArchiveReader(file, where, tables)
     for done, thread in enumerate(reader.threads()):
-        progress(done, contents.threads, into.id_of(thread.id))
-        await _import_thread(store, tables, thread, reader, into, outcome)
+        thread_id = into.id_of(thread.id)
+        progress(done, contents.threads, thread_id)
+        rows = _rows(tables, reader, thread, into)
+        reason = await store_thread(store, tables, thread_id, thread.counts, rows, outcome, user_id=into.user_id)
+        if reason is not None:
+            outcome.refused.append(Refusal(f"thread {thread_id}", reason))
     progress(contents.threads, contents.threads, "")
     return outcome
 
@@ -307,36 +310,6 @@ def _check_into(contents: Contents, into: ImportTarget, where: str) -> None:
             reason=f"{where} holds threads of {', '.join(others)}, and you are {into.user_id}. Say with --user whose "
             f"they are to be: --user {into.user_id} makes them yours."
         )
-
-
-async def _import_thread(
-    store: Driver,
-    tables: Tables,
-    thread: ArchivedThread,
-    reader: ArchiveReader,
-    into: ImportTarget,
-    outcome: TransferOutcome,
-) -> None:
-    thread_id = into.id_of(thread.id)
-    rows = _rows(tables, reader, thread, into)
-    async with store.reading() as tx:
-        there = await one(tx, "select_owner", id=thread_id)
-        if there is not None:
-            # Reveal nothing about another user's thread.
-            own = there["user_id"] == into.user_id
-            reason = (
-                await difference(tx, tables, thread_id, thread.counts, rows)
-                if own
-                else "its id is taken by another user"
-            )
-            if reason is None:
-                outcome.same += 1
-            else:
-                outcome.refused.append(Refusal(f"thread {thread_id}", reason))
-            return
-    async with store.writing() as tx:
-        outcome.rows += await write_thread(tx, tables, thread_id, thread.counts, rows)
-    outcome.written += 1
 
 
 async def _rows(

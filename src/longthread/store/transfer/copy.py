@@ -18,7 +18,6 @@ from longthread.store.transfer.threads import (
     TransferProgress,
     count_rows,
     count_threads,
-    difference,
     differing_column,
     each_thread,
     gone_on,
@@ -26,6 +25,7 @@ from longthread.store.transfer.threads import (
     read_rows,
     read_thread,
     size_of,
+    store_thread,
     write_rows,
     write_thread,
 )
@@ -128,21 +128,11 @@ class _Copying:
             counts = await count_rows(here, self.ours.of_threads, thread_id)
             if not counts:
                 return None  # Deleted after it was listed.
-            async with self.target.reading() as there:
-                known = await one(there, "select_owner", id=thread_id) is not None
-                if known:
-                    rows = read_thread(here, self.ours, thread_id)
-                    reason = await difference(there, self.theirs, thread_id, counts, rows)
-            if not known:
-                rows = read_thread(here, self.ours, thread_id)
-                async with self.target.writing() as tx:
-                    self.outcome.rows += await write_thread(tx, self.theirs, thread_id, counts, rows)
-                self.outcome.written += 1
-            elif reason is None:
-                self.outcome.same += 1
-            else:
-                return await self._update(here, thread_id, counts) if self.update else reason
-        return None
+            rows = read_thread(here, self.ours, thread_id)
+            reason = await store_thread(self.target, self.theirs, thread_id, counts, rows, self.outcome)
+            if reason is None or not self.update:
+                return reason
+            return await self._update(here, thread_id, counts)
 
     async def _update(self, here: Transaction, thread_id: str, counts: Mapping[str, int]) -> str | None:
         """Replace a thread in the target; if the target has rows of its own, return what they are."""

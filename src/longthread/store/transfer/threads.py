@@ -12,7 +12,7 @@ from typing import Any, Protocol
 from longthread.errors import StoreError
 from longthread.model.entry import SENT_ID
 from longthread.store import questions
-from longthread.store.driver import Driver, Row, Transaction
+from longthread.store.driver import Driver, Row, Transaction, one
 from longthread.store.leases import left
 from longthread.store.queries import Sql
 from longthread.store.tables import CHECKPOINTS, ENTRIES, RUNS, THREADS, StoreTable, Tables, canonical
@@ -243,6 +243,32 @@ async def write_thread(
     if there != counts:
         raise StoreError(reason=f"of thread {thread_id} {there} was written where {dict(counts)} was read.")
     return total
+
+
+async def store_thread(
+    store: Driver,
+    tables: Tables,
+    thread_id: str,
+    counts: Mapping[str, int],
+    rows: AsyncIterable[TableRow],
+    outcome: TransferOutcome,
+    *,
+    user_id: str | None = None,
+) -> str | None:
+    """Write a thread in one transaction if the store lacks it, and count it; return how an existing one differs. With
+    `user_id`, nothing is said of another user's thread but that its id is taken."""
+    async with store.reading() as tx:
+        there = await one(tx, "select_owner", id=thread_id)
+        if there is not None:
+            if user_id not in (None, there["user_id"]):
+                return "its id is taken by another user"
+            reason = await difference(tx, tables, thread_id, counts, rows)
+            outcome.same += reason is None
+            return reason
+    async with store.writing() as tx:
+        outcome.rows += await write_thread(tx, tables, thread_id, counts, rows)
+    outcome.written += 1
+    return None
 
 
 async def difference(
