@@ -319,16 +319,6 @@ class ExtractedEntry:
     at: str
 
 
-@dataclass(frozen=True, slots=True)
-class Summary:
-    """The other program's summary of older messages."""
-
-    text: str
-    message_count: int = 0
-    config_hash: str | None = None
-    updated_at: str | None = None
-
-
 @dataclass(slots=True)
 class Conversation:
     """A conversation. `tip` is the index of its last entry; -1 if there is none. `user_id`: None if the source names no
@@ -349,7 +339,6 @@ class Conversation:
     tags: Sequence[Any] = ()
     ended_at: str | None = None
     expires_at: str | None = None
-    summary: Summary | None = None
     holds: Counter[str] = field(default_factory=Counter)
     rows: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
 
@@ -387,5 +376,10 @@ class ImportSource(Protocol):
         ...
 
     def yield_shared(self, foreign: Foreign, report: ImportReport) -> AsyncIterator[tuple[str, Row]]:
-        """Yield rows of tables that threads share, with the table's name, referenced rows first."""
-        ...
+        """Yield rows of tables that threads share, with the table's name, referenced rows first. By default none."""
+        return _yield_none()
+
+
+async def _yield_none() -> AsyncIterator[tuple[str, Row]]:
+    for _ in ():
+        yield _

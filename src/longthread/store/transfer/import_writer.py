@@ -15,9 +15,9 @@ from longthread.store import incarnation, log, memories
 from longthread.store.driver import Driver, Row, Transaction, one
 from longthread.store.queries import Sql
 from longthread.store.rows import dump, entry_row
-from longthread.store.tables import ENTRIES, IMPORTED, RUNS, THREADS, Tables, read_tables
+from longthread.store.tables import ENTRIES, RUNS, THREADS, Tables, read_tables
 from longthread.store.transfer.foreign import Conversation, ImportReport
-from longthread.store.transfer.kinds import Beside, MemoryChunk
+from longthread.store.transfer.kinds import SUMMARIES, VECTORS, Beside
 from longthread.store.transfer.threads import TableRow, count_rows, write_rows, write_thread
 
 WriteOutcome = Literal["new", "updated", "already", "gone on"]
@@ -132,11 +132,6 @@ class ImportWriter:
                 for place, each in enumerate(conversation.entries)
             ],
         }
-        if conversation.summary is not None:
-            given = conversation.summary
-            summary = {"summary": given.text, "message_count": given.message_count, "config_hash": given.config_hash}
-            at = given.updated_at or conversation.updated_at
-            found["conversation_summaries"] = [{"thread_id": conversation.id, **summary, "updated_at": at}]
         for name, rows in conversation.rows.items():
             found[name] = [{"thread_id": conversation.id, **row} for row in rows]
         return found
@@ -214,62 +209,37 @@ class ImportWriter:
             title=taken.label,
             entry_count=size,
             updated_at=taken.active_at or row["updated_at"],
-            metadata=dump({**metadata, _MARK: {"chunks": len(taken.chunks)}}),
+            metadata=dump({**metadata, _MARK: {"chunks": len(taken.rows[VECTORS])}}),
         )
         return "new"
 
     async def _pieces(self, tx: Transaction, taken: Beside, size: int) -> int:
         """Write chunks that are in no entry as a branch of their own, with topics. Return the number of entries."""
         said = [row["text"] for row in await tx.fetch("imported_entries", thread_id=taken.thread_id)]
-        pieces = [chunk for chunk in taken.chunks if not _is_said(chunk.text, said)]
-        if taken.summary is not None and taken.summary.text:
-            at = taken.summary.updated_at or taken.active_at or log.now()
-            pieces.insert(0, MemoryChunk(_SUMMARY, taken.summary.text, (), None, at))
+        pieces = [row for row in taken.rows[VECTORS] if not _is_said(row["chunk"], said)]
+        for row in taken.rows[SUMMARIES]:
+            if row["summary"]:
+                at = row.get("updated_at") or taken.active_at or log.now()
+                pieces.insert(0, {"id": _SUMMARY, "chunk": row["summary"], "topics": "[]", "created_at": at})
         entries: list[Row] = []
         spans: list[Row] = []
         for seq, piece in enumerate(pieces, start=size + 1):
-            id_ = str(uuid.uuid5(_PIECES, f"{taken.thread_id}\n{piece.id}"))
-            kind = _SUMMARY if piece.id == _SUMMARY else "chunk"
-            draft = Draft(id=id_, role="system", text=piece.text, metadata={"kind": kind})
+            id_ = str(uuid.uuid5(_PIECES, f"{taken.thread_id}\n{piece['id']}"))
+            kind = _SUMMARY if piece["id"] == _SUMMARY else "chunk"
+            draft, at = Draft(id=id_, role="system", text=piece["chunk"], metadata={"kind": kind}), piece["created_at"]
             parent_seq = seq - 1 if entries else 0
-            entries.append(entry_row(taken.thread_id, draft, parent_seq=parent_seq, seq=seq, at=piece.at))
-            place = {
-                "thread_id": taken.thread_id,
-                "first_seq": seq,
-                "last_seq": seq,
-                "mentions": 1,
-                "seen_at": piece.at,
-            }
-            spans += [{**place, "topic": topic} for topic in dict.fromkeys(piece.topics)]
+            entries.append(entry_row(taken.thread_id, draft, parent_seq=parent_seq, seq=seq, at=at))
+            place = {"thread_id": taken.thread_id, "first_seq": seq, "last_seq": seq, "mentions": 1, "seen_at": at}
+            spans += [{**place, "topic": topic} for topic in dict.fromkeys(json.loads(piece["topics"]))]
         await write_rows(tx, self._tables[ENTRIES], entries)
         await write_rows(tx, self._tables["memory_topic_spans"], spans)
         return size + len(entries)
 
     async def _write_derived(self, tx: Transaction, taken: Beside) -> None:
-        of = {"thread_id": taken.thread_id}
-        written: dict[str, list[Row]] = {
-            "memory_vectors": [
-                of
-                | {"id": chunk.id, "chunk": chunk.text, "topics": dump(chunk.topics), "created_at": chunk.at}
-                | {"model": IMPORTED}
-                | ({"embedding": chunk.vector} if chunk.vector else {})
-                for chunk in taken.chunks
-            ],
-            "memory_topics": [
-                of | {"topic": topic.name, "mention_count": topic.mentions, "last_seen_at": topic.at}
-                for topic in taken.topics
-            ],
-        }
-        if taken.summary is not None:
-            given = taken.summary
-            summary = {"summary": given.text, "message_count": given.message_count}
-            written["conversation_summaries"] = [
-                of | summary | ({"updated_at": given.updated_at} if given.updated_at else {})
-            ]
-        for name, rows in written.items():
+        for name, found in taken.rows.items():
             known = await self._list_known(tx, name, taken.thread_id)
-            key = _KEYS[name]
-            await write_rows(tx, self._tables[name], [row for row in rows if row[key] not in known])
+            rows: list[Row] = [{"thread_id": taken.thread_id, **row} for row in found]
+            await write_rows(tx, self._tables[name], [row for row in rows if row[_KEYS[name]] not in known])
 
     async def _list_known(self, tx: Transaction, table: str, thread_id: str) -> set[str]:
         rows = await tx.fetch(

@@ -7,7 +7,7 @@ from __future__ import annotations
 import json
 import uuid
 from collections import Counter
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -16,14 +16,15 @@ from longthread.model.entry import Draft
 from longthread.model.fold import IMPORTED_FIELDS, STATE
 from longthread.store.driver import Row
 from longthread.store.log import now
+from longthread.store.rows import dump
 from longthread.store.states import CLIENT_TYPES, drafts_of_message, title_of
+from longthread.store.tables import IMPORTED
 from longthread.store.transfer.foreign import (
     Conversation,
     ExtractedEntry,
     Foreign,
     ImportReport,
     ImportSource,
-    Summary,
     count,
     decode_json,
     floats,
@@ -41,7 +42,7 @@ _CLIENTS = "conversation_state"
 _NAMESPACE_OF_CLIENTS = uuid.UUID("6c6f6e67-7468-5265-8164-73636964656e")
 
 
-class Clients:
+class Clients(ImportSource):
     """The table `conversation_state`."""
 
     kind = "the conversations of document 003"
@@ -78,10 +79,6 @@ class Clients:
         conversation.title = title_of([each.draft for each in conversation.entries])
         conversation.rows["thread_clients"] = [_client(row, conversation, report)]
         return conversation
-
-    async def yield_shared(self, foreign: Foreign, report: ImportReport) -> AsyncIterator[tuple[str, Row]]:
-        for _ in ():
-            yield _
 
 
 def _add_history(conversation: Conversation, history: list[Any]) -> None:
@@ -120,7 +117,7 @@ _NAMESPACE = uuid.UUID("6c6f6e67-7468-5265-8164-696d706f7274")
 _COMPRESSED = frozenset({"compressed_summary", "compressed_message_count", "compressed_config_hash"})
 
 
-class Conversations:
+class Conversations(ImportSource):
     """The tables `conversations` and `conversation_steps`."""
 
     kind = "the conversations of document 000"
@@ -169,7 +166,7 @@ class Conversations:
             for n, (draft, at) in enumerate(placed.drafts)
         ]
         conversation.tip = len(conversation.entries) - 1
-        conversation.summary = _summary(state, conversation.updated_at)
+        conversation.rows |= _summary(state, conversation.updated_at)
         _keep_fields(state, conversation, report)
         return conversation
 
@@ -201,10 +198,6 @@ class Conversations:
             conversation.holds["rows of conversation_steps"] += 1
         return found
 
-    async def yield_shared(self, foreign: Foreign, report: ImportReport) -> AsyncIterator[tuple[str, Row]]:
-        for _ in ():
-            yield _
-
 
 def _mark(step: Any, index: Any) -> tuple[Any, str]:
     """Return what identifies a step of the table with one of the state."""
@@ -231,13 +224,14 @@ def _column(row: Mapping[str, Any], name: str, thread_id: str, report: ImportRep
     return storable(value) if isinstance(value, list) else [storable(value)]
 
 
-def _summary(state: Mapping[str, Any], at: str) -> Summary | None:
+def _summary(state: Mapping[str, Any], at: str) -> dict[str, list[dict[str, Any]]]:
     text, count = state.get("compressed_summary"), state.get("compressed_message_count")
     if not isinstance(text, str) or not text:
-        return None
+        return {}
     number = count if isinstance(count, int) and not isinstance(count, bool) else 0
     digest = state.get("compressed_config_hash")
-    return Summary(text, number, str(digest) if digest is not None else None, at)
+    row = {"summary": text, "message_count": number, "config_hash": str(digest) if digest is not None else None}
+    return {SUMMARIES: [{**row, "updated_at": at}]}
 
 
 def _keep_fields(state: Mapping[str, Any], conversation: Conversation, report: ImportReport) -> None:
@@ -252,53 +246,34 @@ def _keep_fields(state: Mapping[str, Any], conversation: Conversation, report: I
         conversation.entries[-1] = replace(last, draft=draft)
     else:
         kept |= told
-    if conversation.summary is None:
+    if SUMMARIES not in conversation.rows:
         kept |= {key: state[key] for key in sorted(_COMPRESSED) if state.get(key)}
     for key in kept:
         report.notes[f"state_data's `{key}` is kept in the thread's metadata: no message or step says it"] += 1
     conversation.metadata = {"state_data": kept} if kept else {}
 
 
+SUMMARIES = "conversation_summaries"
+VECTORS = "memory_vectors"
+_TOPICS = "memory_topics"
 _NEEDED: Mapping[str, tuple[str, ...]] = {
     "thread_activity": ("thread_id", "label"),
-    "conversation_summaries": ("thread_id", "summary"),
-    "memory_vectors": ("id", "thread_id", "chunk"),
-    "memory_topics": ("thread_id", "topic"),
+    SUMMARIES: ("thread_id", "summary"),
+    VECTORS: ("id", "thread_id", "chunk"),
+    _TOPICS: ("thread_id", "topic"),
 }
 TABLES = frozenset(_NEEDED)
 
 
-@dataclass(frozen=True, slots=True)
-class MemoryChunk:
-    """A piece of a conversation. `vector` has little-endian 32-bit floats."""
-
-    id: str
-    text: str
-    topics: Sequence[str]
-    vector: bytes | None
-    at: str
-
-
-@dataclass(frozen=True, slots=True)
-class MentionedTopic:
-    """A topic with its number of mentions, and the time of the last."""
-
-    name: str
-    mentions: int
-    at: str
-
-
 @dataclass(slots=True)
 class Beside:
-    """A thread's data in these tables."""
+    """A thread's data in these tables. `rows` are those for the tables of these names here, without thread ids."""
 
     thread_id: str
     label: str | None = None
     active_at: str | None = None
-    summary: Summary | None = None
     holds: Counter[str] = field(default_factory=Counter)
-    chunks: list[MemoryChunk] = field(default_factory=list)
-    topics: list[MentionedTopic] = field(default_factory=list)
+    rows: dict[str, list[Row]] = field(default_factory=lambda: {name: [] for name in (SUMMARIES, VECTORS, _TOPICS)})
 
 
 def has_beside(foreign: Foreign) -> bool:
@@ -325,7 +300,7 @@ async def read_beside(foreign: Foreign, thread_id: str, report: ImportReport) ->
         report.left.append(f"labels, summaries and topics of thread {thread_id}: {error.reason}")
         return None
     report.there.update(taken.holds)
-    taken.chunks.sort(key=lambda chunk: (chunk.at, chunk.id))
+    taken.rows[VECTORS].sort(key=lambda row: (row["created_at"], row["id"]))
     return taken
 
 
@@ -340,7 +315,9 @@ def _activity(taken: Beside, row: Mapping[str, Any]) -> None:
 
 def _memory_summary(taken: Beside, row: Mapping[str, Any]) -> None:
     count = int(row.get("message_count") or 0)
-    taken.summary = Summary(storable(row["summary"]), count, None, moment_or_none(row.get("updated_at")))
+    at = moment_or_none(row.get("updated_at"))
+    summary = {"summary": storable(row["summary"]), "message_count": count}
+    taken.rows[SUMMARIES] = [summary | ({"updated_at": at} if at else {})]
 
 
 def _vector(taken: Beside, row: Mapping[str, Any]) -> None:
@@ -350,20 +327,22 @@ def _vector(taken: Beside, row: Mapping[str, Any]) -> None:
         topics = [row["topics"]]
     named = [str(each) for each in topics if each is not None] if isinstance(topics, list) else [str(topics)]
     vector, at = floats(row.get("embedding")), moment(row.get("created_at"))
-    taken.chunks.append(MemoryChunk(str(row["id"]), storable(row["chunk"]), storable(named), vector, at))
+    chunk = {"id": str(row["id"]), "chunk": storable(row["chunk"]), "topics": dump(storable(named)), "created_at": at}
+    taken.rows[VECTORS].append({**chunk, "model": IMPORTED, **({"embedding": vector} if vector else {})})
 
 
 def _topic(taken: Beside, row: Mapping[str, Any]) -> None:
     mentions = row.get("mention_count")
     count = 1 if mentions is None else int(mentions)
-    taken.topics.append(MentionedTopic(storable(row["topic"]), count, moment(row.get("last_seen_at"))))
+    at = moment(row.get("last_seen_at"))
+    taken.rows[_TOPICS].append({"topic": storable(row["topic"]), "mention_count": count, "last_seen_at": at})
 
 
 _TAKE = {
     "thread_activity": _activity,
-    "conversation_summaries": _memory_summary,
-    "memory_vectors": _vector,
-    "memory_topics": _topic,
+    SUMMARIES: _memory_summary,
+    VECTORS: _vector,
+    _TOPICS: _topic,
 }
 
 
