@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager
+from collections.abc import Callable, Mapping, Sequence
 
 from langgraph.checkpoint.serde.base import SerializerProtocol
 
-from longthread.errors import CheckpointUnreadable, ImportIncomplete, NothingToImport, StoreError
+from longthread.errors import CheckpointUnreadable, ImportIncomplete, NothingToImport
 from longthread.langgraph.saver.async_saver import AsyncLongthreadSaver
 from longthread.langgraph.transfer import stock_items
 from longthread.langgraph.transfer.import_checkpoints import USER_KEYS, import_langgraph
@@ -65,7 +64,7 @@ class Import:
             ExtraMissing: a package that reads it is not installed.
             StoreError: the database failed.
         """
-        async with _open_database(self._address) as foreign:
+        async with open_foreign(self._address, NothingToImport) as foreign:
             kinds = await self._kinds(foreign)
             report = ImportReport()
             await _Taking(foreign, report, None, progress).all(kinds)
@@ -76,7 +75,7 @@ class Import:
 
     async def check(self) -> DatabaseKinds:
         """Check that there is something to import, before a store is created; raises as `look` does."""
-        async with _open_database(self._address) as foreign:
+        async with open_foreign(self._address, NothingToImport) as foreign:
             kinds = await self._kinds(foreign)
         if kinds.checkpoints:
             async with open_stock(self._address, self._serde):
@@ -88,7 +87,7 @@ class Import:
 
         Existing data is not changed, and what was imported before a failure stays: run an interrupted import again.
         """
-        async with _open_database(self._address) as foreign:
+        async with open_foreign(self._address, NothingToImport) as foreign:
             kinds = await self._kinds(foreign)
             report = ImportReport()
             writing = await ImportWriter.into(store, self._user, takes_over=self._takes_over)
@@ -174,16 +173,6 @@ class Import:
     async def _finish(self, foreign: Foreign, kinds: DatabaseKinds, report: ImportReport) -> None:
         for name, rows in (await left_tables(foreign, kinds)).items():
             report.notes[f"the table {name} ({rows:,} rows) is left: it is of none of these kinds"] += 1
-
-
-@asynccontextmanager
-async def _open_database(address: str) -> AsyncIterator[Foreign]:
-    async with AsyncExitStack() as stack:
-        try:
-            foreign = await stack.enter_async_context(open_foreign(address))
-        except StoreError as error:
-            raise NothingToImport(where=shown_address(address), reason=error.reason) from error
-        yield foreign
 
 
 class _Taking:

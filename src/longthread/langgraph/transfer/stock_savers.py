@@ -9,7 +9,7 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import ormsgpack
 from langchain_core.messages import BaseMessage
@@ -18,7 +18,7 @@ from langgraph.checkpoint.serde.base import SerializerProtocol
 from langgraph.checkpoint.serde.encrypted import EncryptedSerializer
 from langgraph.checkpoint.serde.jsonplus import EXT_DELTA_SNAPSHOT, EXT_PYDANTIC_V2, JsonPlusSerializer
 
-from longthread.errors import CheckpointUnreadable, ExtraMissing, InvalidInput, NotACheckpointDatabase, StoreError
+from longthread.errors import CheckpointUnreadable, ExtraMissing, InvalidInput, NotACheckpointDatabase
 from longthread.langgraph.internals import DeltaSnapshot
 from longthread.langgraph.message_codec import SerializerFailed, calling_serializer
 from longthread.langgraph.transfer import stock_items
@@ -273,10 +273,7 @@ async def open_stock(address: str, serde: SerializerProtocol | None = None) -> A
         ExtraMissing: the package of the stock saver is not installed.
     """
     async with AsyncExitStack() as stack:
-        try:
-            foreign = await stack.enter_async_context(open_foreign(address))
-        except StoreError as error:
-            raise NotACheckpointDatabase(where=shown_address(address), reason=error.reason) from error
+        foreign = await stack.enter_async_context(open_foreign(address, NotACheckpointDatabase))
         reading, reader = reader_of(serde)
         reason = not_a_saver(foreign)
         if reason and not stock_items.are_there(foreign):
@@ -296,19 +293,26 @@ def not_a_saver(foreign: Foreign) -> str | None:
 
 
 async def _saver(foreign: Foreign, serde: SerializerProtocol, stack: AsyncExitStack) -> Any:
-    kind, name = ("sqlite", "AsyncSqliteSaver") if foreign.dialect == "sqlite" else ("postgres", "AsyncPostgresSaver")
-    try:
-        module = importlib.import_module(f"langgraph.checkpoint.{kind}.aio")
-    except ImportError as error:
-        package = f"langgraph-checkpoint-{kind}"
-        raise ExtraMissing(what=f"Reading what {name} wrote", package=package, extra="import") from error
-    if kind == "postgres":
-        return getattr(module, name)(foreign.connection, serde=serde)
+    module, kind = load_stock("checkpoint", "Saver", foreign.dialect, "Reading what {} wrote")
+    if foreign.dialect == "postgres":
+        return kind(foreign.connection, serde=serde)
     connection = await stack.enter_async_context(module.aiosqlite.Connection(lambda: foreign.connection, 64))
-    saver = getattr(module, name)(connection, serde=serde)
+    saver = kind(connection, serde=serde)
     # Its setup would create or migrate tables: an import writes nothing to its source.
     saver.is_setup, saver._has_task_path = True, _has_paths(foreign)
     return saver
+
+
+def load_stock(part: str, suffix: str, dialect: Literal["sqlite", "postgres"], doing: str) -> tuple[Any, Any]:
+    """Return the module and the class of LangGraph's own saver or store. Raises `ExtraMissing`; `doing` says with the
+    class's name what it is needed for."""
+    name = f"Async{dialect.capitalize()}{suffix}"
+    try:
+        module = importlib.import_module(f"langgraph.{part}.{dialect}.aio")
+    except ImportError as error:
+        package = f"langgraph-checkpoint-{dialect}"
+        raise ExtraMissing(what=doing.format(name), package=package, extra="import") from error
+    return module, getattr(module, name)
 
 
 def _has_paths(foreign: Foreign) -> bool:

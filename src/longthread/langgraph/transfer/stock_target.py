@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
-import importlib
 import json
 from collections.abc import AsyncIterator, Callable, Mapping
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from langgraph.checkpoint.base import BaseCheckpointSaver
 from langgraph.checkpoint.serde.base import SerializerProtocol
 
-from longthread.errors import ExtraMissing, NotAnExportTarget, StoreError
+from longthread.errors import NotAnExportTarget
 from longthread.langgraph.item_batch import PAGE
 from longthread.langgraph.saver.async_saver import AsyncLongthreadSaver
 from longthread.langgraph.transfer.stock_items import TABLE, name_of
-from longthread.langgraph.transfer.stock_savers import CheckpointAddress, StockCheckpoints, not_a_saver
+from longthread.langgraph.transfer.stock_savers import CheckpointAddress, StockCheckpoints, load_stock, not_a_saver
 from longthread.store import items
 from longthread.store.driver import one
 from longthread.store.items import Item, ItemScope
@@ -30,6 +29,7 @@ from longthread.store.transfer.kinds import is_longthread
 from longthread.store.transfer.threads import update_row, write_rows
 
 _SQLITE = "sqlite:///"
+_WRITING = "Writing what {} reads"
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +55,10 @@ class StockTarget:
         return target
 
     @property
+    def _dialect(self) -> Literal["sqlite", "postgres"]:
+        return "postgres" if is_postgres(self.address) else "sqlite"
+
+    @property
     def redacted_address(self) -> str:
         return shown_address(self.address)
 
@@ -64,11 +68,7 @@ class StockTarget:
         if not is_postgres(self.address) and _is_new(Path(self.address)):
             yield None
             return
-        async with AsyncExitStack() as stack:
-            try:
-                foreign = await stack.enter_async_context(open_foreign(self.address))
-            except StoreError as error:
-                raise NotAnExportTarget(where=self.redacted_address, reason=error.reason) from error
+        async with open_foreign(self.address, NotAnExportTarget) as foreign:
             yield foreign
 
     async def checkpoints(self, thread_ids: list[str]) -> dict[str, list[CheckpointAddress]]:
@@ -88,27 +88,24 @@ class StockTarget:
             ExtraMissing: its package is not installed.
             StoreError: the database cannot be opened or written.
         """
-        kind, name = ("postgres", "AsyncPostgresSaver") if is_postgres(self.address) else ("sqlite", "AsyncSqliteSaver")
-        module = _module(f"langgraph.checkpoint.{kind}.aio", name, f"langgraph-checkpoint-{kind}")
+        module, kind = load_stock("checkpoint", "Saver", self._dialect, _WRITING)
         with export_errors():
-            if kind == "postgres":
-                opened = getattr(module, name).from_conn_string(_plain(self.address), serde=self.serde)
-                async with opened as saver:
+            if self._dialect == "postgres":
+                async with kind.from_conn_string(_plain(self.address), serde=self.serde) as saver:
                     await saver.setup()
                     yield saver
                 return
             async with module.aiosqlite.connect(self.address) as connection:
-                saver = getattr(module, name)(connection, serde=self.serde)
+                saver = kind(connection, serde=self.serde)
                 await saver.setup()
                 yield saver
 
     async def make_items(self) -> None:
         """Make the tables of the database's own store of items; raises as `saver` does."""
-        kind, name = ("postgres", "AsyncPostgresStore") if is_postgres(self.address) else ("sqlite", "AsyncSqliteStore")
-        module = _module(f"langgraph.store.{kind}.aio", name, f"langgraph-checkpoint-{kind}")
-        where = _plain(self.address) if kind == "postgres" else self.address
+        _, kind = load_stock("store", "Store", self._dialect, _WRITING)
+        where = _plain(self.address) if self._dialect == "postgres" else self.address
         with export_errors():
-            async with getattr(module, name).from_conn_string(where) as store:
+            async with kind.from_conn_string(where) as store:
                 await store.setup()
 
 
@@ -122,13 +119,6 @@ def _why_none(foreign: Foreign) -> str | None:
     if TABLE in foreign.tables and "prefix" not in foreign.tables[TABLE].by_name:
         return f"its table `{TABLE}` is not that of a LangGraph store."
     return not_a_saver(foreign) if "checkpoints" in foreign.tables else None
-
-
-def _module(name: str, what: str, package: str) -> Any:
-    try:
-        return importlib.import_module(name)
-    except ImportError as error:
-        raise ExtraMissing(what=f"Writing what {what} reads", package=package, extra="import") from error
 
 
 def _plain(url: str) -> str:

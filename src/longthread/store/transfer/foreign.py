@@ -9,7 +9,7 @@ import re
 import sqlite3
 import struct
 from collections import Counter
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -20,7 +20,7 @@ import psycopg
 from psycopg import AsyncConnection, IsolationLevel
 from psycopg.rows import dict_row
 
-from longthread.errors import ExportFailed, ImportedUnreadable, StoreDamaged, StoreError
+from longthread.errors import ExportFailed, ImportedUnreadable, LongthreadError, StoreDamaged, StoreError
 from longthread.model.entry import Draft
 from longthread.store.backends.postgres import show_address
 from longthread.store.backends.postgres_transaction import PostgresTransaction
@@ -45,12 +45,18 @@ class Foreign:
 
 
 @asynccontextmanager
-async def open_foreign(address: str) -> AsyncIterator[Foreign]:
-    """Open a SQLite file or a `postgresql://` URL; the block reads one snapshot. Raises `StoreError`."""
+async def open_foreign(address: str, refusal: Callable[..., LongthreadError] | None = None) -> AsyncIterator[Foreign]:
+    """Open a SQLite file or a `postgresql://` URL; the block reads one snapshot. Raises `StoreError`, or the `refusal`
+    with the address and the reason if it cannot be opened."""
     async with AsyncExitStack() as stack:
-        with import_errors():
-            opening = _open_postgres(address) if _POSTGRES.match(address) else _open_sqlite(_file(address))
-            foreign = await stack.enter_async_context(opening)
+        try:
+            with import_errors():
+                opening = _open_postgres(address) if _POSTGRES.match(address) else _open_sqlite(_file(address))
+                foreign = await stack.enter_async_context(opening)
+        except StoreError as error:
+            if refusal is None:
+                raise
+            raise refusal(where=shown_address(address), reason=error.reason) from error
         yield foreign
 
 
