@@ -24,10 +24,16 @@ from longthread.langgraph.saver.load import CheckpointReader, merged_tasks
 from longthread.langgraph.saver.record import StoredCheckpoint
 from longthread.langgraph.saver.saver import on_home
 from longthread.langgraph.saver.thread_cache import CachedThread
-from longthread.langgraph.transfer.import_checkpoints import CheckpointProgress, StoredVersions, copy_checkpoint
+from longthread.langgraph.transfer.import_checkpoints import (
+    CheckpointProgress,
+    CheckpointTally,
+    StoredVersions,
+    copy_checkpoint,
+)
+from longthread.langgraph.transfer.stock_items import ItemTally
 from longthread.langgraph.transfer.stock_savers import CheckpointAddress, reader_of
-from longthread.langgraph.transfer.stock_target import StockTarget, count_items, export_items
-from longthread.store import checkpoints
+from longthread.langgraph.transfer.stock_target import StockTarget, export_items
+from longthread.store import checkpoints, items
 from longthread.store.checkpoints import Locked
 from longthread.store.driver import Driver, Transaction
 from longthread.store.transfer.threads import count_checkpoints, list_checkpoint_users, sent_ids
@@ -181,7 +187,7 @@ async def export_langgraph(
         ExportIncomplete: something could not be read or written, or differs there; `left` names each.
         StoreError: a database failed. What was exported before is there.
     """
-    return await on_home(saver, _export_all, address, saver, serde, replaces, progress or _ignore)
+    return await on_home(saver, _export_all, address, saver, serde, replaces, progress)
 
 
 async def _export_all(
@@ -189,39 +195,33 @@ async def _export_all(
     saver: AsyncLongthreadSaver,
     serde: SerializerProtocol | None,
     replaces: bool,
-    progress: ExportProgress,
+    progress: ExportProgress | None,
 ) -> Exported:
     target = await StockTarget.of(address, serde or saver.serde)
     async with saver._store.reading() as tx:
         counts = await count_checkpoints(tx, saver._user_id)
-    items = await count_items(saver)
-    export = _Export(saver, target, replaces, progress, sum(each.checkpoints for each in counts) + items)
+        number = await items.number(tx, saver._user_id)
+    total = sum(each.checkpoints for each in counts) + number
+    export = _Export(saver, target, replaces, total=total, progress=progress)
     wanted = [each.thread_id for each in counts if each.checkpoints]
     await export.threads(wanted)
-    written = await export_items(saver, target, replaces, export.failures, export.tell_item) if items else None
+    written = ItemTally()
+    if number:
+        written = await export_items(saver, target, replaces, export.failures, export.tell_item)
     if without := sum(1 for each in counts if not each.checkpoints and each.entries > 0):
         export.notes.append(f"{without} threads have messages and no checkpoints; no graph made them")
-    if export.failures:
-        left = list(dict.fromkeys(export.failures))
+    if left := export.left:
         raise ExportIncomplete(where=target.redacted_address, reason=left[0], left=left)
     done = export.done_threads, export.checkpoints, export.writes, export.already
-    return Exported(*done, written.written if written else 0, written.already if written else 0, tuple(export.notes))
+    return Exported(*done, written.there, written.already, tuple(export.notes))
 
 
 @dataclass(slots=True)
-class _Export:
+class _Export(CheckpointTally):
     saver: AsyncLongthreadSaver
     target: StockTarget
     replaces: bool
-    progress: ExportProgress
-    total: int
-    done: int = 0
     done_threads: int = 0
-    checkpoints: int = 0
-    writes: int = 0
-    already: int = 0
-    failures: list[str] = field(default_factory=list)
-    notes: list[str] = field(default_factory=list)
 
     async def threads(self, thread_ids: list[str]) -> None:
         if not thread_ids:
@@ -254,7 +254,7 @@ class _Export:
             there = []
         for address in wanted[: len(there)]:
             self.already += 1
-            self._tell(thread_id, address)
+            self.tell_checkpoint(thread_id, address)
         exported = {
             message for address in wanted[: len(there)] for message in message_ids(await _tuple(source, address))
         }
@@ -287,18 +287,8 @@ class _Export:
                 self.failures.append(f"checkpoint {address.id} of thread {thread_id}: {error}. {advice}.")
             else:
                 written.append(address)
-                self._tell(thread_id, address)
+                self.tell_checkpoint(thread_id, address)
         return written
-
-    def tell_item(self, namespace: str) -> None:
-        self.done += 1
-        self.progress(CheckpointProgress(self.done, self.total, namespace, "item"))
-
-    def _tell(self, thread_id: str, address: CheckpointAddress) -> None:
-        self.done += 1
-        self.checkpoints += 1
-        self.writes += address.writes
-        self.progress(CheckpointProgress(self.done, self.total, thread_id))
 
 
 async def _tuple(source: ThreadSource, address: CheckpointAddress) -> object:
@@ -313,10 +303,6 @@ def _is_beginning(there: Sequence[CheckpointAddress], wanted: Sequence[Checkpoin
     if [each.key for each in there] != [each.key for each in wanted[: len(there)]]:
         return False
     return all(known.writes <= here.writes for known, here in zip(there, wanted, strict=False))
-
-
-def _ignore(progress: CheckpointProgress) -> None:
-    """Ignore the progress."""
 
 
 @dataclass(slots=True)

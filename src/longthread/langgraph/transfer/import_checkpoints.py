@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import groupby
@@ -73,6 +73,40 @@ class CheckpointProgress:
     kind: Literal["checkpoint", "item"] = "checkpoint"
 
 
+@dataclass(slots=True, kw_only=True)
+class CheckpointTally:
+    """What an import or export of `total` checkpoints and items has done, and what it could not do."""
+
+    total: int
+    progress: Callable[[CheckpointProgress], None] | None
+    done: int = 0
+    checkpoints: int = 0
+    writes: int = 0
+    already: int = 0
+    failures: list[str] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+
+    @property
+    def left(self) -> list[str]:
+        """What could not be done, each once."""
+        return list(dict.fromkeys(self.failures))
+
+    def tell_checkpoint(self, thread_id: str, address: CheckpointAddress) -> None:
+        """Count a checkpoint that is there now."""
+        self.checkpoints += 1
+        self.writes += address.writes
+        self._tell(thread_id, "checkpoint")
+
+    def tell_item(self, namespace: str) -> None:
+        """Count an item that is there now."""
+        self._tell(namespace, "item")
+
+    def _tell(self, place: str, kind: Literal["checkpoint", "item"]) -> None:
+        self.done += 1
+        if self.progress is not None:
+            self.progress(CheckpointProgress(self.done, self.total, place, kind))
+
+
 @dataclass(frozen=True, slots=True)
 class Imported:
     """The result of an import. `already` and `items_already` count what was here before. `users` counts the threads of
@@ -114,7 +148,7 @@ async def import_langgraph(
         ImportIncomplete: something could not be read or is missing at the end; `left` names each.
         StoreError: a database failed. What was imported before is stored.
     """
-    return await on_home(saver, _import_all, address, saver, serde, user_keys, progress or _ignore)
+    return await on_home(saver, _import_all, address, saver, serde, user_keys, progress)
 
 
 async def _import_all(
@@ -122,25 +156,21 @@ async def _import_all(
     saver: AsyncLongthreadSaver,
     serde: SerializerProtocol | None,
     user_keys: Sequence[str],
-    progress: Callable[[CheckpointProgress], None],
+    progress: Callable[[CheckpointProgress], None] | None,
 ) -> Imported:
     async with open_stock(address, serde) as stock:
         threads = await stock.threads()
         total = sum(threads.values()) + await stock_items.count(stock.foreign)
         if not total:
             raise NotACheckpointDatabase(where=shown_address(address), reason="it holds no checkpoints.")
-        taking = _Taking(stock, saver, total, progress, user_keys)
-        for thread_id in threads:
-            await taking.take(thread_id)
-        items = await stock_items.take(stock.foreign, saver, taking.failures, taking.tell_item)
-    if taking.failures:
+        taking = CheckpointImport(stock, saver, user_keys, total=total, progress=progress)
+        imported = await taking.take_all(threads)
+    if left := taking.left:
         count = f"{taking.missing} of {sum(threads.values())} checkpoints are missing. " if taking.missing else ""
-        left = list(dict.fromkeys(taking.failures))
         raise ImportIncomplete(
             where=shown_address(address), reason=f"{count}The first: {left[0]}" if count else left[0], left=left
         )
-    counts = len(threads), taking.checkpoints, taking.writes, taking.already
-    return Imported(*counts, items.taken, items.already, dict(taking.users), tuple(taking.notes))
+    return imported
 
 
 @dataclass(slots=True)
@@ -152,22 +182,24 @@ class _Here:
 
 
 @dataclass(slots=True)
-class _Taking:
+class CheckpointImport(CheckpointTally):
+    """An import into the store of the saver `of_all`."""
+
     stock: StockCheckpoints
     of_all: AsyncLongthreadSaver
-    total: int
-    progress: Callable[[CheckpointProgress], None]
     user_keys: Sequence[str]
-    done: int = 0
-    checkpoints: int = 0
-    writes: int = 0
-    already: int = 0
     missing: int = 0
-    failures: list[str] = field(default_factory=list)
     users: Counter[str] = field(default_factory=Counter)
-    notes: list[str] = field(default_factory=list)
 
-    async def take(self, thread_id: str) -> None:
+    async def take_all(self, threads: Collection[str]) -> Imported:
+        """Import what is missing of these threads, and the items; `failures` receives what could not be imported."""
+        for thread_id in threads:
+            await self._take(thread_id)
+        items = await stock_items.take(self.stock.foreign, self.of_all, self.failures, self.tell_item)
+        counts = len(threads), self.checkpoints, self.writes, self.already
+        return Imported(*counts, items.there, items.already, dict(self.users), tuple(self.notes))
+
+    async def _take(self, thread_id: str) -> None:
         """Import what is missing of a thread, oldest first: the last one stored is its newest state."""
         saver = await self._saver_of(thread_id)
         wanted = await self.stock.checkpoints(thread_id)
@@ -183,7 +215,7 @@ class _Taking:
             here, done, last = {}, set(), -1
         for address in wanted[: last + 1]:
             if address.key in done:
-                self._tell(thread_id, address)
+                self.tell_checkpoint(thread_id, address)
             else:
                 self._fail(
                     f"checkpoint {address.id} of thread {thread_id} is missing before others that are here: the thread "
@@ -226,7 +258,7 @@ class _Taking:
                 return
             else:
                 brought.append(address)
-                self._tell(thread_id, address)
+                self.tell_checkpoint(thread_id, address)
         here = await _here(saver, thread_id) if brought else {}
         for address in brought:
             if not _is_done(address, here):
@@ -245,16 +277,6 @@ class _Taking:
         except SerializerFailed as failed:
             reason = _why_not_storable(found, saver, failed)
             raise CheckpointUnreadable(thread=thread_id, checkpoint=address.id, reason=reason) from failed.error
-
-    def tell_item(self, namespace: str) -> None:
-        self.done += 1
-        self.progress(CheckpointProgress(self.done, self.total, namespace, "item"))
-
-    def _tell(self, thread_id: str, address: CheckpointAddress) -> None:
-        self.done += 1
-        self.checkpoints += 1
-        self.writes += address.writes
-        self.progress(CheckpointProgress(self.done, self.total, thread_id))
 
     def _fail(self, reason: str, checkpoints: int = 1) -> None:
         self.failures.append(reason)
@@ -287,7 +309,3 @@ def _why_not_storable(found: CheckpointTuple, saver: AsyncLongthreadSaver, faile
             advice = "Give the saver the serde= that your program uses"
             return f"channel {channel}: the saver's serializer cannot write it: {refused}. {advice}."
     return f"{failed}."
-
-
-def _ignore(progress: CheckpointProgress) -> None:
-    """Ignore the progress."""

@@ -6,10 +6,10 @@ from collections.abc import Callable, Mapping, Sequence
 
 from langgraph.checkpoint.serde.base import SerializerProtocol
 
-from longthread.errors import CheckpointUnreadable, ImportIncomplete, NothingToImport
+from longthread.errors import CheckpointUnreadable, NothingToImport
 from longthread.langgraph.saver.async_saver import AsyncLongthreadSaver
 from longthread.langgraph.transfer import stock_items
-from longthread.langgraph.transfer.import_checkpoints import USER_KEYS, import_langgraph
+from longthread.langgraph.transfer.import_checkpoints import USER_KEYS, CheckpointImport
 from longthread.langgraph.transfer.import_checkpoints import CheckpointProgress as Checkpoints
 from longthread.langgraph.transfer.stock_savers import StockCheckpoints, open_stock
 from longthread.store.driver import Driver, Row
@@ -139,10 +139,6 @@ class Import:
         return checkpoints + items
 
     async def _take_checkpoints(self, store: Driver, report: ImportReport, progress: ImportProgress) -> None:
-        async with open_stock(self._address, self._serde) as stock:
-            threads = await stock.threads()
-            if not await self._count(stock, threads, report):
-                return
         here: set[str] = set()
 
         def tell(at: Checkpoints) -> None:
@@ -154,13 +150,13 @@ class Import:
             here.add(at.thread_id)
 
         saver = AsyncLongthreadSaver(store, user_id=self._user, serde=self._serde)
-        try:
-            imported = await import_langgraph(
-                self._address, saver, serde=self._serde, user_keys=self._user_keys, progress=tell
-            )
-        except ImportIncomplete as error:
-            report.left += error.left
-        else:
+        async with open_stock(self._address, self._serde) as stock:
+            threads = await stock.threads()
+            total = await self._count(stock, threads, report)
+            taking = CheckpointImport(stock, saver, self._user_keys, total=total, progress=tell)
+            imported = await taking.take_all(threads)
+        report.left += taking.left
+        if not taking.left:
             if threads:
                 report.already["checkpoints"] = imported.already
             if imported.items:

@@ -24,10 +24,10 @@ _EVERYTHING = "null"
 
 
 @dataclass(slots=True)
-class TakenItems:
-    """How many items are here now, and how many of them were before."""
+class ItemTally:
+    """How many items are where they are to be, and how many of them were before."""
 
-    taken: int = 0
+    there: int = 0
     already: int = 0
 
 
@@ -41,10 +41,10 @@ async def count(foreign: Foreign) -> int:
 
 async def take(
     foreign: Foreign, saver: AsyncLongthreadSaver, failures: list[str], tell: Callable[[str], None]
-) -> TakenItems:
+) -> ItemTally:
     """Import the items of another program's database for the saver's user, with their times and without their vectors:
     a search makes these if an embedder is configured. An item that has changed here since stays."""
-    done = TakenItems()
+    done = ItemTally()
     async for some in batches(foreign, failures):
         wanted = [IndexedItem(item.key, json.loads(item.value), None) for item in some]
         made = await ItemIndex(None).make_indexes(wanted)
@@ -57,7 +57,7 @@ async def take(
                 elif here.updated_at < item.updated_at and json.loads(here.value) != json.loads(item.value):
                     failures.append(f"{name_of(item)} is here already, with an older value.")
                     continue
-                done.taken += 1
+                done.there += 1
                 done.already += here is not None
         for item in some:
             tell(item.namespace)

@@ -16,7 +16,7 @@ from langgraph.checkpoint.serde.base import SerializerProtocol
 from longthread.errors import NotAnExportTarget
 from longthread.langgraph.item_batch import PAGE
 from longthread.langgraph.saver.async_saver import AsyncLongthreadSaver
-from longthread.langgraph.transfer.stock_items import TABLE, name_of
+from longthread.langgraph.transfer.stock_items import TABLE, ItemTally, name_of
 from longthread.langgraph.transfer.stock_savers import CheckpointAddress, StockCheckpoints, load_stock, not_a_saver
 from longthread.store import items
 from longthread.store.driver import one
@@ -125,30 +125,17 @@ def _plain(url: str) -> str:
     return f"postgresql://{url.partition('://')[2]}"
 
 
-@dataclass(slots=True)
-class WrittenItems:
-    """How many items are there now, and how many of them were before."""
-
-    written: int = 0
-    already: int = 0
-
-
-async def count_items(saver: AsyncLongthreadSaver) -> int:
-    async with saver._store.reading() as tx:
-        return await items.number(tx, saver._user_id)
-
-
 async def export_items(
     saver: AsyncLongthreadSaver,
     target: StockTarget,
     replaces: bool,
     failures: list[str],
     tell: Callable[[str], None],
-) -> WrittenItems:
+) -> ItemTally:
     """Write the user's items with their times, in one transaction. Vectors are not written: the other store makes its
     own when an item is put."""
     await target.make_items()
-    done, after = WrittenItems(), None
+    done, after = ItemTally(), None
     with export_errors():
         async with saver._store.reading() as tx, change_foreign(target.address) as foreign:
             while some := await items.page(tx, ItemScope(saver._user_id), after, limit=PAGE):
@@ -159,7 +146,7 @@ async def export_items(
     return done
 
 
-async def _write(foreign: Foreign, item: Item, replaces: bool, done: WrittenItems, failures: list[str]) -> None:
+async def _write(foreign: Foreign, item: Item, replaces: bool, done: ItemTally, failures: list[str]) -> None:
     table = foreign.tables[TABLE]
     found = await one(foreign.tx, _select_value(table), prefix=item.namespace, key=item.key)
     row = _row(foreign, item)
@@ -172,7 +159,7 @@ async def _write(foreign: Foreign, item: Item, replaces: bool, done: WrittenItem
     else:
         failures.append(f"{name_of(item)} is there already, with another value.")
         return
-    done.written += 1
+    done.there += 1
 
 
 def _select_value(table: StoreTable) -> Sql:
