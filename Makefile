@@ -18,7 +18,7 @@ endef
 # Where `make test-clients` puts Node.js and the clients: 1.4 GB, outside of the checkout.
 CLIENTS ?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/longthread/clients
 
-.PHONY: setup help page demo test check-page test-clients test-langgraph check compiled bench eval release-check lock clean
+.PHONY: setup help page demo test check-page docs test-clients test-langgraph check compiled bench eval release-check lock clean
 
 setup: $(VENV)/.run ## Install what running Longthread needs, and build the page.
 
@@ -57,6 +57,15 @@ $(VENV)/.dev: $(VENV)/.run requirements/dev.txt packages/longthread-testing/pypr
 	@$(PIP) install --quiet --no-deps --no-build-isolation --editable packages/longthread-testing
 	@touch $@
 
+# What builds the site of docs/, in addition to the above.
+$(VENV)/.docs: requirements/docs.txt $(VENV)/.dev
+	$(call install,requirements/docs.txt,what builds the documentation)
+	@touch $@
+
+docs: $(VENV)/.docs ## Build the documentation as a site, into site/.
+	@$(BIN)/python docs/site/build.py
+	@echo "The site is in site/. To read it: $(BIN)/python -m http.server --directory site"
+
 demo: setup ## Serve the page with the demo database at http://127.0.0.1:8765.
 	@$(BIN)/longthread demo
 
@@ -72,7 +81,7 @@ check-page: page ## Check types, style and tests of web/.
 # Hundreds of processes import the same modules: those are compiled once, also where PYTHONDONTWRITEBYTECODE is set.
 test: export PYTHONDONTWRITEBYTECODE :=
 test: ## Run every check and test.
-	@$(MAKE) --no-print-directory -j2 $(VENV)/.dev check-page
+	@$(MAKE) --no-print-directory -j2 $(VENV)/.docs check-page
 	@$(MAKE) --no-print-directory -j2 check compiled
 	@$(BIN)/python -m pytest -n auto --dist worksteal
 
@@ -134,9 +143,11 @@ lock: ## Write the versions in requirements/ from pyproject.toml.
 	@rm -rf $(VENV)/lock && $(PYTHON) -m venv $(VENV)/lock && $(VENV)/lock/bin/python -m pip --quiet install --upgrade pip
 	@$(VENV)/lock/bin/python -m pip --quiet install ./packages/longthread-demo '.[app]' && $(VENV)/lock/bin/python -m pip freeze --exclude longthread --exclude longthread-demo > requirements/run.txt
 	@$(VENV)/lock/bin/python -m pip --quiet install --group dev hatchling editables && $(VENV)/lock/bin/python -m pip freeze --exclude longthread --exclude longthread-demo > requirements/dev.txt
+	@$(VENV)/lock/bin/python -m pip --quiet install --group docs && $(VENV)/lock/bin/python -m pip --quiet install --no-deps 'flask-swagger-ui>=5.34'
+	@$(VENV)/lock/bin/python -m pip freeze --exclude longthread --exclude longthread-demo | grep -vxFf requirements/dev.txt > requirements/docs.txt
 	@rm -rf $(VENV)/lock && $(PYTHON) -m venv $(VENV)/lock && $(VENV)/lock/bin/python -m pip --quiet install --upgrade pip
 	@$(VENV)/lock/bin/python -m pip --quiet install --group release && $(VENV)/lock/bin/python -m pip freeze > requirements/release.txt
 	@rm -rf $(VENV)/lock
 
 clean: ## Delete what was built and installed.
-	@rm -rf $(VENV) build dist web/node_modules src/longthread/server/page .mypy_cache .ruff_cache .pytest_cache .import_linter_cache
+	@rm -rf $(VENV) build dist site web/node_modules src/longthread/server/page .mypy_cache .ruff_cache .pytest_cache .import_linter_cache
