@@ -1,10 +1,16 @@
-"""What a contributor reads is true: `make help`, the files of CONTRIBUTING's recipes."""
+"""What a contributor meets is true: `make help`, the files of CONTRIBUTING's recipes, the hooks, the one version."""
 
 from __future__ import annotations
 
+import json
 import re
 import subprocess
+import sys
+import tomllib
 from pathlib import Path
+
+import pytest
+import yaml
 
 ROOT = Path(__file__).parents[1]
 
@@ -16,3 +22,73 @@ def test_make_help_lists_every_target() -> None:
     lines = [line.split(maxsplit=1) for line in printed.splitlines()]
     assert sorted(target for target, _ in lines) == sorted(targets)
     assert all(what.endswith(".") and len(what) <= 80 for _, what in lines)
+
+
+def test_the_five_recipes_name_files_and_tests_that_exist() -> None:
+    text = (ROOT / "CONTRIBUTING.md").read_text("utf-8")
+    recipes = text.partition("## Your first change")[2].partition("\n## ")[0].split("\n### ")[1:]
+    assert len(recipes) == 5
+    for recipe in recipes:
+        rows = [line.split("|")[1] for line in recipe.splitlines() if line.startswith("|")][2:]
+        paths = re.findall(
+            r"`((?:src|docs|tests|web)/[\w./-]+|\w+\.toml)`", " ".join(rows) + recipe.partition("Tests:")[2]
+        )
+        assert len(rows) <= 6 and len(paths) >= 4, recipe
+        assert [path for path in paths if not (ROOT / path).exists()] == []
+
+
+@pytest.mark.parametrize(
+    ("subject", "is_good"),
+    [
+        ("Refuse a source that is a folder without files", True),
+        ("Embed the page", True),
+        ("Merge branch 'main' into mine, however long the name of this branch may be, as Git says", True),
+        ("Fixed a bug", False),
+        ("Adding a test", False),
+        ("Add a test.", False),
+        ("add a test", False),
+        ("Add " + "a" * 69, False),
+        ("", False),
+    ],
+)
+def test_the_hook_refuses_subjects_that_are_no_short_orders(subject: str, is_good: bool, tmp_path: Path) -> None:
+    message = tmp_path / "message"
+    message.write_text(f"# a comment\n{subject}\n\nWhy.\n" if subject else "")
+    done = subprocess.run([sys.executable, ROOT / ".ci/subject.py", message], capture_output=True, text=True)
+    assert (done.returncode == 0) == is_good, done.stderr
+    assert done.stderr.startswith("The subject of the commit: ") != is_good
+
+
+def test_hooks_run_tools_that_the_clone_installs() -> None:
+    repositories = yaml.safe_load((ROOT / ".pre-commit-config.yaml").read_text("utf-8"))["repos"]
+    assert [each["repo"] for each in repositories] == ["local"]
+    pinned = (ROOT / "requirements/dev.txt").read_text("utf-8")
+    for hook in repositories[0]["hooks"]:
+        command, *arguments = hook["entry"].split()
+        assert command.startswith(".venv/bin/")
+        assert Path(command).name == "python" or f"{Path(command).name}==" in pinned
+        assert all((ROOT / each).exists() for each in arguments if "/" in each)
+
+
+def test_forms_and_workflows_can_be_read() -> None:
+    files = [*ROOT.glob(".github/*/*.yml")]
+    assert len(files) == 6
+    read = {file.name: yaml.safe_load(file.read_text("utf-8")) for file in files}
+    for name in ("bug.yml", "feature.yml", "question.yml"):
+        fields = [field["id"] for field in read[name]["body"] if field["type"] != "markdown"]
+        assert read[name]["name"] and len(fields) == len(set(fields))
+    steps = [step.get("run", "") for name in ("ci.yml", "release.yml") for job in read[name]["jobs"].values()
+             for step in job["steps"]]  # fmt: skip
+    assert "bash .ci/run" in steps and any(step.startswith("make release-check") for step in steps)
+    container = json.loads((ROOT / ".devcontainer/devcontainer.json").read_text("utf-8"))
+    assert container["postCreateCommand"] == "make .venv/.dev"
+
+
+def test_all_packages_take_their_version_from_one_file() -> None:
+    projects = [ROOT / "pyproject.toml", ROOT / "evals/pyproject.toml", *ROOT.glob("packages/*/pyproject.toml")]
+    assert len(projects) == 4
+    for project in projects:
+        read = tomllib.loads(project.read_text("utf-8"))
+        assert "version" not in read["project"] and read["project"]["dynamic"] == ["version"]
+        source = project.parent / read["tool"]["hatch"]["version"]["path"]
+        assert source.resolve() == ROOT / "src/longthread/__init__.py"

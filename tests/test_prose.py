@@ -16,6 +16,9 @@ ROOT = Path(__file__).parents[1]
 PAGES = [
     ROOT / "README.md",
     ROOT / "ARCHITECTURE.md",
+    ROOT / "CONTRIBUTING.md",
+    ROOT / "SECURITY.md",
+    ROOT / "CODE_OF_CONDUCT.md",
     *sorted(ROOT.glob("docs/*.md")),
     *sorted(ROOT.glob("docs/*/*.md")),
 ]
@@ -80,7 +83,7 @@ def test_files_that_the_pages_name_exist() -> None:
         (page.name, path)
         for page in PAGES
         for path in re.findall(
-            r"\b((?:packages|src|tests|benchmarks|evals|examples)/[\w./-]*\w)", page.read_text("utf-8")
+            r"\b((?:web/src|packages|src|tests|benchmarks|evals|examples)/[\w./-]*\w)", page.read_text("utf-8")
         )
     }
     assert len(named) > 50
