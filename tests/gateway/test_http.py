@@ -27,9 +27,9 @@ from tests.gateway.conftest import USER
 
 from longthread.gateway import upstream
 from longthread.gateway.dialects.dialect import Dialect
+from longthread.gateway.dialects.stream import FinalEvent
 from longthread.gateway.http import Incoming, Outgoing
 from longthread.gateway.service import ANTHROPIC, COMPLETIONS, RESPONSES, Gateway, GatewayOptions
-from longthread.gateway.sse import FinalEvent
 from longthread.gateway.upstream import Connections, Routes, Upstream, UpstreamResponse
 from longthread.server import gateway
 from longthread.server.gateway import GatewayRouter

@@ -20,9 +20,9 @@ from longthread.gateway.clients import Client
 from longthread.gateway.dialects import DIALECTS
 from longthread.gateway.dialects.dialect import Dialect
 from longthread.gateway.keep import Answered, SentRequest, keep
-from longthread.gateway.rebuild import rebuild_missing
 from longthread.gateway.request import Asked
 from longthread.gateway.state import messages_until
+from longthread.gateway.stored_calls import rebuild_missing
 from longthread.gateway.tree import Place, find_place, hidden_until
 from longthread.langgraph.saver.retention import CheckpointKeeper
 from longthread.memory.forget import delete_thread

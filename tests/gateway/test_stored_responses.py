@@ -14,7 +14,7 @@ from tests.gateway.conftest import Start
 from tests.gateway.open_responses import check, check_events
 from tests.gateway.responses_talk import CLOCK, MODEL, Talk, bare
 
-from longthread.gateway.rebuild import rebuild_missing
+from longthread.gateway.stored_calls import rebuild_missing
 from longthread.messages.message import Message
 from longthread.store.driver import Driver
 from longthread.store.queries import Sql

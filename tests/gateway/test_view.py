@@ -14,8 +14,8 @@ from longthread.cli.app import app
 from longthread.errors import InvalidInput
 from longthread.gateway.dialects import DIALECTS
 from longthread.gateway.http import Incoming
-from longthread.gateway.inspect import CLIENT, InspectedGatewayCall, SentPart, look_at_call
 from longthread.gateway.service import Gateway, GatewayOptions
+from longthread.gateway.stored_calls import CLIENT, InspectedGatewayCall, SentPart, look_at_call
 from longthread.gateway.upstream import Routes, Upstream
 from longthread.memory.recall import Question, Recaller
 from longthread.model.thread import Scope

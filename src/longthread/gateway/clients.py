@@ -20,9 +20,9 @@ from longthread.errors import StoreError, ThreadNotFound
 from longthread.gateway.dialects.responses import is_reference
 from longthread.gateway.http import Incoming
 from longthread.gateway.parts import digests, name_node, node_of, root_of, visible_parts
-from longthread.gateway.rebuild import rebuild
 from longthread.gateway.request import Asked
 from longthread.gateway.state import conversation_id, input_items
+from longthread.gateway.stored_calls import rebuild
 from longthread.gateway.tree import NamedThread
 from longthread.store import gateway as calls
 from longthread.store import log

@@ -16,6 +16,7 @@ import aiohttp
 from longthread.errors import LongthreadError
 from longthread.gateway.clients import Owners, client_of, named_thread, threads_named
 from longthread.gateway.dialects.dialect import Dialect, HiddenMissing, HiddenRefused, Reply
+from longthread.gateway.dialects.stream import FinalEvent, whole_events
 from longthread.gateway.http import Decoder, Incoming, Outgoing, ReplyTooLarge, for_client
 from longthread.gateway.keep import Answered, SentRequest, keep
 from longthread.gateway.parts import Anchored
@@ -28,7 +29,6 @@ from longthread.gateway.restore import (
     restored_by_call,
     with_stand_ins,
 )
-from longthread.gateway.sse import FinalEvent, whole_events
 from longthread.gateway.state import Expanded, StateUnknown, expand_request, names_state, without_state
 from longthread.gateway.tree import NamedThread, Place, find_place, hidden_until
 from longthread.gateway.upstream import Connections, Upstream, UpstreamResponse, family_of

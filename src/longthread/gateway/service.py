@@ -20,8 +20,7 @@ from longthread.gateway.http import REPLY_LIMIT, Incoming, Outgoing, ReplyTooLar
 from longthread.gateway.model_request import Counts, GatewayRequest, Resources, StoreFailed
 from longthread.gateway.raw_json import write_json
 from longthread.gateway.request import Asked, Recent
-from longthread.gateway.state import StateUnknown
-from longthread.gateway.stored_responses import InvalidQuery, StoredResponses, is_about_response, response_path
+from longthread.gateway.state import InvalidQuery, StateUnknown, StoredResponses, is_about_response, response_path
 from longthread.gateway.upstream import CatalogRoutes, Connections, NoUpstream, Routes, Upstream
 from longthread.store import listing
 from longthread.store.driver import Driver

@@ -9,7 +9,7 @@ from contextlib import asynccontextmanager, nullcontext
 from fastapi import FastAPI
 
 from longthread import __version__
-from longthread.gateway.rebuild import rebuild_in_background
+from longthread.gateway.stored_calls import rebuild_in_background
 from longthread.llm.connections import ModelFactory
 from longthread.llm.models import resolve_model
 from longthread.runs.analyst import Analyst

@@ -21,7 +21,6 @@ from longthread.errors import StoreError
 from longthread.gateway.dialects.dialect import Dialect
 from longthread.gateway.http import Incoming, Outgoing, decode_request
 from longthread.gateway.model_request import Counts, StoreFailed
-from longthread.gateway.rebuild import rebuild_in_background
 from longthread.gateway.service import (
     ANTHROPIC,
     BODY_LIMIT,
@@ -33,6 +32,7 @@ from longthread.gateway.service import (
     no_websockets,
     too_large,
 )
+from longthread.gateway.stored_calls import rebuild_in_background
 from longthread.gateway.upstream import ANTHROPIC_URL, OPENAI_URL, Routes, Upstream
 from longthread.server.gateway_access import Door, require_token, shared_with
 from longthread.server.http import HttpLimits, HttpServer, listen

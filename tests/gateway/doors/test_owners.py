@@ -9,7 +9,7 @@ import httpx
 import pytest
 from tests.gateway.conftest import Start
 
-from longthread.gateway.rebuild import rebuild_missing
+from longthread.gateway.stored_calls import rebuild_missing
 from longthread.server.gateway_access import Door
 from longthread.store import listing
 from longthread.store.driver import Driver

@@ -11,8 +11,8 @@ import pytest
 from tests.gateway.conftest import USER, Start, gateway_of
 from tests.gateway.plain_provider import Answer, PlainProvider, completion, refused
 
-from longthread.gateway.rebuild import rebuild_missing
 from longthread.gateway.restore import binding_of
+from longthread.gateway.stored_calls import rebuild_missing
 from longthread.store import listing, log
 from longthread.store.driver import Driver
 from longthread.store.queries import Sql

@@ -16,7 +16,7 @@ from typing import Any
 
 from tests.contract.history import KINDS, run_id, turn
 
-from longthread.gateway.rebuild import rebuild_missing
+from longthread.gateway.stored_calls import rebuild_missing
 from longthread.langgraph import LongthreadSaver
 from longthread.store import gateway, runs
 from longthread.store.driver import Driver

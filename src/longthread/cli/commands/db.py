@@ -332,7 +332,7 @@ def index(database: options.Database = None, as_json: options.AsJson = False) ->
     All that happens by itself, thread by thread; after an import, or with a new embedder, this does it at once.
     """
     # Here and not above: numpy and LangChain take time to load, and other commands do not need them.
-    from longthread.gateway.rebuild import rebuild_missing
+    from longthread.gateway.stored_calls import rebuild_missing
     from longthread.llm.embedders import embedder_of
     from longthread.memory.index.indexer import index_all
 

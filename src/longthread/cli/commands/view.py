@@ -19,7 +19,7 @@ from longthread.cli.terminal import Console, echo_data, print_line
 from longthread.cli.whole_store import count_noun, existing
 from longthread.documentation import documentation
 from longthread.errors import InvalidInput
-from longthread.gateway.inspect import CLIENT, InspectedGatewayCall, SentMessage, SentPart, look_at_call
+from longthread.gateway.stored_calls import CLIENT, InspectedGatewayCall, SentMessage, SentPart, look_at_call
 from longthread.model.content import attachment_of
 from longthread.model.markdown import in_line
 from longthread.model.run import TEXTS, Step

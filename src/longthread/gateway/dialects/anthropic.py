@@ -8,9 +8,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from longthread.gateway.dialects.dialect import Belonging, Edit, HiddenMissing, HiddenRefused, Reply, RequestFields
+from longthread.gateway.dialects.stream import event_data
 from longthread.gateway.parts import Part, text_bytes, visible_json
 from longthread.gateway.raw_json import Value, element_texts, members, replace_spans, write_json
-from longthread.gateway.sse import event_data
 from longthread.model.entry import Role
 
 _THINKING = frozenset({"thinking", "redacted_thinking"})

@@ -12,8 +12,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from longthread.gateway.dialects.anthropic import error_message, names_of, text_in
-from longthread.gateway.dialects.chunks import message_of
 from longthread.gateway.dialects.dialect import Belonging, Edit, HiddenMissing, HiddenRefused, Reply, RequestFields
+from longthread.gateway.dialects.stream import message_of
 from longthread.gateway.parts import Part, loose_text_bytes, text_bytes, visible_json
 from longthread.gateway.raw_json import (
     Value,

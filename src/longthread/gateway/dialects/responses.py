@@ -15,6 +15,7 @@ from typing import Any
 
 from longthread.gateway.dialects.anthropic import error_message, names_of, text_in
 from longthread.gateway.dialects.dialect import Belonging, Edit, HiddenMissing, HiddenRefused, Reply, RequestFields
+from longthread.gateway.dialects.stream import event_data, event_texts
 from longthread.gateway.parts import Part, loose_text_bytes, text_bytes, visible_json
 from longthread.gateway.raw_json import (
     Value,
@@ -25,7 +26,6 @@ from longthread.gateway.raw_json import (
     with_members,
     write_json,
 )
-from longthread.gateway.sse import event_data, event_texts
 from longthread.model.entry import Role
 
 _HIDDEN_FIELDS = ("id", "phase")
