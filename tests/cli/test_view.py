@@ -19,7 +19,7 @@ from longthread.cli.commands.view import _ranges, _table
 from longthread.errors import InvalidInput, LongthreadError, StoreReadOnly
 from longthread.langgraph import LongthreadSaver, MemoryMiddleware
 from longthread.testing import ScriptedChatModel
-from longthread.view.manifest import ViewEntry
+from longthread.view.items import ViewEntry
 from longthread_evals.view_watch import watch
 
 pytestmark = pytest.mark.one_backend

@@ -12,7 +12,7 @@ from longthread.gateway.dialects.responses import Responses
 from longthread.gateway.keep import drafts, group_parts
 from longthread.gateway.raw_json import element_texts
 from longthread.gateway.request import Asked
-from longthread.model.wire import unpack
+from longthread.model.content import unpack
 
 RESPONSES = Responses()
 USER = {"type": "message", "role": "user", "content": [{"type": "input_text", "text": "一"}]}

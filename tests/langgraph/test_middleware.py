@@ -37,8 +37,7 @@ from longthread.messages.langchain import from_langchain
 from longthread.settings import Settings
 from longthread.store import log, summaries
 from longthread.testing import ProviderEmulator, ScriptedChatModel
-from longthread.view.budget import message_budget
-from longthread.view.tokens import estimate
+from longthread.view.tokens import estimate, message_budget
 from longthread_evals.view_watch import ViewWatch, orphans
 
 pytestmark = pytest.mark.one_backend

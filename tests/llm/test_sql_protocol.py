@@ -22,7 +22,7 @@ from longthread.llm.sql_protocol import (
     sql_prompt,
 )
 from longthread.messages.message import Message, tool_call
-from longthread.model.statements import statement_form
+from longthread.model.run import statement_form
 
 COUNT = "SELECT count(*) FROM business"
 STATEMENTS = [

@@ -9,7 +9,7 @@ from tests.llm.test_json_protocol import LIST_TABLES, RUN_SQL
 
 from longthread.llm.json_protocol import ActionCall, Finish, Malformed, parse_reply
 from longthread.llm.reply_text import was_tried
-from longthread.model.statements import statement_form
+from longthread.model.run import statement_form
 from longthread.tools.tool import Tool
 
 SQL = "SELECT name\nFROM t WHERE a < 5 AND b = 'x'"

@@ -8,8 +8,7 @@ from typing import Any
 
 import pytest
 
-from longthread.model.content import extra_text
-from longthread.model.wire import pack
+from longthread.model.content import extra_text, pack
 
 
 def beside(**fields: Any) -> str:

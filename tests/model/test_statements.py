@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from longthread.model.statements import statement_form
+from longthread.model.run import statement_form
 
 COUNT = "SELECT count(*) FROM customers WHERE country = 'UK' -- all\nORDER BY 1"
 

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from longthread.model.wire import is_wire, pack, unpack
+from longthread.model.content import is_wire, pack, unpack
 
 SEAL = base64.b64encode(bytes(range(256))).decode()
 URL = base64.urlsafe_b64encode(bytes(range(255, 0, -1))).decode()

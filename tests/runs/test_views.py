@@ -22,7 +22,7 @@ from longthread.runs.analyst import Analyst
 from longthread.runs.inspect import Sent, calls_of, look, sent
 from longthread.store import log, runs
 from longthread.testing import ScriptedChatModel
-from longthread.view.budget import message_budget
+from longthread.view.tokens import message_budget
 
 pytestmark = pytest.mark.one_backend
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from longthread.view.budget import LEAST, extra_budget, least_of, message_budget, reply_reserve, too_small
+from longthread.view.tokens import LEAST, extra_budget, least_of, message_budget, reply_reserve, too_small
 
 
 def test_what_the_reply_takes_is_at_most_a_quarter() -> None:

@@ -11,12 +11,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.examples import examples
 
-from longthread.view import manifest
-from longthread.view.budget import LEAST, message_budget
+from longthread.view import items
 from longthread.view.compose import compose
 from longthread.view.condense import cut_middle
 from longthread.view.items import ViewItem, ViewPart, units_of
-from longthread.view.tokens import estimate
+from longthread.view.tokens import LEAST, estimate, message_budget
 
 ROWS = '{"rows":' + "[1,2]," * 900 + "}"
 TEXTS = st.sampled_from(["", "short", "运载火箭有哪些？" * 20, "word " * 400, ROWS, "x" * 9000])
@@ -179,7 +178,7 @@ def test_what_is_left_out_beside_a_text_is_said() -> None:
     assert (part.how, part.text) == ("cut", "what is it?\n… (20 attachments left out) …")
     [alone] = compose([ViewItem("q", "user", "", other=32_000, beside=1)], LEAST).parts
     assert alone.text == "… (1 attachment left out) …"
-    assert manifest.show_part(manifest.segments([(1, alone, None)])[0], alone.item) == alone
+    assert items.show_part(items.segments([(1, alone, None)])[0], alone.item) == alone
     [long] = compose([ViewItem("q", "user", "word " * 9_000, other=1_600, beside=1)], 1_000).parts
     assert long.tokens <= 550
     assert (long.text or "").endswith("\n… (1 attachment left out) …")

@@ -13,8 +13,7 @@ from longthread.errors import SqlFailed
 from longthread.model.run import Segment
 from longthread.tools.tool import make_failure, make_success
 from longthread.view.condense import TRUNCATED, condense_result, cut_result, is_condensable
-from longthread.view.items import FORM, ViewItem
-from longthread.view.manifest import show_part
+from longthread.view.items import FORM, ViewItem, show_part
 
 SQL = "SELECT country_zh AS country, count(*) AS n FROM rockets GROUP BY country_zh ORDER BY n DESC LIMIT 3"
 

@@ -11,10 +11,9 @@ from tests.examples import examples
 from tests.view.test_compose import threads
 from tests.view.test_manifest import turns
 
-from longthread.view.budget import LEAST
 from longthread.view.compose import HINT, PreviousView, View, ViewConfig, compose, share_of, tier1_of
 from longthread.view.items import ViewItem, ViewPart, cost, fit_unit
-from longthread.view.tokens import ANY
+from longthread.view.tokens import ANY, LEAST
 
 
 def after(view: View) -> PreviousView:

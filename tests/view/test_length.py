@@ -11,8 +11,7 @@ from tests.view.test_compose import threads
 from tests.view.test_growth import after, ends, told
 
 from longthread.view.compose import View, ViewConfig, compose
-from longthread.view.items import ViewItem, units_of
-from longthread.view.manifest import segments, show_part
+from longthread.view.items import ViewItem, segments, show_part, units_of
 
 
 def seen(view: View) -> list[str]:

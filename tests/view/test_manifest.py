@@ -11,10 +11,9 @@ from tests.examples import examples
 from tests.view.test_compose import threads
 
 from longthread.model.run import Segment, Why
-from longthread.view.budget import LEAST
 from longthread.view.compose import compose
-from longthread.view.items import ViewItem, ViewPart, units_of
-from longthread.view.manifest import is_observed, segments, show_part
+from longthread.view.items import ViewItem, ViewPart, is_observed, segments, show_part, units_of
+from longthread.view.tokens import LEAST
 
 
 def parts_of(items: Sequence[ViewItem], budget: int, stale: int = 0) -> list[tuple[int, ViewPart, Why | None]]:

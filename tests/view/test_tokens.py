@@ -15,8 +15,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.view.samples import samples
 
-from longthread.view.budget import CEILING, FLOOR, correct_factor
-from longthread.view.tokens import ANY, IMAGE, estimate, family_of, message_tokens, tools_tokens
+from longthread.view.tokens import (
+    ANY,
+    CEILING,
+    FLOOR,
+    IMAGE,
+    correct_factor,
+    estimate,
+    family_of,
+    message_tokens,
+    tools_tokens,
+)
 
 COUNTS: dict[str, dict[str, int]] = json.loads(Path(__file__).with_name("counts.json").read_text(encoding="utf-8"))
 TEXTS = samples()

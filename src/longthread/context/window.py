@@ -32,8 +32,7 @@ from longthread.model.ids import new_id
 from longthread.model.run import TEXTS, How, Segment, Why
 from longthread.tools.analysis.schema_text import observed_text
 from longthread.view.compose import DigestMessage, PreviousView, View, ViewConfig, compose, share_of
-from longthread.view.items import BARE_ARGS, FORM, ViewItem, ViewPart
-from longthread.view.manifest import is_observed, segments, show_part
+from longthread.view.items import BARE_ARGS, FORM, ViewItem, ViewPart, is_observed, segments, show_part
 from longthread.view.tokens import ANY, attachment_tokens, estimate
 
 STEP = 20

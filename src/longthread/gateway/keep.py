@@ -28,9 +28,9 @@ from longthread.gateway.tree import (
     own_name,
 )
 from longthread.messages.fields import as_json, storable
+from longthread.model.content import pack
 from longthread.model.entry import Draft, Role, ToolCall
 from longthread.model.ids import local_id
-from longthread.model.wire import pack
 from longthread.store import gateway as calls
 from longthread.store import log
 from longthread.store.driver import Driver, Transaction

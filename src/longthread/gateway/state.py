@@ -23,8 +23,8 @@ from longthread.gateway.raw_json import element_texts, elements, write_json
 from longthread.gateway.request import Asked
 from longthread.gateway.restore import drop_hidden
 from longthread.gateway.tree import own_name
+from longthread.model.content import is_wire, unpack
 from longthread.model.entry import Entry
-from longthread.model.wire import is_wire, unpack
 from longthread.store import gateway as calls
 from longthread.store import log
 from longthread.store.driver import Driver, Transaction

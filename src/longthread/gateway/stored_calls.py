@@ -19,8 +19,8 @@ from longthread.gateway.parts import Part, anchor_hidden, digests, name_node, no
 from longthread.gateway.raw_json import element_texts
 from longthread.gateway.restore import ALONE, alone_nodes
 from longthread.gateway.tree import UNANSWERED, hidden_in_log
+from longthread.model.content import is_wire, unpack
 from longthread.model.entry import Entry, Role
-from longthread.model.wire import is_wire, unpack
 from longthread.store import gateway as calls
 from longthread.store import incarnation, log
 from longthread.store.driver import Driver, Transaction

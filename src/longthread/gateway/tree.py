@@ -10,9 +10,9 @@ from longthread.gateway.dialects.dialect import Dialect
 from longthread.gateway.parts import Anchored, Part, anchor_hidden
 from longthread.gateway.raw_json import element_texts
 from longthread.gateway.request import Asked
+from longthread.model.content import unpack
 from longthread.model.entry import Entry
 from longthread.model.ids import short_id
-from longthread.model.wire import unpack
 from longthread.store import gateway as calls
 from longthread.store.driver import Transaction
 from longthread.store.gateway import GatewayCall, HiddenPart, KnownNode

@@ -17,7 +17,7 @@ from longthread.llm.text_calls import as_calls, final_answer, is_marked, label_f
 from longthread.messages.message import Message
 from longthread.messages.reply import decode, scan
 from longthread.model.fold import PARSE_ERROR
-from longthread.model.statements import statement_form
+from longthread.model.run import statement_form
 from longthread.model.thinking import split_thinking
 from longthread.tools.tool import Observation, Tool
 

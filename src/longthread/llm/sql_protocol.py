@@ -23,7 +23,7 @@ from longthread.llm.rows_answer import BY_ROWS
 from longthread.messages.message import Message
 from longthread.model.catalog import QUERIES, RUN_SQL
 from longthread.model.fold import PARSE_ERROR, observation_of
-from longthread.model.statements import CORRECT, statement_form
+from longthread.model.run import CORRECT, statement_form
 from longthread.model.thinking import split_thinking
 from longthread.tools.analysis.dialects.dialect import find_dialect
 from longthread.tools.tool import Tool

@@ -23,9 +23,9 @@ from longthread.messages.fields import (
     storable,
 )
 from longthread.messages.message import Content, Message, tool_call
+from longthread.model.content import is_wire, unpack
 from longthread.model.entry import Draft, Entry, Role, note_in
 from longthread.model.ids import new_id
-from longthread.model.wire import is_wire, unpack
 from longthread.store.log import MESSAGE_ID
 from longthread.store.rows import UNREADABLE, make_damage_error
 

@@ -24,8 +24,7 @@ from longthread.model.entry import INTERRUPTED, Draft, Entry, ToolCall
 from longthread.model.fold import observation_of
 from longthread.model.ids import new_id
 from longthread.model.language import is_chinese
-from longthread.model.run import Run, RunStatus, start_of, unfinished_reply
-from longthread.model.statements import CORRECT
+from longthread.model.run import CORRECT, Run, RunStatus, start_of, unfinished_reply
 from longthread.model.thread import Thread
 from longthread.runs.run_context import RunContext, malformed_in_a_row, pairs
 from longthread.runs.tool_calls import called_off, describe_rejection

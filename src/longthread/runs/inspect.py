@@ -29,8 +29,7 @@ from longthread.store.driver import Transaction
 from longthread.store.index import recall
 from longthread.store.run_end import bare_steps
 from longthread.tools.tool import Tool
-from longthread.view.items import units_of
-from longthread.view.manifest import ViewEntry, show_part
+from longthread.view.items import ViewEntry, show_part, units_of
 
 _CHUNK = 50
 """Steps that are read at a time."""

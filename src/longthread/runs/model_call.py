@@ -29,8 +29,7 @@ from longthread.runs.views import Prompt, reply_tokens, view_of
 from longthread.store import runs
 from longthread.store.run_rows import events_of_step
 from longthread.tools.tool import Observation
-from longthread.view.budget import CEILING, correct_factor
-from longthread.view.tokens import estimate
+from longthread.view.tokens import CEILING, correct_factor, estimate
 
 _MALFORMED = 2
 _COUNTED, _PART = 1_500, 0.5

@@ -50,7 +50,7 @@ from longthread.metrics import MODEL_CALLS, MODEL_SECONDS, TOKENS
 from longthread.model.catalog import CHART, QUERIES, RUN_SQL
 from longthread.model.fold import PARSE_ERROR, observation_of
 from longthread.model.ids import new_id
-from longthread.model.statements import statement_form
+from longthread.model.run import statement_form
 from longthread.model.thinking import split_thinking
 from longthread.runs.run_context import (
     NO_QUERY,

@@ -41,8 +41,7 @@ from longthread.tools.analysis.toolbox import analysis_tools
 from longthread.tools.semantic.query_metric import TOKENS, describe_layer, semantic_tools
 from longthread.tools.skills import Disclosure, load_skill_tool
 from longthread.tools.tool import Tool
-from longthread.view.budget import correct_factor
-from longthread.view.tokens import estimate, family_of
+from longthread.view.tokens import correct_factor, estimate, family_of
 
 _SCHEMA = 0.25
 """Share of the context window that the schema may have in a prompt."""

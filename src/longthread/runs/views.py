@@ -29,18 +29,18 @@ from longthread.store import memories, runs
 from longthread.store.driver import Transaction
 from longthread.store.rows import Decoding
 from longthread.tools.tool import Observation, Tool
-from longthread.view.budget import (
+from longthread.view.compose import RECALLED, DigestMessage, ViewConfig
+from longthread.view.tokens import (
     LEAST,
     SAFETY,
     USUAL_LEAST,
+    estimate,
     extra_budget,
     free_tokens,
     least_of,
     reply_reserve,
     too_small,
 )
-from longthread.view.compose import RECALLED, DigestMessage, ViewConfig
-from longthread.view.tokens import estimate
 
 if TYPE_CHECKING:
     from longthread.tools.analysis.source import Source  # which needs sqlglot

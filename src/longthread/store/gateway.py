@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from longthread.model.wire import deflate, inflate
+from longthread.model.content import deflate, inflate
 from longthread.store.driver import Row, Transaction, one
 from longthread.store.log import now
 from longthread.store.rows import decoder, dump, micros_of, time_at

@@ -22,11 +22,11 @@ from longthread.cli.lazy import lazy_group
 from longthread.cli.options import find_thread
 from longthread.cli.terminal import Console, confirm, echo, echo_data, echo_made, join_by_tabs, print_line
 from longthread.cli.whole_store import count_noun, existing, leave_damaged
+from longthread.model.content import is_wire, unpack
 from longthread.model.entry import Entry
 from longthread.model.fold import state_of
 from longthread.model.run import Approval
 from longthread.model.thread import Archived, Thread
-from longthread.model.wire import is_wire, unpack
 from longthread.runs.worker import may_be_alive
 from longthread.settings import Settings
 from longthread.store import approvals, attributes, gateway, listing, log, memories, summaries

@@ -30,7 +30,7 @@ from longthread.store.driver import Driver, Transaction
 if TYPE_CHECKING:
     from longthread.langgraph.memory.message_view import LastView
     from longthread.runs.inspect import InspectedCall, ViewDifference
-    from longthread.view.manifest import ViewEntry
+    from longthread.view.items import ViewEntry
 
 _LONG = ("system", "instructions", "tools", "messages", "input")
 """Fields of a request that are no parameters."""

@@ -30,8 +30,7 @@ from longthread.model.run import TEXTS, Segment
 from longthread.settings import Settings
 from longthread.store import checkpoints, log
 from longthread.store.driver import Driver
-from longthread.view.items import ViewItem
-from longthread.view.manifest import ViewEntry, show_part
+from longthread.view.items import ViewEntry, ViewItem, show_part
 from longthread.view.tokens import estimate, family_of, message_tokens, tools_tokens
 
 TODOS = "todos"

@@ -37,9 +37,8 @@ from longthread.llm.models import context_window
 from longthread.memory.summary.pruning import first_shown, left_out
 from longthread.model.catalog import RECALL_TOOL
 from longthread.settings import Settings
-from longthread.view.budget import LEAST, correct_factor, message_budget, too_small
 from longthread.view.compose import ViewConfig
-from longthread.view.tokens import estimate, family_of
+from longthread.view.tokens import LEAST, correct_factor, estimate, family_of, message_budget, too_small
 
 Request = ModelRequest[Any]
 Response = ModelResponse[Any]

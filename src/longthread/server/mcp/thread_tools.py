@@ -33,7 +33,7 @@ from longthread.store import listing, log
 from longthread.store.driver import Driver, Transaction
 from longthread.store.transfer.archive import branch_markdown
 from longthread.view.condense import condense_result, cut_middle
-from longthread.view.manifest import ViewEntry
+from longthread.view.items import ViewEntry
 
 PAGE_CHARS = 60_000
 """Characters of the messages of one page; a page has one message at least."""

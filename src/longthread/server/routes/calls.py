@@ -29,7 +29,7 @@ from longthread.server.routes.chat import StepIndex
 from longthread.server.state import Caller, Served, ServedDep
 from longthread.store import log, runs
 from longthread.store.driver import Transaction
-from longthread.view.manifest import ViewEntry
+from longthread.view.items import ViewEntry
 
 
 async def call_list(tx: Transaction, thread_id: str, *, limit: int, before: str | None, run_id: str | None) -> CallList:

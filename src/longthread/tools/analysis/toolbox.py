@@ -13,7 +13,7 @@ from typing import Any
 from sqlglot import exp
 
 from longthread.errors import ColumnNotFound, InvalidInput, SqlFailed, SqlRefused, SqlRepeated, TableNotFound
-from longthread.model.statements import CORRECT, statement_form
+from longthread.model.run import CORRECT, statement_form
 from longthread.tools.analysis.column_format import format_of_json
 from longthread.tools.analysis.dialects.dialect import find_dialect
 from longthread.tools.analysis.engine import SourceConnection
