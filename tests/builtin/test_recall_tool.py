@@ -12,7 +12,7 @@ from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 from langchain_core.messages.tool import invalid_tool_call
 from tests.memory.talking import say
 
-from longthread.builtin.recall_tool import MOST, NOTHING_YET, PageRoom, describe_tool, recall_tool
+from longthread.builtin.memory_tools import MOST, NOTHING_YET, PageRoom, describe_tool, recall_tool
 from longthread.errors import EmbedderUnavailable, InvalidInput
 from longthread.langgraph.message_codec import draft_of
 from longthread.llm.embedders import embedder_of

@@ -21,8 +21,7 @@ from longthread.context.window import DIGESTED, STEP, FittedView, PreviousCall, 
 from longthread.memory.summary.digest import Digest, digest_entries, json_of
 from longthread.messages.entries import draft_of
 from longthread.messages.langchain import all_to_langchain
-from longthread.messages.message import Message
-from longthread.messages.reply import is_thinking
+from longthread.messages.message import Message, is_thinking
 from longthread.model.entry import NOTE, Entry
 from longthread.model.run import Segment
 from longthread.view.tokens import IMAGE, estimate

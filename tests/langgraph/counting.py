@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from longthread.store.driver import QueryCall, Row, Transaction
-from longthread.testing.wrapper import DriverWrapper
+from longthread.testing.failpoints import DriverWrapper
 
 
 @dataclass

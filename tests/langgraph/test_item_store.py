@@ -33,7 +33,7 @@ from longthread.store.items import ItemScope, page
 from longthread.store.open import open_store
 from longthread.store.transfer.copy import copy_store
 from longthread.testing import ScriptedChatModel
-from longthread.testing.wrapper import DriverWrapper
+from longthread.testing.failpoints import DriverWrapper
 from longthread_testing.embedding import HashEmbedder
 
 pytestmark = pytest.mark.one_backend

@@ -13,7 +13,7 @@ from langchain_openai import ChatOpenAI
 from longthread.context.window import ViewRequest, fit, item_of
 from longthread.langgraph.memory.message_view import StateMessages, as_sent
 from longthread.messages.langchain import from_langchain
-from longthread.messages.reply import readable
+from longthread.messages.message import readable
 from longthread_evals.view_watch import orphans
 
 BROKEN = '{"path": "/a'

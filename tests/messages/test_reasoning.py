@@ -13,7 +13,7 @@ from langchain_openai import ChatOpenAI
 from longthread.context.window import ViewRequest, fit, item_of
 from longthread.langgraph.memory.message_view import StateMessages, as_sent
 from longthread.messages.langchain import from_langchain, to_langchain
-from longthread.messages.reply import without_thinking
+from longthread.messages.message import without_thinking
 
 RAW = '{"n": '
 

@@ -27,7 +27,7 @@ from langgraph.checkpoint.sqlite import SqliteSaver
 from langgraph.graph import START, MessagesState, StateGraph
 from tests.analysts import OpenAnalyst
 
-from longthread.builtin.recall_tool import recall_tool as recall_in
+from longthread.builtin.memory_tools import recall_tool as recall_in
 from longthread.context.window import item_of
 from longthread.errors import MessageNotStorable
 from longthread.langgraph import LongthreadSaver, MemoryMiddleware

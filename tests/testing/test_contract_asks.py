@@ -20,7 +20,7 @@ from tests.contract.transactions import TransactionContract
 from longthread.store.driver import Driver, QueryCall, Row, Transaction
 from longthread.store.open import open_store
 from longthread.store.queries import Sql, queries
-from longthread.testing.wrapper import DriverWrapper
+from longthread.testing.failpoints import DriverWrapper
 
 Lend = Callable[[], AbstractContextManager[str]]
 _FOREIGN = "they are asked of the database of another program, not of the store"

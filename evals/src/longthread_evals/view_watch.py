@@ -12,7 +12,7 @@ from typing import Any
 
 from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
 
-from longthread.builtin.recall_tool import recall_tool
+from longthread.builtin.memory_tools import recall_tool
 from longthread.context.window import item_of
 from longthread.errors import InvalidInput
 from longthread.messages.langchain import from_langchain

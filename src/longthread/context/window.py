@@ -13,9 +13,9 @@ from longthread.context.citations import CitedQuery
 from longthread.context.system_prompt import facts_note, summary_with_digest, terms_note
 from longthread.messages.entries import message_of
 from longthread.messages.fields import calls_of, storable
-from longthread.messages.message import Message
-from longthread.messages.reply import (
+from longthread.messages.message import (
     CALLS,
+    Message,
     beside_content,
     find_hosted,
     has_items,

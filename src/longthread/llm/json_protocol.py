@@ -14,8 +14,7 @@ from typing import Any
 
 from longthread.llm.reply_text import sql_of
 from longthread.llm.text_calls import as_calls, final_answer, is_marked, label_free, sign_of_call, written_calls
-from longthread.messages.message import Message
-from longthread.messages.reply import decode, scan
+from longthread.messages.message import Message, decode, scan
 from longthread.model.fold import PARSE_ERROR
 from longthread.model.run import statement_form
 from longthread.model.thinking import split_thinking

@@ -37,8 +37,7 @@ from longthread.llm.providers import address_of, keys_for_others
 from longthread.messages.chat_completions import tool_specs
 from longthread.messages.fields import as_json
 from longthread.messages.langchain import all_to_langchain, from_langchain
-from longthread.messages.message import Message
-from longthread.messages.reply import CallPieces, read_calls
+from longthread.messages.message import CallPieces, Message, read_calls
 from longthread.settings import Settings
 
 LIMITS = ("max_tokens", "max_completion_tokens", "max_output_tokens", "num_predict")

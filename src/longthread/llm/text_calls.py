@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Any
 
-from longthread.messages.reply import decode, end_of_object
+from longthread.messages.message import decode, end_of_object
 from longthread.tools.tool import Tool
 
 FoundCalls = list[tuple[str, dict[str, Any]]]

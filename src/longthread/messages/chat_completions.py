@@ -6,8 +6,7 @@ import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from longthread.messages.message import Message, inline
-from longthread.messages.reply import CallPieces, read_calls, usage_of
+from longthread.messages.message import CallPieces, Message, inline, read_calls, usage_of
 from longthread.model.content import CALLS, THINKING
 
 PROVIDER = "openai"

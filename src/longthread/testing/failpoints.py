@@ -5,12 +5,53 @@ from __future__ import annotations
 import os
 import signal
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
-from longthread.store.driver import QueryCall, Row, Transaction
-from longthread.testing.wrapper import DriverWrapper
+from longthread.store.driver import Driver, QueryCall, Row, Signals, Transaction
+
+
+@dataclass
+class DriverWrapper:
+    """Does what `driver` does. A subclass changes the transactions that it inspects."""
+
+    driver: Driver
+
+    @property
+    def dialect(self) -> str:
+        return self.driver.dialect
+
+    @property
+    def where(self) -> str:
+        return self.driver.where
+
+    @property
+    def found_version(self) -> int:
+        return self.driver.found_version
+
+    @property
+    def signals(self) -> Signals | None:
+        return self.driver.signals
+
+    def reading(self) -> AbstractAsyncContextManager[Transaction]:
+        return self.driver.reading()
+
+    def writing(self) -> AbstractAsyncContextManager[Transaction]:
+        return self.driver.writing()
+
+    def maintaining(self) -> AbstractAsyncContextManager[Transaction]:
+        return self.driver.maintaining()
+
+    def dedicated(self) -> AbstractAsyncContextManager[Transaction]:
+        return self.driver.dedicated()
+
+    def leave_loop(self) -> None:
+        self.driver.leave_loop()
+
+    async def close(self) -> None:
+        await self.driver.close()
+
 
 Reach = Callable[[str], None]
 """Called at each boundary with its name: `before BEGIN`, `after insert_entry`, `before COMMIT` and so on."""

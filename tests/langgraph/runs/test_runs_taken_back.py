@@ -17,7 +17,7 @@ from longthread.langgraph.saver.async_saver import AsyncLongthreadSaver
 from longthread.model.entry import Draft
 from longthread.store import checkpoints, log
 from longthread.store.driver import Driver, Transaction
-from longthread.testing.wrapper import DriverWrapper
+from longthread.testing.failpoints import DriverWrapper
 
 pytestmark = pytest.mark.one_backend
 

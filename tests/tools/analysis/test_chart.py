@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 from jsonschema import Draft7Validator
 
+from longthread.builtin.chart import AGGREGATES, MARKS, MOST_ROWS, ChartRequest, Data, chart, with_rows
 from longthread.errors import ColumnNotFound, InvalidInput
-from longthread.tools.analysis.chart import AGGREGATES, MARKS, MOST_ROWS, ChartRequest, Data, chart, with_rows
 
 COLUMNS = ["country", "year", "day", "month", "at", "launches", "mass.kg", "部门[名称]", "it's", "launches", "empty"]
 ROWS = [

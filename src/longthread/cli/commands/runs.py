@@ -28,7 +28,7 @@ from longthread.store.driver import Transaction
 from longthread.tools.analysis.export import TableFormat, write
 
 if TYPE_CHECKING:
-    from longthread.builtin.query_results import StoredResult
+    from longthread.context.citations import StoredResult
     from longthread.runs.analyst import Analyst
 
 _PARTS: tuple[Kind, ...] = ("skill", "tool", "source", "agent")
@@ -180,7 +180,7 @@ def result(
     settings = Settings.load(database=database, read_only=read_only, sql_timeout=seconds)
 
     # Here and not above: LangChain takes time to load, and other commands do not need it.
-    from longthread.builtin.query_results import find_result
+    from longthread.context.citations import find_result
     from longthread.runs.analyst import Analyst
 
     async def work() -> int:

@@ -15,13 +15,13 @@ import typer
 from rich.markup import escape
 from rich.table import Table
 
-from longthread.builtin.query_results import result_labels
 from longthread.cli import options
 from longthread.cli.language import say
 from longthread.cli.lazy import lazy_group
 from longthread.cli.options import find_thread
 from longthread.cli.terminal import Console, confirm, echo, echo_data, echo_made, join_by_tabs, print_line
 from longthread.cli.whole_store import count_noun, existing, leave_damaged
+from longthread.context.citations import result_labels
 from longthread.model.content import is_wire, unpack
 from longthread.model.entry import Entry
 from longthread.model.fold import state_of

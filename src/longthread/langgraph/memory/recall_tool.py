@@ -10,8 +10,8 @@ from langchain.tools import ToolRuntime
 from langchain_core.messages import HumanMessage
 from langchain_core.tools import BaseTool, StructuredTool
 
-from longthread.builtin import recall_tool as recalling
-from longthread.builtin.recall_tool import PageRoom
+from longthread.builtin import memory_tools as recalling
+from longthread.builtin.memory_tools import PageRoom
 from longthread.errors import EntryNotFound, InvalidInput, ThreadNotFound
 from longthread.langgraph.backend import Backend, BackendUser, backend_in, backend_of_run, expect_backed
 from longthread.langgraph.internals import CHECKPOINTER

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, get_args
 
-from longthread.builtin.recall_tool import branch_note
+from longthread.builtin.memory_tools import branch_note
 from longthread.errors import InvalidInput
 from longthread.memory.forget import forget_memory
 from longthread.memory.index.entry_text import content_of, excerpt

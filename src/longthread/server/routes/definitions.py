@@ -7,7 +7,6 @@ from typing import Annotated, Literal
 from fastapi import APIRouter, Path, Query, Response
 from pydantic import BaseModel, ConfigDict, Field
 
-from longthread.builtin.offers import builtin_parameters
 from longthread.errors import (
     CatalogInvalid,
     DefinitionAmbiguous,
@@ -24,6 +23,7 @@ from longthread.errors import (
     VersionNotFound,
 )
 from longthread.model.catalog import Definition, Kind, Version
+from longthread.runs.run_setup import builtin_parameters
 from longthread.server.answers import AgentInfo, AgentList, JsonObject
 from longthread.server.catalog_answers import (
     CatalogChange,

@@ -1,7 +1,12 @@
-"""`SignatureDatabase`: the five methods of document 003 over the store.
+"""Conversation states as document 003 has them: synchronous, thread-safe, over the log.
+
+from longthread.conversation_state import CacheConfig, SignatureDatabase
+
+with SignatureDatabase(CacheConfig(db_path="conversations.db", ttl_seconds=3600)) as db:
+    db.store_conversation_state("conv_1", "cursor", '[{"role": "user", "content": "Hello"}]')
 
 A state is a thread: its id is the SCID, its entries are the history, and its active branch is the authoritative
-one. A method that fails returns what the document says (False, None or 0), and this module's log says why.
+one. A method that fails returns what the document says (False, None or 0), and the log of this module says why.
 """
 
 from __future__ import annotations
@@ -29,6 +34,8 @@ from longthread.store.driver import Driver
 from longthread.store.maintenance.retention import expire
 from longthread.store.open import open_store
 from longthread.store.states import CLIENT_TYPES
+
+__all__ = ["CacheConfig", "SignatureDatabase"]
 
 P = ParamSpec("P")
 T = TypeVar("T")
