@@ -15,8 +15,8 @@ from tests.script import COUNT, call, finish
 
 from longthread.errors import NothingToResume, ThreadNotFound
 from longthread.runs import run_setup
+from longthread.runs.agents import Assignment
 from longthread.runs.analyst import Analyst
-from longthread.runs.assignment import Assignment
 from longthread.runs.shared import RunHandle
 from longthread.runs.start import StartedRun
 from longthread.settings import Settings

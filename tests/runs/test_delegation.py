@@ -21,8 +21,8 @@ from longthread.model.entry import Entry
 from longthread.model.memory import ANALYST
 from longthread.model.run import Answers, Decision, Run
 from longthread.model.thread import Thread
+from longthread.runs.agents import LONGEST, tool_names
 from longthread.runs.analyst import Analyst
-from longthread.runs.delegation import LONGEST, tool_names
 from longthread.runs.shared import RunHandle
 from longthread.store import approvals, listing, log, runs
 from longthread.store.memories import Owner

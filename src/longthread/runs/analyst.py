@@ -29,8 +29,7 @@ from longthread.runs.services.queue import Queue
 from longthread.runs.services.results import Results
 from longthread.runs.services.runs import Runs
 from longthread.runs.services.sources import Sources
-from longthread.runs.services.threads import Threads
-from longthread.runs.services.titles import Titles
+from longthread.runs.services.threads import Threads, Titles
 from longthread.runs.shared import RunServices
 from longthread.runs.worker import RunWorker
 from longthread.settings import Settings

@@ -23,7 +23,7 @@ from longthread.model.fold import Facts
 from longthread.model.ids import new_id
 from longthread.model.memory import Memory, Used
 from longthread.model.run import Approval, How, Protocol, Run, Step
-from longthread.runs.assignment import Allowance
+from longthread.runs.agents import Allowance
 from longthread.runs.events import EventStream
 from longthread.runs.worker import Hold
 from longthread.settings import Settings

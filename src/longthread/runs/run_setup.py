@@ -37,7 +37,7 @@ from longthread.model.memory import Memory, Origin
 from longthread.model.run import NO_ROOM
 from longthread.model.semantics import SemanticLayer
 from longthread.model.thread import Scope
-from longthread.runs.assignment import Assignment
+from longthread.runs.agents import Assignment
 from longthread.runs.events import EventStream
 from longthread.runs.run_context import CallState, ModelState, RunContext, RunKnowledge, ViewState
 from longthread.runs.shared import RunServices

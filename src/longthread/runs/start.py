@@ -21,9 +21,9 @@ from longthread.model.language import agrees, asks_to_continue
 from longthread.model.memory import ANALYST
 from longthread.model.run import AgentRun, Answers, Approval, Protocol, Run, Step, start_of
 from longthread.model.thread import Thread, title_of
-from longthread.runs.assignment import DelegatingCall
+from longthread.runs.agents import DelegatingCall
 from longthread.runs.end_run import closing_of, interrupted_of
-from longthread.runs.services.titles import follow_question
+from longthread.runs.services.threads import follow_question
 from longthread.runs.tool_calls import describe_superseded
 from longthread.runs.views import past_of
 from longthread.runs.worker import Hold, RunWorker, may_be_alive

@@ -9,8 +9,7 @@ from typing import Any
 
 from longthread.errors import EntryNotFound, InvalidInput, ThreadNotFound
 from longthread.langgraph.message_codec import MessageForm
-from longthread.langgraph.saver.channel_values import ChannelValue
-from longthread.langgraph.saver.control_writes import NOTHING
+from longthread.langgraph.saver.channel_values import NOTHING, ChannelValue
 from longthread.langgraph.saver.forgotten_values import ForgottenMessages
 from longthread.langgraph.saver.record import StoredCheckpoint, TaskWrites, blob_of, cell_of_blob
 from longthread.model.entry import Entry

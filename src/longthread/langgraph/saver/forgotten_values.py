@@ -26,14 +26,15 @@ from longthread.errors import InvalidInput, LongthreadError
 from longthread.langgraph.message_codec import draft_of, is_own, message_of, unpack
 from longthread.langgraph.saver.channel_values import (
     ATTRIBUTES,
+    CONTROL,
     MESSAGES,
     ChannelValue,
+    ForgottenTexts,
     Hole,
     InlineMessage,
     MessageGap,
     with_attribute,
 )
-from longthread.langgraph.saver.control_writes import CONTROL, ForgottenTexts
 from longthread.langgraph.saver.delta import as_message
 from longthread.langgraph.saver.message_list import VERSIONS, SeqRange, count_of
 from longthread.messages.fields import is_packed

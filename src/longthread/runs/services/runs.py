@@ -27,16 +27,14 @@ from longthread.model.language import is_chinese
 from longthread.model.run import Protocol, Run
 from longthread.model.semantics import SemanticLayer
 from longthread.model.thread import Scope, Thread
-from longthread.runs.assignment import Assignment, DelegationScope, role_for, scope_of
-from longthread.runs.delegation import SubAgents
+from longthread.runs.agents import Assignment, DelegationScope, SubAgents, role_for, scope_of
 from longthread.runs.end_run import stop_run
 from longthread.runs.execute import execute
 from longthread.runs.run_context import RunContext
 from longthread.runs.run_setup import run_context
 from longthread.runs.services.queue import URGENT, RunLimits, begin_or_queue
 from longthread.runs.services.sources import Sources
-from longthread.runs.services.threads import Threads
-from longthread.runs.services.titles import Titles
+from longthread.runs.services.threads import Threads, Titles
 from longthread.runs.shared import RunHandle, RunServices, report
 from longthread.runs.start import RunRequest, StartedRun, begin, take_over
 from longthread.runs.worker import Hold, Slots

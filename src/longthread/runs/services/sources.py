@@ -7,7 +7,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 
 from longthread.errors import InvalidInput, SourceMissing, ThreadNotFound
 from longthread.model.thread import Thread
-from longthread.runs.assignment import DelegationScope
+from longthread.runs.agents import DelegationScope
 from longthread.settings import Settings
 from longthread.store import log
 from longthread.store.driver import Driver

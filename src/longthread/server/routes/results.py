@@ -20,7 +20,7 @@ from longthread.errors import (
     SourceMissing,
     ThreadNotFound,
 )
-from longthread.runs.services.results import FileRequest
+from longthread.runs.services.results import FileRequest, PageRequest
 from longthread.server.answers import ResultRows
 from longthread.server.fields import PathSegment, PlainText, content_disposition
 from longthread.server.openapi import problems
@@ -29,7 +29,6 @@ from longthread.server.routes.chat import StepIndex
 from longthread.server.state import Caller, ServedDep
 from longthread.tools.analysis.column_format import formats_of_json
 from longthread.tools.analysis.export import TableFormat
-from longthread.tools.analysis.result_page import PageRequest
 
 router = APIRouter(prefix="/api", tags=["results"])
 
