@@ -10,7 +10,7 @@ import pytest
 
 COUNT = """
 import ctypes, sys, threading
-from longthread.allocator import give_back_freed_memory
+from longthread.server.app import give_back_freed_memory
 
 if sys.argv[2] == "set":
     give_back_freed_memory()

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-import longthread.server.serve
+import longthread.server.app
 from longthread.cli.app import app
 from longthread.errors import InvalidInput
 from longthread.settings import Settings
@@ -28,7 +28,7 @@ def served(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[Settings]:
         started.append(settings)
         on_ready("http://127.0.0.1:1")
 
-    monkeypatch.setattr(longthread.server.serve, "run", run)
+    monkeypatch.setattr(longthread.server.app, "run", run)
     monkeypatch.setenv("LONGTHREAD_DATA_DIR", str(tmp_path))
     for name in ("LONGTHREAD_DATABASE_URL", "LONGTHREAD_DATABASE", "DATABASE_URL"):
         monkeypatch.delenv(name, raising=False)

@@ -11,9 +11,8 @@ from typing import Any
 import httpx
 import pytest
 
-from longthread.server.app import create_app
+from longthread.server.app import Server, create_app
 from longthread.server.http import HttpServer, listen
-from longthread.server.serve import Server
 from longthread.settings import Settings
 from longthread.store import listing
 from longthread.store.driver import Driver

@@ -17,9 +17,8 @@ from pydantic import PrivateAttr
 from tests.server import described
 
 from longthread.llm.models import resolve_model
-from longthread.server.app import create_app
+from longthread.server.app import Server, create_app
 from longthread.server.http import listen
-from longthread.server.serve import Server
 from longthread.settings import Settings
 from longthread.testing import ScriptedChatModel
 

@@ -18,7 +18,7 @@ from longthread import metrics
 from longthread.cli.commands.doctor import server_findings
 from longthread.errors import SqlRefused, StoreError, StoreFull
 from longthread.runs.services.runs import Runs
-from longthread.server.serve import JsonFormatter
+from longthread.server.app import JsonFormatter
 from longthread.store.maintenance.status import WriteCheck
 
 SECRET = "Wernher's payroll"

@@ -14,14 +14,14 @@ import pytest
 from tests.endless import endless_csv
 
 from longthread.errors import AddressUnavailable, PortInUse, StoreUnavailable
+from longthread.server.app import run
 from longthread.server.http import listen, url_of
-from longthread.server.serve import run
 from longthread.settings import Settings
 
 PROGRAM = """
 import sys
 from pathlib import Path
-from longthread.server.serve import run
+from longthread.server.app import run
 from longthread.settings import Settings
 
 folder, database = sys.argv[1:]

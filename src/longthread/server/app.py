@@ -1,12 +1,30 @@
-"""The web application: routes, errors, the request guard and the page."""
+"""The web application: its routes and errors, and how it is served on a socket, until Ctrl-C.
+
+A line of its log has a fixed text, and of the values in it only numbers, ids and the classes of errors. Questions, SQL,
+answers and what a provider or a database said stay out, in every logger's lines.
+"""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager, nullcontext
+import ctypes
+import json
+import logging
+import re
+import signal
+import socket
+import sys
+import traceback
+import webbrowser
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager, nullcontext, suppress
+from datetime import UTC, datetime
+from types import FrameType
+from typing import Any
 
 from fastapi import FastAPI
+from starlette.applications import Starlette
+from uvicorn.loops.auto import auto_loop_factory
 
 from longthread import __version__
 from longthread.gateway.stored_calls import rebuild_in_background
@@ -16,11 +34,11 @@ from longthread.runs.analyst import Analyst
 from longthread.server import openapi, page, problems
 from longthread.server.fields import EncodedPaths
 from longthread.server.gateway_access import Door
-from longthread.server.requests import CountedRequests
+from longthread.server.http import HTTP_LIMITS, HttpLimits, HttpServer, listen
+from longthread.server.requests import CountedRequests, is_loopback
 from longthread.server.routes import (
     agui,
     boards,
-    branches,
     calls,
     chat,
     conversations,
@@ -29,9 +47,7 @@ from longthread.server.routes import (
     health,
     memories,
     messages,
-    results,
     shares,
-    terms,
     waiting,
 )
 from longthread.server.routes import models as model_routes
@@ -90,15 +106,15 @@ def create_app(settings: Settings, *, models: ModelFactory = resolve_model, anal
         messages.router,
         chat.router,
         waiting.queue_router,
-        branches.router,
+        messages.branches_router,
         calls.router,
-        results.router,
+        chat.results_router,
         messages.feedback_router,
         calls.usage_router,
         model_routes.router,
         memories.router,
         source_routes.router,
-        terms.router,
+        definitions.terms_router,
         shares.router,
         boards.router,
         definitions.router,
@@ -120,3 +136,144 @@ def create_app(settings: Settings, *, models: ModelFactory = resolve_model, anal
     app.add_middleware(RequestGuard, host=settings.host, limit=limit, limits=limits, unguarded=f"{GATEWAY}/")
     app.add_middleware(CountedRequests)
     return app
+
+
+_TRIM_THRESHOLD, _ARENA_MAX = -1, -8
+"""Names of settings, as in malloc.h."""
+_ARENAS = 2
+_FREE_BYTES = 128 * 1024
+
+
+def give_back_freed_memory() -> None:
+    """Let glibc give freed memory back to the system; elsewhere, do nothing.
+
+    It has up to eight arenas a processor, each fragmented by the threads that use it, and learns to keep more and more
+    for later. Threads of ours hold Python's lock when they allocate: two arenas are enough.
+    """
+    if sys.platform == "linux":
+        with suppress(AttributeError):  # another C library
+            mallopt = ctypes.CDLL(None).mallopt
+            mallopt(_ARENA_MAX, _ARENAS)
+            mallopt(_TRIM_THRESHOLD, _FREE_BYTES)
+
+
+LEFT_OUT = "…"
+_ID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}|call_\w{1,64}")
+
+
+class JsonFormatter(logging.Formatter):
+    def format(self, record: logging.LogRecord) -> str:
+        at = datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds")
+        line: dict[str, Any] = {"time": at, "level": record.levelname.lower(), "logger": record.name}
+        line["event"] = _event(record)
+        line |= getattr(record, "fields", {})
+        if record.exc_info and record.exc_info[0] is not None:
+            line["error"] = record.exc_info[0].__name__
+            frames = traceback.extract_tb(record.exc_info[2])
+            line["at"] = [f"{frame.filename}:{frame.lineno} {frame.name}" for frame in frames]
+        return json.dumps(line, ensure_ascii=False, default=lambda value: type(value).__name__)
+
+
+def log_as_json() -> None:
+    """Write the logs of this process to standard error as JSON: what Longthread tells, and others' warnings."""
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(JsonFormatter())
+    root = logging.getLogger()
+    root.handlers[:] = [handler]
+    root.setLevel(logging.WARNING)
+    logging.getLogger("longthread").setLevel(logging.INFO)
+    logging.captureWarnings(capture=True)
+
+
+def _event(record: logging.LogRecord) -> str:
+    """Return the fixed text with the values that are no contents."""
+    values = record.args if isinstance(record.args, tuple) else ()
+    try:
+        return str(record.msg) % tuple(_harmless(value) for value in values) if values else str(record.msg)
+    except (TypeError, ValueError):  # `%d` of what is left out
+        return str(record.msg)
+
+
+def _harmless(value: Any) -> Any:
+    if isinstance(value, int | float):
+        return value
+    if isinstance(value, BaseException):
+        return type(value).__name__
+    return value if isinstance(value, str) and _ID.fullmatch(value) else LEFT_OUT
+
+
+_log = logging.getLogger(__name__)
+
+
+class Server(HttpServer):
+    """Ends runs and their streams before it waits for requests. SIGTERM leaves the runs to other servers, and a second
+    signal ends the steps under way. Ctrl-C stops the runs."""
+
+    def __init__(
+        self,
+        app: Starlette,
+        listener: socket.socket,
+        *,
+        limits: HttpLimits = HTTP_LIMITS,
+        on_ready: Callable[[str], None] | None = None,
+    ) -> None:
+        super().__init__(app, listener, limits=limits, on_ready=on_ready)
+        self._app = app
+        self._drains = False
+        self._hurry = asyncio.Event()
+        self._loop: asyncio.AbstractEventLoop | None = None
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        if self.should_exit and self._loop is not None:
+            self._loop.call_soon_threadsafe(self._hurry.set)
+        else:
+            self._drains = sig == signal.SIGTERM
+        super().handle_exit(sig, frame)
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        self._loop = asyncio.get_running_loop()
+        await super().startup(sockets)
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """Leave or stop the runs first: their streams end with them."""
+        served: Served = self._app.state.served
+        if self._drains:
+            await served.drain(self._hurry)
+        await served.close()
+        await super().shutdown(sockets or [self.listener])
+
+
+def run(
+    settings: Settings,
+    *,
+    open_browser: bool = False,
+    on_ready: Callable[[str], None] | None = None,
+    models: ModelFactory = resolve_model,
+) -> None:
+    """Serve until Ctrl-C, then stop the runs under way, which can be resumed; or until SIGTERM, then leave them to
+    other servers.
+
+    `on_ready` gets the URL once the server answers. Raises PortInUse, AddressUnavailable or StoreError.
+    """
+
+    give_back_freed_memory()
+    if settings.log == "json":
+        log_as_json()
+
+    def ready(url: str) -> None:
+        if not is_loopback(settings.host):
+            _log.warning("Anyone who reaches %s can read and ask: Longthread has no login yet.", url)
+        if on_ready is not None:
+            on_ready(url)
+        if open_browser:
+            webbrowser.open(url)
+
+    with listen(settings.host, settings.port) as listener:
+
+        async def serve() -> None:
+            async with Analyst.open(settings, models=models) as analyst:
+                app, limits = create_app(settings, analyst=analyst), HttpLimits.of(settings)
+                await Server(app, listener, limits=limits, on_ready=ready).serve()
+
+        with asyncio.Runner(loop_factory=auto_loop_factory()) as runner:
+            runner.run(serve())

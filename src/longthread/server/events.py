@@ -14,7 +14,7 @@ from ag_ui import core as agui
 from pydantic import Field
 
 from longthread.model.run import Event
-from longthread.server.language import PageLanguage, translate_observation, translate_text
+from longthread.server.page import PageLanguage, translate_observation, translate_text
 from longthread.server.problems import error_for_http
 
 WARNING = "longthread.warning"

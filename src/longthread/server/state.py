@@ -20,7 +20,7 @@ from longthread.llm.models import DEMO as DEMO_MODEL
 from longthread.runs.analyst import Analyst
 from longthread.server.gateway import GatewayRouter, own_routes
 from longthread.server.gateway_access import Door
-from longthread.server.language import LANGUAGES, PageLanguage
+from longthread.server.page import LANGUAGES, PageLanguage
 from longthread.server.requests import is_owner
 from longthread.server.stream import Encoders, UserLists
 from longthread.settings import Settings

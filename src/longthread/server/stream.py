@@ -23,7 +23,7 @@ from longthread.model.ids import new_id
 from longthread.model.run import Event, Run
 from longthread.runs.hub import Hub, RunPlace, RunWatch
 from longthread.server.events import INTERRUPTED, Encoder
-from longthread.server.language import PageLanguage
+from longthread.server.page import PageLanguage
 from longthread.store import approvals, log
 from longthread.store.driver import Driver
 

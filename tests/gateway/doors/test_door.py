@@ -15,12 +15,11 @@ from tests.gateway.conftest import Start
 
 from longthread.errors import ServerError
 from longthread.gateway.service import GatewayOptions
-from longthread.server.app import create_app
+from longthread.server.app import Server, create_app
 from longthread.server.gateway import run
 from longthread.server.gateway_access import Door, read_origins, read_tokens
 from longthread.server.http import listen
 from longthread.server.requests import own_names
-from longthread.server.serve import Server
 from longthread.settings import Settings
 from longthread.store.driver import Driver
 from longthread.testing import ProviderEmulator

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from tests.server.test_user_stream import Frame, run_of, until, watched
 
-from longthread.server.language import PageLanguage, translate_text
+from longthread.server.page import PageLanguage, translate_text
 
 pytestmark = pytest.mark.one_backend
 

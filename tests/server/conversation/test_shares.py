@@ -14,7 +14,7 @@ from tests.server.apps import talked
 
 from longthread.errors import StoreError
 from longthread.langgraph import LongthreadSaver
-from longthread.server.serve import JsonFormatter
+from longthread.server.app import JsonFormatter
 from longthread.testing import ScriptedChatModel
 
 COUNT = {"thought": "I count.", "action": "run_sql", "args": {"sql": "SELECT count(*) AS n FROM rockets"}}

@@ -14,10 +14,10 @@ from mcp.client.streamable_http import streamable_http_client
 from starlette.applications import Starlette
 
 from longthread.runs.analyst import Analyst
+from longthread.server.app import Server
 from longthread.server.http import listen
 from longthread.server.mcp.serve import PATH, ClientRights, create_app, offers, protocol_server
 from longthread.server.mcp.thread_tools import Transcripts
-from longthread.server.serve import Server
 
 ERAS = {"auto": "2026-07-28", "legacy": "2025-11-25"}
 """How a client begins, and the version that is then spoken."""

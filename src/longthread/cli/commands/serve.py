@@ -79,7 +79,7 @@ def _store(database: str | None, postgres: str | None) -> str | None:
 
 def _serve(settings: Settings, *, open_browser: bool) -> None:
     # Here and not above: the web framework takes time to load, and no other command needs it.
-    from longthread.server.serve import run
+    from longthread.server.app import run
 
     run(settings, open_browser=open_browser, on_ready=lambda url: _announce(url, settings))
 

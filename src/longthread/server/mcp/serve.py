@@ -31,6 +31,7 @@ from longthread.errors import LongthreadError, ServerError
 from longthread.llm.connections import ModelFactory
 from longthread.llm.models import resolve_model
 from longthread.runs.analyst import Analyst
+from longthread.server.app import Server
 from longthread.server.http import HttpLimits, listen
 from longthread.server.mcp import stdio
 from longthread.server.mcp.ask_tools import AskTools
@@ -40,7 +41,6 @@ from longthread.server.mcp.thread_tools import MEDIA_TYPE, TEMPLATE, ThreadTools
 from longthread.server.problems import Problem, for_clients
 from longthread.server.requests import is_loopback, is_owner, is_same_origin
 from longthread.server.security import RequestGuard
-from longthread.server.serve import Server
 from longthread.settings import Settings
 from longthread.tools.arguments import Arguments
 

@@ -33,7 +33,7 @@ from longthread.server.answers import JsonObject, Timestamp
 from longthread.server.fields import WHOLE, Name, PathSegment, PlainText, content_disposition
 from longthread.server.openapi import problems
 from longthread.server.requests import NO_STORE
-from longthread.server.routes.results import FILES, TYPES, chunks
+from longthread.server.routes.chat import FILES, TYPES, chunks
 from longthread.server.routes.shares import ShareBody, ShareList, ShareMade, ShareView
 from longthread.server.state import Caller, ServedDep
 from longthread.store import boards, share_links

@@ -44,8 +44,8 @@ from longthread.server.answers import (
 )
 from longthread.server.fields import WHOLE, Flag, Name, PathSegment, PlainText, Time, content_disposition, thread_page
 from longthread.server.history import attributes_json, history, run_json
-from longthread.server.language import AskedLanguage, translate_history
 from longthread.server.openapi import problems
+from longthread.server.page import AskedLanguage, translate_history
 from longthread.server.requests import NO_STORE
 from longthread.server.state import Caller, Rights, Served, ServedDep
 from longthread.store import approvals, attributes, catalog, listing, log, questions, runs

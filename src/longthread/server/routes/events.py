@@ -16,8 +16,8 @@ from pydantic import Field
 
 from longthread.errors import InvalidInput, PositionUnknown, RunNotFound, ThreadNotFound
 from longthread.runs.hub import Hub, RunPlace
-from longthread.server.language import AskedLanguage
 from longthread.server.openapi import EVENTS, problems
+from longthread.server.page import AskedLanguage
 from longthread.server.requests import EVENT_STREAM, NO_STORE
 from longthread.server.routes.conversations import list_conversations
 from longthread.server.state import Caller, Served, ServedDep

@@ -28,8 +28,8 @@ from longthread.model.run import ShownStatus
 from longthread.server.answers import History, JsonObject, RunView, StepView, Timestamp
 from longthread.server.fields import WHOLE, PathSegment, Time, decode_cursor
 from longthread.server.history import history_of
-from longthread.server.language import AskedLanguage, translate_history
 from longthread.server.openapi import problems
+from longthread.server.page import AskedLanguage, translate_history
 from longthread.server.state import Caller, ServedDep
 from longthread.store import log, runs, share_links, summaries
 from longthread.store.driver import Transaction

@@ -33,8 +33,8 @@ from longthread.server.answers import Accepted, ApprovalList, JsonObject, Queued
 from longthread.server.events import REMOVED
 from longthread.server.fields import PathSegment
 from longthread.server.history import decided_call, events_path, queued_path, queued_view, waiting_call
-from longthread.server.language import AskedLanguage, PageLanguage
 from longthread.server.openapi import STREAM, problems
+from longthread.server.page import AskedLanguage, PageLanguage
 from longthread.server.requests import EVENT_STREAM, NO_STORE
 from longthread.server.routes.chat import ALL_READ
 from longthread.server.routes.chat import events as run_events
