@@ -240,7 +240,12 @@ def _do(arguments: Sequence[str], folder: str, environment: Mapping[str, str], f
         sys.argv = list(arguments)
         importlib.import_module("longthread.cli.start").main()
         return
-    option, what, *more = rest
+    option, *more = rest
+    if not option.startswith("-"):  # a file
+        sys.argv, sys.path[0] = rest, str(Path(option).parent)
+        runpy.run_path(option, run_name="__main__")
+        return
+    what, *more = more
     sys.argv = [option, *more]
     if option == "-m":
         runpy.run_module(what, run_name="__main__", alter_sys=True)
