@@ -4,8 +4,14 @@ from __future__ import annotations
 
 import ast
 import importlib
+import json
+import os
 import re
+import shutil
 import subprocess
+import sys
+import sysconfig
+import venv
 from pathlib import Path
 
 import pytest
@@ -112,6 +118,35 @@ def test_a_long_conversation_is_restarted_and_knows_what_was_said_first(
     assert found["note"] == "By the way, I am allergic to nuts."
     assert int(found["messages_in_state"]) < 100
     assert int(found["most_messages_in_a_prompt"]) < 150
+
+
+def test_the_plugin_works_where_it_is_installed(tmp_path: Path) -> None:
+    """In a fresh environment, which has the packages of this one."""
+    folder = Path(shutil.copytree(EXAMPLES / "plugin", tmp_path / "acme"))
+    venv.create(tmp_path / "venv")
+    python, packages = str(tmp_path / "venv/bin/python"), sysconfig.get_path("purelib")
+    [own] = (tmp_path / "venv/lib").glob("python*/site-packages")
+    (own / "packages.pth").write_text(f"import site; site.addsitedir({packages!r})\n")
+
+    def start(*command: str) -> str:
+        values = os.environ | {"LONGTHREAD_DATA_DIR": str(tmp_path / "data"), "PIP_DISABLE_PIP_VERSION_CHECK": "1"}
+        done = subprocess.run(command, cwd=tmp_path, env=values, capture_output=True, text=True, timeout=240)
+        assert done.returncode == 0, done.stdout + done.stderr
+        return done.stdout
+
+    offline = ["--no-deps", "--no-build-isolation", "--no-index"]
+    start(sys.executable, "-m", "pip", "--python", python, "install", "-q", *offline, "-e", str(folder))
+    assert "8 passed" in start(python, "-m", "pytest", "-p", "no:langsmith_plugin", str(folder))
+    longthread = "from longthread.cli.start import main; main()"
+    listed = map(json.loads, start(python, "-c", longthread, "plugins", "list", "--json").splitlines())
+    [offers] = [row["offers"] for row in listed if row["plugin"] == "acme"]
+    assert offers == {
+        "commands": ["acme"],
+        "engines": ["acme"],
+        "models": ["acme"],
+        "tool_types": ["conversion"],
+    }
+    assert start(python, "-c", longthread, "acme") == "acme:echo\n"
 
 
 def test_the_list_of_examples_has_each_one_with_its_purpose() -> None:
