@@ -10,6 +10,21 @@ import pytest
 ROOT = Path(__file__).parents[1]
 FOLDER = ROOT / "docs/zh"
 PAGES = sorted(str(page.relative_to(FOLDER)) for page in FOLDER.rglob("*.md"))
+FIRST = {
+    "README.md",
+    "gateway.md",
+    "guide/sql.md",
+    "how-to/connect-model.md",
+    "how-to/files.md",
+    "how-to/gateway-clients.md",
+    "how-to/langgraph.md",
+    "how-to/local-models.md",
+    "how-to/plugins.md",
+    "how-to/servers.md",
+    "reference/analyst-eval.md",
+    "reference/commands.md",
+}
+"""With the two READMEs, which test_prose.py compares: what a user reads first."""
 _CODE = re.compile(r"^```.*?^```$", re.DOTALL | re.MULTILINE)
 _HAN = re.compile(r"[\u4e00-\u9fff]")
 
@@ -59,4 +74,4 @@ def test_a_chinese_page_is_in_chinese(page: str) -> None:
 
 
 def test_the_pages_that_are_read_first_are_there() -> None:
-    assert len(PAGES) > 0
+    assert {*PAGES} >= FIRST
