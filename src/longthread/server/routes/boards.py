@@ -265,8 +265,8 @@ async def read_board(served: ServedDep, user: Caller, board_id: PathSegment) -> 
 
 @router.patch("/boards/{board_id}", responses=problems(BoardNotFound, InvalidInput, body=True))
 async def change_board(served: ServedDep, user: Caller, board_id: PathSegment, body: BoardPatch) -> BoardView:
-    """Change a board's title, schedule, values of parameters or order of cards. Its cards keep their rows until they
-    are refreshed."""
+    """Change a board's title, schedule, values of parameters or order of cards. Its cards keep their rows until
+    they are refreshed. `given` are values of parameters by name, `order` the ids of its cards."""
     every: RefreshInterval | Literal[""] | None = body.refresh_every
     if every is None and "refresh_every" in body.model_fields_set:
         every = ""
@@ -313,7 +313,8 @@ async def refresh_card(served: ServedDep, user: Caller, board_id: PathSegment, c
 async def change_card(
     served: ServedDep, user: Caller, board_id: PathSegment, card_id: PathSegment, body: CardPatch
 ) -> CardView:
-    """Change how a card is shown, or what it asks. A query that is refused or fails changes nothing."""
+    """Change how a card is shown, or what it asks. A query that is refused or fails changes nothing. Another `sql`,
+    or other `parameters`, are run at once."""
     async with served.analyst.store.writing() as tx:
         await boards.lock(tx, board_id, user_id=user)
         card = await boards.find_card(tx, board_id, card_id)

@@ -148,7 +148,8 @@ async def calls(
     before: str | None = None,
     run: PlainText | None = None,
 ) -> CallList:
-    """The last calls of the model, or those before a cursor; with `run`, all calls of that run."""
+    """The last calls of the model, or those before a cursor; with `run`, all calls of that run. They come oldest
+    first; `number` counts in the run."""
     async with served.analyst.store.reading() as tx:
         await log.find_thread(tx, thread_id, user_id=user)
         return await call_list(tx, thread_id, limit=limit, before=before, run_id=run)
@@ -162,8 +163,9 @@ async def call(
     index: StepIndex,
     against: Annotated[int | None, Query(ge=0, lt=2**62)] = None,
 ) -> CallView:
-    """What the call at this step saw: each entry, how it went in, its tokens, and why; and how that differs from the
-    call before, or from the one at step `against`."""
+    """What the call at this step saw: each entry, how it went in, its tokens, and why; and how that differs from
+    the call before, or from the one at step `against`. Calls of the gateway and of LangGraph applications are not
+    among them."""
     async with served.analyst.store.reading() as tx:
         await log.find_thread(tx, thread_id, user_id=user)
         return await call_view(tx, thread_id, index, against)
@@ -174,7 +176,9 @@ usage_router = APIRouter(prefix="/api", tags=["conversations"])
 
 @usage_router.get("/conversations/{thread_id}/usage", responses=problems(ThreadNotFound, reads=True))
 async def usage(served: ServedDep, user: Caller, thread_id: PathSegment) -> UsageView:
-    """What the runs of a conversation have used, on all branches and in the conversations below it."""
+    """What the runs of a conversation have used, on all branches and in the conversations below it. Tokens are as
+    providers counted them; of `uncounted` calls they said nothing. With `fallback` another model answered for this one.
+    `cost` is null without a price."""
     async with served.analyst.store.reading() as tx:
         found = await usage_of(tx, thread_id, user_id=user)
     return {

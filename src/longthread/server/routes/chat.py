@@ -111,8 +111,11 @@ async def ask(
     body: QuestionBody,
     idempotency_key: IdempotencyKey = None,
 ) -> Accepted | Queued:
-    """Start a run, or queue the question: `when_busy` says what happens while the conversation's run is under way. When
-    this answers, the question is stored. Sent again with its `Idempotency-Key`, it is not asked again."""
+    """Start a run, or queue the question: `when_busy` says what happens while the conversation's run is under way.
+    When this answers, the question is stored. Sent again with its `Idempotency-Key`, it is not asked again. An
+    unknown `thread_id` starts a conversation with that id, and a conversation stays with its agent. Without a
+    `source` it asks the server's. Where the run cannot begin yet, the answer has `queued_id` and `position` instead
+    of `run_id`."""
     key = question_key(idempotency_key, body)
     return await once(served, user, key, lambda: _begin(served, user, rights, body, key))
 
@@ -166,7 +169,8 @@ async def events(
 
 @router.get("/conversations/{thread_id}/steps/{index}", responses=problems(ThreadNotFound, EntryNotFound, reads=True))
 async def step(served: ServedDep, user: Caller, thread_id: PathSegment, index: StepIndex) -> StepView:
-    """One step with its whole observation."""
+    """One step with its whole observation. A call of the model is a step too, and has none. A history has the first
+    100 rows, and `cut` says so."""
     async with served.analyst.store.reading() as tx:
         await log.find_thread(tx, thread_id, user_id=user)
         found = await runs.steps_between(tx, thread_id, index, index + 1)
@@ -179,7 +183,7 @@ async def step(served: ServedDep, user: Caller, thread_id: PathSegment, index: S
     "/conversations/{thread_id}/steps/{index}/chart", responses=problems(ThreadNotFound, EntryNotFound, reads=True)
 )
 async def chart(served: ServedDep, user: Caller, thread_id: PathSegment, index: StepIndex) -> dict[str, Any]:
-    """The chart that a step made, as a Vega-Lite specification with its rows."""
+    """The chart that a step made, as a Vega-Lite specification with its rows. 404 without one."""
     async with served.analyst.store.reading() as tx:
         await log.find_thread(tx, thread_id, user_id=user)
         found = await runs.steps_between(tx, thread_id, index, index + 1)
@@ -294,8 +298,8 @@ async def result(
     sort: PlainText | None = None,
     descending: bool = False,
 ) -> ResultRows:
-    """Rows of a step's result, sorted by the column `sort` if given, NULL last. What the step does not keep is asked of
-    the database again."""
+    """Rows of a step's result, sorted by the column `sort` if given, NULL last. What the step does not keep is
+    asked of the database again. A page has up to 1,000 rows."""
     wanted = PageRequest(offset, limit, sort, descending)
     page = await served.analyst.results.page(thread_id, index, wanted, user_id=user)
     label = ((page.step.observation or {}).get("data") or {}).get("query")
@@ -328,8 +332,9 @@ async def file(
     formats: Annotated[str, Query(max_length=_MOST_FORMATS)] = "{}",
     shown: bool = False,
 ) -> Response:
-    """All rows of a step's result, as a file. `formats` is a JSON object with the formats of columns. A sheet has them,
-    and a CSV file whose cells are `shown` as on the page. Else the source tells them, or they are guessed."""
+    """All rows of a step's result, as a file. `formats` is a JSON object with the formats of columns. A sheet has
+    them, and a CSV file whose cells are `shown` as on the page. Else the source tells them, or they are guessed.
+    The header `Longthread-Rerun` says whether the query was run again."""
     wanted = FileRequest(format_, formats_of_json(formats), shown)
     with ExitStack() as stack:
         made = stack.enter_context(tempfile.TemporaryFile())

@@ -123,10 +123,11 @@ async def list_conversations(
 ) -> ConversationList:
     """The conversations, latest active first; with `q`, those that contain it, each with the place (`match`).
 
-    `children` adds the conversations between agents; `parent` lists those directly below one. `archived` says whether
-    archived ones are among them. With `pinned` only pinned ones are listed, with `tag` those that have it. `damaged`
-    has the ids of those that cannot be read and were skipped.
-    """
+    `children` adds the conversations between agents; `parent` lists those directly below one. `archived` says
+    whether archived ones are among them. With `pinned` only pinned ones are listed, with `tag` those that have it.
+    `damaged` has the ids of those that cannot be read and were skipped. `q` finds titles and tags too, and has no
+    cursor; the `message` of a `match` is null where the title was found. Lists and searches leave archived ones
+    out, unless `archived` is `include` or `only`."""
     damaged: dict[str, str] = {}
     more = None
     async with served.analyst.store.reading() as tx:
@@ -164,7 +165,7 @@ async def list_tags(served: ServedDep, user: Caller, limit: Annotated[int, Query
 )
 async def create(served: ServedDep, user: Caller, rights: Rights, body: NewConversation) -> ConversationView:
     """Begin a conversation before its first question. An `id` makes this safe to send again: the second time it is
-    taken (409)."""
+    taken (409). The answer is the conversation as in the list."""
     thread = await served.analyst.threads.create(
         body.id,
         user_id=user,
@@ -179,8 +180,10 @@ async def create(served: ServedDep, user: Caller, rights: Rights, body: NewConve
 
 @router.patch("/conversations/{thread_id}", responses=problems(ThreadNotFound, body=True))
 async def change(served: ServedDep, user: Caller, thread_id: PathSegment, body: Changes) -> ConversationView:
-    """Give a conversation another label, tags, metadata, status, or a time when it expires; archive or pin it, or undo
-    that. A status holds until the last run stands otherwise, or another one begins."""
+    """Give a conversation another label, tags, metadata, status, or a time when it expires; archive or pin it, or
+    undo that. A status holds until the last run stands otherwise, or another one begins. `tags` are replaced,
+    `metadata` is merged by key, where null removes a key. `label` is the title. `expires_at` (with its time zone;
+    null: never), or a number of seconds from now, says when `longthread db prune` deletes it."""
     expires: datetime | Literal["never"] | None = body.expires_at
     if body.ttl_seconds is not None:
         expires = datetime.now(UTC) + timedelta(seconds=body.ttl_seconds)
@@ -212,10 +215,11 @@ async def delete(
     undo_seconds: Annotated[int, Query(ge=1, le=3600)] | None = None,
     memories: Literal["keep", "delete"] = "keep",
 ) -> Response:
-    """Delete a conversation and everything stored of it, also a damaged one. Its run is stopped first, and its queue is
-    cleared, so that no other run begins. With `undo_seconds` it is gone at once, and deleted after that time (202):
-    until then it can be restored, with its queue. What was remembered from it stays, or is deleted too, but for what
-    the user entered or another conversation has said."""
+    """Delete a conversation and everything stored of it, also a damaged one. Its run is stopped first, and its
+    queue is cleared, so that no other run begins. With `undo_seconds` it is gone at once, and deleted after that
+    time (202): until then it can be restored, with its queue. What was remembered from it stays, or is deleted too,
+    but for what the user entered or another conversation has said. `undo_seconds` is at most 3600. A process that
+    executes its run writes nothing more."""
     with_memories = memories == "delete"
     if undo_seconds is not None:
         pending = await served.analyst.deletions.begin(
@@ -234,7 +238,7 @@ async def delete(
 @router.post("/conversations/{thread_id}/restore", responses=problems(ThreadNotFound))
 async def restore(served: ServedDep, user: Caller, thread_id: PathSegment) -> ConversationView:
     """Undo the deletion of a conversation, while there is time. Nothing is lost; its run was stopped, and can be
-    resumed."""
+    resumed. 404 when it is too late."""
     await served.analyst.deletions.undo(thread_id, user_id=user)
     async with served.analyst.store.reading() as tx:
         [item] = await _items(tx, [await log.find_thread(tx, thread_id, user_id=user)], user)
@@ -243,8 +247,10 @@ async def restore(served: ServedDep, user: Caller, thread_id: PathSegment) -> Co
 
 @router.post("/conversations/{thread_id}/stop", responses=problems(ThreadNotFound))
 async def stop(served: ServedDep, user: Caller, thread_id: PathSegment, run_id: PlainText | None = None) -> Stopped:
-    """Stop the conversation's run, if it has one; its steps stay. With `run_id` only that run is stopped, and one that
-    has begun after it goes on. Answers with the conversation's last run."""
+    """Stop the conversation's run, if it has one; its steps stay. With `run_id` only that run is stopped, and one
+    that has begun after it goes on. Answers with the conversation's last run. Calls that wait are not made. A run
+    of another process ends at once on PostgreSQL, and within three seconds where no signals arrive: until then the
+    answer shows it as `running`. Stopping a stopped run changes nothing."""
     await _stop(served, user, thread_id, run_id)
     async with served.analyst.store.reading() as tx:
         run = await runs.last_run(tx, thread_id)
@@ -261,8 +267,12 @@ async def chat_history(
     at: PlainText | None = None,
     lang: AskedLanguage = "en",
 ) -> History:
-    """A conversation's last messages with their runs and steps; `before` of an answer gives the page before. With the
-    id of an entry (`at`) they are those of the branch with that entry; the chosen branch stays."""
+    """A conversation's last messages with their runs and steps; `before` of an answer gives the page before. With
+    the id of an entry (`at`) they are those of the branch with that entry; the chosen branch stays. Messages come
+    in whole runs. `steps` also has the calls and results of turns without a run, under the id of their question.
+    `parent` is the caller's conversation, `waiting_below` what waits below. A run names its agent's version, and as
+    `asked` the runs that answer its calls of other agents. `at` of the answer has the message that shows the entry,
+    and whether its branch is the chosen one."""
     async with served.analyst.store.reading() as tx:
         found = await history(tx, thread_id, user_id=user, limit=limit, before=before, at=at)
     return translate_history(found, lang)
@@ -385,8 +395,9 @@ async def export(
     format_: Annotated[ConversationFormat, Query(alias="format")] = ConversationFormat.MARKDOWN,
     details: bool = False,
 ) -> Response:
-    """A conversation as a file: `md` and `json` have the chosen branch; `jsonl` has all that is kept of it and of those
-    below it, for `longthread import`. `md` has questions and answers; with `details` also calls, thoughts and ids."""
+    """A conversation as a file: `md` and `json` have the chosen branch; `jsonl` has all that is kept of it and of
+    those below it, for `longthread import`. `md` has questions and answers; with `details` also calls, thoughts and
+    ids. `json` is as the history."""
     with ExitStack() as stack:
         made = stack.enter_context(tempfile.TemporaryFile())
         # One snapshot: the file holds what there was at one moment.

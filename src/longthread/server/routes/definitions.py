@@ -88,7 +88,7 @@ class TrialBody(BaseModel):
 
 @router.get("/{kind}", responses=problems(SettingsNotAllowed, reads=True))
 async def definitions(served: ServedDep, kind: AnyKind) -> CatalogList:
-    """All definitions of a kind by name, with the built-in ones."""
+    """All definitions of a kind by name, with the built-in ones. `types` says how a form shows each type of tools."""
     names = await Catalog(served.analyst.store).names()
     found = sorted((each for each in names.by_key.values() if each.kind == _KINDS[kind]), key=lambda each: each.name)
     return {
@@ -157,7 +157,7 @@ async def switch(
 @router.delete("/{kind}/{name}", status_code=204, responses=problems(*_NAMED, DefinitionBuiltIn, DefinitionInUse))
 async def delete(served: ServedDep, user: Caller, kind: AnyKind, name: PathSegment, force: bool = False) -> Response:
     """Delete a definition; its versions stay. `force` also takes it out of those that use it, and deletes the
-    conversations and memories of an agent."""
+    conversations and memories of an agent. 409 while it is used, unless forced."""
     await Catalog(served.analyst.store, user=user).delete(_KINDS[kind], name, force=force)
     served.analyst.hub.list_changed(user)
     return Response(status_code=204)
@@ -280,7 +280,8 @@ agents_router = APIRouter(prefix="/api", tags=["agents"])
 
 @agents_router.get("/agents", responses=problems(reads=True))
 async def agents(served: ServedDep) -> AgentList:
-    """The active agents of the catalog, the analyst first."""
+    """The active agents of the catalog, the analyst first. `source` is the name of an agent's own source, `model`
+    its own model."""
     return {"agents": [_agent_info(role) for role in await active_roles(served.analyst.store)]}
 
 

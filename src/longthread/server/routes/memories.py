@@ -190,7 +190,8 @@ async def memory(served: ServedDep, user: Caller, memory_id: PathSegment) -> Mem
 
 @router.patch("/memories/{memory_id}", responses=problems(MemoryNotFound, body=True))
 async def change(served: ServedDep, user: Caller, memory_id: PathSegment, body: MemoryBody) -> MemoryView:
-    """Change a memory, or pin it. One with other words is the user's own then: it goes with no conversation."""
+    """Change a memory, or pin it. One with other words is the user's own then: it goes with no conversation. A
+    pinned one is given to every run."""
     changed = await served.analyst.memories.edit(memory_id, body.changes, user_id=user)
     served.analyst.memories.keep_up(user)
     return await _view(served, changed, user)
@@ -205,7 +206,9 @@ async def forget(served: ServedDep, user: Caller, memory_id: PathSegment) -> Res
 
 @router.get("/conversations/{thread_id}/memory", responses=problems(ThreadNotFound, reads=True))
 async def memory_of(served: ServedDep, user: Caller, thread_id: PathSegment) -> ConversationMemory:
-    """What is derived from a conversation: its summary, its topics, and the memories that it said or was given."""
+    """What is derived from a conversation: its summary, its topics, and the memories that it said or was given.
+    `said` are the ids of the memories that it said, `used` of the ones that its runs were given or found,
+    `only_here` of the ones that go with it if you ask for that."""
     async with served.analyst.store.reading() as tx:
         await log.find_thread(tx, thread_id, user_id=user)
         used = await memories.used_in(tx, thread_id, user_id=user)

@@ -130,7 +130,7 @@ class MessageChanges(BaseModel):
 )
 async def append(served: ServedDep, user: Caller, thread_id: PathSegment, body: NewMessage) -> MessageView:
     """Add a message without a run. Behind another than the last one it begins a branch, which the conversation then
-    follows. With an `id` it may be sent again: it is stored once."""
+    follows. With an `id` it may be sent again: it is stored once. The answer is the message as in the history."""
     entry = await served.analyst.threads.append(
         thread_id,
         body.role,
@@ -152,7 +152,7 @@ async def append(served: ServedDep, user: Caller, thread_id: PathSegment, body: 
 async def change_message(
     served: ServedDep, user: Caller, thread_id: PathSegment, message_id: PathSegment, body: MessageChanges
 ) -> MessageMetadata:
-    """Set metadata of a message; the message itself does not change."""
+    """Set metadata of a message; the message itself does not change. The metadata is merged by key."""
     async with served.analyst.store.writing() as tx:
         changed = await attributes.set_message_metadata(tx, thread_id, message_id, body.metadata, user_id=user)
     return {"id": message_id, "thread_id": thread_id, "metadata": dict(changed)}
@@ -305,7 +305,8 @@ async def again(
 async def try_query(
     served: ServedDep, user: Caller, thread_id: PathSegment, index: StepIndex, body: QueryBody
 ) -> TriedQuery:
-    """Run a step's query as the user has edited it, through the guard. Nothing is written: `edit` makes a branch."""
+    """Run a step's query as the user has edited it, through the guard. Nothing is written: `edit` makes a branch.
+    The `step` of the answer has no number."""
     step = step_json(await served.analyst.query_edits.preview(thread_id, index, body.sql, user_id=user))
     step["step"] = None
     return {"thread_id": thread_id, "step": step}

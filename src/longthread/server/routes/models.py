@@ -107,7 +107,8 @@ async def models(served: ServedDep, user: Caller, rights: Rights) -> ModelList:
     ),
 )
 async def save_key(served: ServedDep, user: Caller, provider: ProviderId, body: KeyBody) -> KeyChecked:
-    """Store a key and its address, sealed, for the user's next runs. The key is given back to nobody."""
+    """Store a key and its address, sealed, for the user's next runs. The key is given back to nobody. It is checked
+    first. `own:NAME` is a server of your own."""
     url, key = await _read_given(served, user, provider, body.url, body.key)
     if key is None and not provider.startswith(f"{OWN}:"):
         raise KeyNotFound(provider=provider)
@@ -126,7 +127,8 @@ async def save_key(served: ServedDep, user: Caller, provider: ProviderId, body: 
     responses=problems(KeyNotFound, KeyRefused, ProviderUnreachable, SettingsNotAllowed, body=True),
 )
 async def check_key(served: ServedDep, user: Caller, provider: ProviderId, body: CheckBody | None = None) -> KeyChecked:
-    """Ask a provider for its models with a key: that uses no tokens, and tells whether the key is right."""
+    """Ask a provider for its models with a key: that uses no tokens, and tells whether the key is right. Without a key
+    and an address, the ones of runs are checked."""
     given = body or CheckBody()
     url, key = await _read_given(served, user, provider, given.url, given.key)
     if key is None and not provider.startswith(f"{OWN}:"):

@@ -123,12 +123,14 @@ async def upload(
     encoding: Encoding | None = None,
     on_conflict: OnConflict | None = None,
 ) -> UploadView:
-    """Upload a file, whose bytes are the body; `name` tells its kind. It is looked into and shown, and becomes a source
-    with `POST /api/sources`. One that does not become one is deleted after a day. A broken upload leaves nothing.
-    A file of text (CSV, TSV, JSON) whose `encoding` is named is kept in UTF-8; without, the encoding is found out.
+    """Upload a file, whose bytes are the body; `name` tells its kind. It is looked into and shown, and becomes a
+    source with `POST /api/sources`. One that does not become one is deleted after a day. A broken upload leaves
+    nothing. A file of text (CSV, TSV, JSON) whose `encoding` is named is kept in UTF-8; without, the encoding is
+    found out.
 
     One with the name of a source's file is refused, unless `on_conflict` says what to do: `replace` puts it in the
-    place of that file, and the source stays; `keep_both` gives it another name."""
+    place of that file, and the source stays; `keep_both` gives it another name. `notes` say what was guessed of its
+    tables, as `list_tables` does."""
     uploads = served.uploads
     await uploads.sweep(await _list_used_uploads(served))
     file = safe_name(name)
@@ -314,7 +316,8 @@ async def look(served: ServedDep, user: Caller, rights: Rights, name: PathSegmen
     responses=problems(DefinitionAmbiguous, DefinitionInUse, DefinitionNotFound, SettingsNotAllowed),
 )
 async def remove(served: ServedDep, user: Caller, name: PathSegment) -> Response:
-    """Remove a source from the catalog, and its file if it was uploaded. Its conversations stay, and cannot ask it."""
+    """Remove a source from the catalog, and its file if it was uploaded. Its conversations stay, and cannot ask it.
+    409 while an agent or a tool uses it."""
     catalog = Catalog(served.analyst.store, user=user)
     found = await catalog.source(name)
     uploaded = await served.uploads.of_address(found.address)

@@ -127,7 +127,7 @@ async def queued(served: ServedDep, user: Caller, thread_id: PathSegment, questi
     responses=problems(ThreadNotFound, QuestionNotFound),
 )
 async def remove(served: ServedDep, user: Caller, thread_id: PathSegment, question_id: PathSegment) -> Response:
-    """Remove a question that waits: it is never asked."""
+    """Remove a question that waits: it is never asked. 404 when it does not wait any more."""
     await served.analyst.queue.remove(thread_id, question_id, user_id=user)
     return Response(status_code=204)
 
@@ -246,7 +246,8 @@ async def decide(
     served: ServedDep, user: Caller, thread_id: PathSegment, body: Decisions, response: Response
 ) -> Accepted | ApprovalList:
     """Store all decisions or none. After the last one the run goes on under its id (202); else 200 and those that
-    wait."""
+    wait. A decision stands under the id of its call: `approve`, `edit` with an `edited_action`, or `reject` with a
+    `message`. 409 for a call that does not wait."""
     decisions = {call: decision.model_dump() for call, decision in body.decisions.items()}
     handle = await served.analyst.approvals.decide(thread_id, decisions, user_id=user)
     if handle is not None:
