@@ -32,6 +32,10 @@ OTHERS = {
     "docs/README.md": "pages.md",
     "ARCHITECTURE.md": "architecture.md",
     "CHANGELOG.md": "changes.md",
+    "CONTRIBUTING.md": "contributing.md",
+    "SECURITY.md": "security.md",
+    "examples/README.md": "examples.md",
+    "examples/plugin/README.md": "how-to/plugin-to-copy.md",
     "evals/README.md": "evals.md",
     "web/README.md": "web.md",
 }
