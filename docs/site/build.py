@@ -122,6 +122,8 @@ class Links:
             anchor = _translate(anchor, ROOT / file, ROOT / self._original(file))
         english = self._english.get(file)
         place = self._pages.get(file) or (english if english in self._pages.values() else None)
+        if self._language == "zh" and english == place == here:
+            place = None  # the page itself in English
         if place is not None:
             return ("" if place == here else relpath(place, PurePosixPath(here).parent)), anchor
         other = english or self._chinese.get(file)
