@@ -10,6 +10,7 @@ SwaggerUIBundle({
   deepLinking: true,
   docExpansion: "none",
   defaultModelsExpandDepth: 0,
+  defaultModelRendering: "model", // an example would be made of patterns
   filter: true,
   supportedSubmitMethods: [],
   validatorUrl: null,
