@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 PLACE = "docs/{page}.md of Longthread's source distribution"
-"""Where a page is. A site's address with `{page}` takes its place once there is a site."""
+"""Where a page is. Once a host serves the site that `make docs` builds, write `https://HOST/en/latest/{page}/` here."""
 
 
 def documentation(page: str) -> str:
