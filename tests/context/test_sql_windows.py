@@ -93,6 +93,19 @@ async def test_short_tables_are_not_taken_for_a_prompt_that_was_cut(open_analyst
         assert (events[-1].type, warnings(events)) == ("finished", [])
 
 
+async def test_a_conversation_counts_as_the_short_tables_that_are_sent(open_analyst: OpenAnalyst, wide: str) -> None:
+    """The log has 300 rows of each result, and the model reads three: twelve questions fit into a small window."""
+    model = ScriptedModel(lambda messages: Message("assistant", fence("SELECT id, note, city FROM big")))
+    analyst = await open_analyst(model, memory_context_window=8_192)
+    questions = [f"Which notes are there in city {n}?" for n in range(12)]
+    for question in questions:
+        await ask(analyst, question, wide)
+    shown = [message.text for message in model.calls[-1].messages if message.role == "user"]
+    assert [text.splitlines()[-1] for text in shown] == questions
+    tables = [text for text in shown if "3 of 300 rows" in text]
+    assert len(tables) == 11 and size_of(model.calls[-1].messages) < 6_000
+
+
 @pytest.mark.parametrize("protocol", ["native", "sql"])
 async def test_a_smaller_window_has_a_smaller_schema(open_analyst: OpenAnalyst, wide: str, protocol: str) -> None:
     def reply(messages: list[Message]) -> Any:

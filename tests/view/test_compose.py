@@ -25,8 +25,11 @@ TEXTS = st.sampled_from(["", "short", "运载火箭有哪些？" * 20, "word " *
 def threads(draw: st.DrawFn) -> list[ViewItem]:
     items: list[ViewItem] = []
 
+    writes = draw(st.booleans())  # a protocol that sends a short text for each message
+
     def add(role: str, text: str, **more: object) -> None:
-        items.append(ViewItem(f"e{len(items)}", role, text, **more))  # type: ignore[arg-type]
+        written = min(60, len(text)) if writes else None
+        items.append(ViewItem(f"e{len(items)}", role, text, written=written, **more))  # type: ignore[arg-type]
 
     for _ in range(draw(st.integers(1, 6))):
         add("user", draw(TEXTS))

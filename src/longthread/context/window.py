@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import islice, takewhile
@@ -47,6 +47,9 @@ EXPLORING = frozenset({"list_tables", "describe_table", "sample_rows"})
 NOTES: Sequence[How] = ("facts", "terms", "recalled")
 """The notes after the messages, in their order."""
 
+WriteMessage = Callable[[Message], str]
+"""Return the text that a protocol sends for a whole message."""
+
 _NOTHING = ViewPart(ViewItem("", "user", ""), "left out")
 _NOT_SEEN = TEXTS | {"left out"}
 
@@ -58,21 +61,25 @@ class WindowMessage:
     entry: Entry
     message: Message
 
-    _items: dict[str, ViewItem] = field(default_factory=dict, compare=False, repr=False)
+    _items: dict[tuple[str, bool], ViewItem] = field(default_factory=dict, compare=False, repr=False)
 
     @property
     def item(self) -> ViewItem:
         return self.item_for(ANY)
 
-    def item_for(self, family: str) -> ViewItem:
-        """Return the composer's item, with the token estimate of a model family."""
-        if family not in self._items:
+    def item_for(self, family: str, write: WriteMessage | None = None) -> ViewItem:
+        """Return the composer's item, with the token estimate of a model family. `write` gives the text that the
+        protocol sends for a whole message; None: its own text and calls."""
+        cached = family, write is not None
+        if cached not in self._items:
             item = item_of(self.message, self.entry, family)
             if self.told_text is not None:
                 item = replace(item, text=self.told_text, stored=item.text)
+            if write is not None:
+                item = replace(item, written=estimate(write(self.message), family), extra=0)
             # Messages of one view may have the same id.
-            self._items[family] = item if item.key == self.entry.id else replace(item, key=self.entry.id)
-        return self._items[family]
+            self._items[cached] = item if item.key == self.entry.id else replace(item, key=self.entry.id)
+        return self._items[cached]
 
     @cached_property
     def about(self) -> tuple[str, str] | None:
@@ -165,11 +172,12 @@ class ViewRequest:
 
     `summary` ends with the entry `mark`; `digest` is its data, if no model wrote it. `facts` are those known of the
     source: the view notes the ones that no message shows whole. `terms` are its business terms; both notes have at most
-    `extra` tokens.
+    `extra` tokens. `write` gives the text that the protocol sends for a whole message; None: its own text and calls.
     """
 
     budget: int
     family: str = ANY
+    write: WriteMessage | None = None
     config: ViewConfig = field(default_factory=ViewConfig)
     past: PreviousCall | None = None
     summary: str = ""
@@ -180,6 +188,9 @@ class ViewRequest:
     facts: Facts | None = None
     terms: Sequence[str] = ()
     extra: int = 0
+
+    def item_of(self, spot: WindowMessage) -> ViewItem:
+        return spot.item_for(self.family, self.write)
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,7 +210,7 @@ def fit(spots: Sequence[WindowMessage], wanted: ViewRequest) -> FittedView:
     hidden = _stale(spots)
     passed = _count_passed(spots, wanted.past, wanted.mark) if before is not None and before.gone else 0
     view, digested, facts = _knowing(spots, wanted, before, hidden, passed)
-    keys = [spot.item_for(wanted.family).key for spot in spots]
+    keys = [wanted.item_of(spot).key for spot in spots]
     messages = {key: spot.message for key, spot in zip(keys, spots, strict=True)}
     seen = [shown_of(messages[part.item.key], part) for part in view.shown_parts]
     parts = {part.item.key: part for part in view.parts}
@@ -273,7 +284,7 @@ def _telling(
     A planned view has no room for some messages that no summary covers yet. Their digest takes room itself: what leaves
     the view for it joins the digest. A view that grows keeps its beginning.
     """
-    items = [spot.item_for(wanted.family) for n, spot in enumerate(spots) if n >= passed and n not in hidden]
+    items = [wanted.item_of(spot) for n, spot in enumerate(spots) if n >= passed and n not in hidden]
     share, text, digested = share_of(wanted.budget, wanted.config.summary), wanted.summary, frozenset[int]()
     has_shrunk = False
     while True:
@@ -313,7 +324,7 @@ def _find_untold(
 ) -> frozenset[int]:
     """Return the indices of the newest messages after the mark that a view has no room for."""
     out = {part.item.key for part in view.parts if part.how == "left out"}
-    items = [(n, spot.item_for(wanted.family)) for n, spot in enumerate(spots) if spot.entry.seq > wanted.mark]
+    items = [(n, wanted.item_of(spot)) for n, spot in enumerate(spots) if spot.entry.seq > wanted.mark]
     gone = [n for n, item in items if n not in hidden and not item.silent and (n < passed or item.key in out)]
     return frozenset(gone[-DIGESTED:])
 
@@ -351,7 +362,7 @@ def _before(spots: Sequence[WindowMessage], wanted: ViewRequest) -> PreviousView
     """Return the view of the call before, as far as its messages are here."""
     if wanted.past is None:
         return None
-    by_seq = {spot.entry.seq: spot.item_for(wanted.family) for spot in spots}
+    by_seq = {spot.entry.seq: wanted.item_of(spot) for spot in spots}
     parts: dict[str, ViewPart] = {}
     # A summary may describe tables of an earlier source.
     gone = bool(wanted.past.summary) and _about(spots, _last(wanted.past)) not in (None, _about(spots))

@@ -171,9 +171,7 @@ def render_writing(messages: Sequence[Message]) -> list[Message]:
     failure = ""
     is_repeated = bool(messages) and failure_of(messages[-1]) == SqlRepeated.code
     for message in _until_question(messages) if is_repeated else _without_repeated(messages):
-        if message.note.get("by") == BY_ROWS:
-            continue  # the rows stand right before it, and the model goes on to write statements alone
-        role, text = _write_message(message)
+        role, text = "user" if message.role == "tool" else message.role, write_message(message)
         if message.role == "tool":
             failure, before = failure_of(message), failure
             # A model that the hints have not helped gets the error alone.
@@ -217,14 +215,18 @@ def is_stuck(messages: Sequence[Message]) -> bool:
     return kinds[-1:] == [SqlRepeated.code] or (len(kinds) == 2 and kinds[0] == kinds[1] != "")
 
 
-def _write_message(message: Message) -> tuple[Any, str]:
+def write_message(message: Message) -> str:
+    """Return the text of a message in the writing: a statement in a fence, a result as a short table. It is empty for
+    an answer from rows: they stand right before it, and the model goes on to write statements alone."""
+    if message.note.get("by") == BY_ROWS:
+        return ""
     if message.role == "tool":
-        return "user", _result_text(str(message.text), _EARLIER_ROWS)
+        return _result_text(str(message.text), _EARLIER_ROWS)
     if message.role == "assistant" and message.tool_calls:
-        call = message.tool_calls[0]
-        sql = call["args"].get("sql")
-        return "assistant", f"```sql\n{sql}\n```" if isinstance(sql, str) else str(message.text)
-    return message.role, str(message.text)
+        sql = message.tool_calls[0]["args"].get("sql")
+        if isinstance(sql, str):
+            return f"```sql\n{sql}\n```"
+    return str(message.text)
 
 
 def _result_text(text: str, most: int) -> str:

@@ -20,7 +20,7 @@ from longthread.context.window import (
     fit,
 )
 from longthread.llm.providers import window_setting
-from longthread.llm.sql_protocol import place_of_answered
+from longthread.llm.sql_protocol import place_of_answered, write_message
 from longthread.memory.user_memories import format_memories
 from longthread.model.catalog import RECALL_TOOL
 from longthread.model.run import How, Run, Step, segments_of
@@ -73,6 +73,7 @@ def view_of(context: RunContext) -> FittedView:
     wanted = ViewRequest(
         budget=budget,
         family=context.model.family,
+        write=write_message if context.model.protocol == "sql" else None,
         config=config,
         past=context.view.past,
         summary=context.knowledge.summary,
@@ -88,7 +89,7 @@ def view_of(context: RunContext) -> FittedView:
         own = context.window.own_spots[place_of_answered(context.window.own) :]
         before = context.window.spots[: context.window.question]
         spots = [*find_instructions(before), context.window.spots[context.window.question], *own]
-        wanted = replace(wanted, past=None, summary="", digest={}, topics=(), facts=None, terms=())
+        wanted = replace(wanted, write=None, past=None, summary="", digest={}, topics=(), facts=None, terms=())
         fitted = fit(spots, wanted)
     else:
         fitted = fit(context.window.spots, wanted)

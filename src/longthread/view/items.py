@@ -32,7 +32,8 @@ class ViewItem:
 
     `calls` are the ids of its tool calls, `answers` the id of the call that it answers. `extra`, `thinking` and `other`
     are tokens of calls, thinking and attachments. A `silent` message has only thinking. `stored` is the JSON of a
-    result whose `text` says it in fewer tokens.
+    result whose `text` says it in fewer tokens. `written` are the tokens of its whole text as the protocol writes it,
+    if it writes another one.
     """
 
     key: str
@@ -48,6 +49,7 @@ class ViewItem:
     silent: bool = False
     family: str = ANY
     stored: str = ""
+    written: int | None = None
     # Not copied by `replace`.
     _condensed: dict[tuple[int, int], ViewPart] = field(default_factory=dict, init=False, compare=False, repr=False)
     _cut: dict[tuple[int | None, bool, int], ViewPart] = field(
@@ -57,7 +59,7 @@ class ViewItem:
     @cached_property
     def text_tokens(self) -> int:
         """The tokens of its text."""
-        return estimate(self.text, self.family)
+        return estimate(self.text, self.family) if self.written is None else self.written
 
     @property
     def tokens(self) -> int:
@@ -99,6 +101,8 @@ class ViewItem:
             return ViewPart(self, "left out")
         condense = condense_result if form else condense_earlier
         text = condense(self.text, limit) if self.role == "tool" else self.text
+        if self.written is not None and self.written <= estimate(text, self.family):
+            text = self.text
         if text == self.text and not self.thinking:
             return self.whole
         own_limit = None if limit == TOOL_MAX else limit

@@ -215,7 +215,7 @@ class _Known:
     ours: Message
     entry: Entry
     size: int
-    items: dict[str, ViewItem] = field(default_factory=dict)
+    items: dict[tuple[str, bool], ViewItem] = field(default_factory=dict)
 
 
 @dataclass(slots=True)
