@@ -41,10 +41,10 @@ from longthread.server.openapi import problems
 from longthread.server.state import DEMO, OWNER_ONLY, Caller, CallerRights, Rights, Served, ServedDep
 from longthread.tools.arguments import Arguments
 from longthread.tools.catalog.definitions import Catalog, power_of
-from longthread.tools.catalog.fields import LONGEST_NAME
+from longthread.tools.catalog.fields import LONGEST_NAME, MOST_OBJECTS
 from longthread.tools.catalog.names import Names
 from longthread.tools.catalog.role import AgentRole, active_roles
-from longthread.tools.catalog.teach import LONGEST_MEANING, LONGEST_SQL, MOST
+from longthread.tools.catalog.teach import LONGEST_MEANING, LONGEST_SQL
 from longthread.tools.registry import find_type, list_types
 from longthread.tools.tool import Tool, make_failure
 from longthread.tools.tool_type import Bilingual, FormField
@@ -331,10 +331,10 @@ class TermsBody(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
     description: Annotated[PlainText, Field(max_length=LONGEST_MEANING)] | None = None
-    terms: Annotated[list[TermBody], Field(max_length=MOST)] = Field(default_factory=list)
-    examples: Annotated[list[ExampleBody], Field(max_length=MOST)] = Field(default_factory=list)
-    remove_terms: Annotated[list[_TermName], Field(max_length=MOST)] = Field(default_factory=list)
-    remove_examples: Annotated[list[_Question], Field(max_length=MOST)] = Field(default_factory=list)
+    terms: Annotated[list[TermBody], Field(max_length=MOST_OBJECTS)] = Field(default_factory=list)
+    examples: Annotated[list[ExampleBody], Field(max_length=MOST_OBJECTS)] = Field(default_factory=list)
+    remove_terms: Annotated[list[_TermName], Field(max_length=MOST_OBJECTS)] = Field(default_factory=list)
+    remove_examples: Annotated[list[_Question], Field(max_length=MOST_OBJECTS)] = Field(default_factory=list)
 
 
 @terms_router.get("/{name}/terms", responses=problems(*_NAMED, reads=True))

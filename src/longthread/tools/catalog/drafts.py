@@ -67,9 +67,7 @@ def _name(fields: FieldReader, given: str | None = None) -> str:
     name = fields.text("name", required=given is None, longest=LONGEST_NAME) or given
     if name is None:
         return ""
-    if name != name.strip() or not name.isprintable():
-        fields.problem("name", "it must have no blank at its ends, and no line break or other control character.")
-    elif _is_id(name):
+    if fields.expect_line("name", name) and _is_id(name):
         fields.problem("name", "it looks like an id. Give a name.")
     return name
 

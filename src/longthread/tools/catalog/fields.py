@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Literal
 from urllib.parse import urlsplit
 
@@ -15,6 +15,8 @@ from longthread.model.catalog import Body
 
 LONGEST_NAME = 100
 """Characters of a name (document 002)."""
+MOST_OBJECTS = 1_000
+"""Terms of a source at most, examples, metrics and dimensions."""
 
 
 FieldKind = Literal[
@@ -139,6 +141,25 @@ class FieldReader:
                 found.append(value)
         return found
 
+    def objects(self, name: str) -> Iterator[FieldReader]:
+        """A reader for each object of a list."""
+        items = self.items(name)
+        if len(items) > MOST_OBJECTS:
+            self.problem(name, f"there are {len(items):,}, and the limit is {MOST_OBJECTS:,}.")
+            return
+        for place, item in enumerate(items):
+            if isinstance(item, Mapping):
+                yield self.within(f"{name}[{place}]", item)
+            else:
+                self.problem(f"{name}[{place}]", f"it must be an object, and is {short(item)}.")
+
+    def expect_line(self, name: str, text: str) -> bool:
+        """Check that a text is one line, without blanks at its ends."""
+        fits = text == text.strip() and text.isprintable()
+        if not fits:
+            self.problem(name, "it must have no blank at its ends, and no line break or other control character.")
+        return fits
+
     def within(self, name: str, data: Mapping[str, Any]) -> FieldReader:
         """A reader for a nested object."""
         return FieldReader(data, self.problems, self._at(name))
@@ -237,8 +258,8 @@ def without_key(body: Mapping[str, Any]) -> dict[str, Any]:
 def _name(fields: FieldReader, name: str, *, required: bool) -> str | None:
     """A model's name, or a pattern of them."""
     found = fields.text(name, required=required, longest=500)
-    if found is not None and (found != found.strip() or not found.isprintable()):
-        fields.problem(name, "it must have no blank at its ends, and no line break or other control character.")
+    if found is not None:
+        fields.expect_line(name, found)
     return found if found is not None or not required else ""
 
 

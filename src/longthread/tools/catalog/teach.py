@@ -13,8 +13,6 @@ from longthread.tools.analysis.guard import Guard
 from longthread.tools.analysis.open import dialect_of
 from longthread.tools.catalog.fields import LONGEST_NAME, FieldReader, short
 
-MOST = 1_000
-"""Terms of a source at most, and examples."""
 LONGEST_MEANING = 2_000
 LONGEST_SQL = 10_000
 
@@ -26,7 +24,7 @@ Items = Sequence[Mapping[str, Any]]
 def read_terms(fields: FieldReader, address: str) -> list[dict[str, Any]]:
     """Reads the terms of a source: name, meaning, sql, synonyms."""
     found: list[dict[str, Any]] = []
-    for place, inside in _objects(fields, "terms"):
+    for inside in fields.objects("terms"):
         sql = inside.text("sql", longest=LONGEST_SQL)
         term: dict[str, Any] = {
             "name": inside.text("name", required=True, longest=LONGEST_NAME) or "",
@@ -39,7 +37,7 @@ def read_terms(fields: FieldReader, address: str) -> list[dict[str, Any]]:
         _check_sql(inside, sql, address, is_part=True)
         inside.finish()
         if any(_same(each["name"], term["name"]) for each in found):
-            fields.problem(f"terms[{place}].name", f"{short(term['name'])} stands there twice.")
+            inside.problem("name", f"{short(term['name'])} stands there twice.")
         found.append({name: value for name, value in term.items() if value})
     return found
 
@@ -47,7 +45,7 @@ def read_terms(fields: FieldReader, address: str) -> list[dict[str, Any]]:
 def read_examples(fields: FieldReader, address: str) -> list[dict[str, Any]]:
     """Reads the examples of a source: question and sql."""
     found: list[dict[str, Any]] = []
-    for place, inside in _objects(fields, "examples"):
+    for inside in fields.objects("examples"):
         example = {
             "question": inside.text("question", required=True, longest=LONGEST_MEANING) or "",
             "sql": inside.text("sql", required=True, longest=LONGEST_SQL) or "",
@@ -55,7 +53,7 @@ def read_examples(fields: FieldReader, address: str) -> list[dict[str, Any]]:
         _check_sql(inside, example["sql"], address, is_part=False)
         inside.finish()
         if any(_same(each["question"], example["question"]) for each in found):
-            fields.problem(f"examples[{place}].question", "it stands there twice.")
+            inside.problem("question", "it stands there twice.")
         found.append(example)
     return found
 
@@ -97,20 +95,6 @@ def name_of(address: str) -> str:
         url = parse_url(address)
         return PurePath(url.database or url.host or "source").stem[:LONGEST_NAME]
     return (PurePath(address).stem or address)[:LONGEST_NAME]
-
-
-def _objects(fields: FieldReader, name: str) -> list[tuple[int, FieldReader]]:
-    items = fields.items(name)
-    if len(items) > MOST:
-        fields.problem(name, f"there are {len(items):,}, and the limit is {MOST:,}.")
-        return []
-    found = []
-    for place, item in enumerate(items):
-        if isinstance(item, Mapping):
-            found.append((place, fields.within(f"{name}[{place}]", item)))
-        else:
-            fields.problem(f"{name}[{place}]", f"it must be an object, and is {short(item)}.")
-    return found
 
 
 def _check_sql(fields: FieldReader, sql: str | None, address: str, *, is_part: bool) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from sqlglot import exp
@@ -13,8 +13,6 @@ from longthread.tools.analysis.open import dialect_of
 from longthread.tools.catalog.fields import LONGEST_NAME, FieldReader, short
 from longthread.tools.semantic.expressions import NAME, check_aggregate, check_plain, fold_name, parse
 
-MOST = 1_000
-"""Metrics of a source at most, and dimensions."""
 LONGEST_TEXT = 2_000
 _OWN = "metric_time"
 
@@ -24,9 +22,9 @@ def read_semantics(fields: FieldReader, address: str) -> dict[str, Any]:
     given = fields.object("semantics")
     inside, dialect = fields.within("semantics", given), dialect_of(address)
     lists = {
-        "metrics": [_metric(each, dialect) for each in _objects(inside, "metrics")],
-        "dimensions": [_dimension(each, dialect) for each in _objects(inside, "dimensions")],
-        "joins": [_join(each) for each in _objects(inside, "joins")],
+        "metrics": [_metric(each, dialect) for each in inside.objects("metrics")],
+        "dimensions": [_dimension(each, dialect) for each in inside.objects("dimensions")],
+        "joins": [_join(each) for each in inside.objects("joins")],
     }
     inside.finish()
     _check_names(inside, lists)
@@ -104,18 +102,6 @@ def _check_sql(
         check(parse(sql, dialect))
     except (InvalidInput, SqlRefused) as error:
         fields.problem(name, str(error))
-
-
-def _objects(fields: FieldReader, name: str) -> Iterator[FieldReader]:
-    items = fields.items(name)
-    if len(items) > MOST:
-        fields.problem(name, f"there are {len(items):,}, and the limit is {MOST:,}.")
-        return
-    for place, item in enumerate(items):
-        if isinstance(item, Mapping):
-            yield fields.within(f"{name}[{place}]", item)
-        else:
-            fields.problem(f"{name}[{place}]", f"it must be an object, and is {short(item)}.")
 
 
 def _check_names(fields: FieldReader, lists: Mapping[str, list[dict[str, Any]]]) -> None:
