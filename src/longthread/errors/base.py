@@ -12,6 +12,21 @@ from typing import TYPE_CHECKING, Any, ClassVar, dataclass_transform
 from longthread.documentation import documentation
 from longthread.extras import install_command
 
+__all__ = [
+    "CursorUnknown",
+    "EvalInvalid",
+    "ExtraMissing",
+    "InvalidInput",
+    "LongthreadError",
+    "MessageTooLong",
+    "PluginFailed",
+    "PositionUnknown",
+    "QuestionTooLong",
+    "QuestionsInvalid",
+    "SourceMissing",
+    "StatementsInvalid",
+]
+
 
 @dataclass_transform(kw_only_default=True)
 class _WithFields(Exception):

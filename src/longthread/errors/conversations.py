@@ -4,6 +4,43 @@ from __future__ import annotations
 
 from longthread.errors.base import LongthreadError
 
+__all__ = [
+    "BoardFull",
+    "BoardNotFound",
+    "CallNotOpen",
+    "CardNotFound",
+    "EntryNotFound",
+    "JobLost",
+    "KeyReused",
+    "LeaseLost",
+    "MemoryNotFound",
+    "MessageTaken",
+    "NotAQuestion",
+    "NotPending",
+    "NotSavable",
+    "NotSupported",
+    "NothingAsked",
+    "NothingOnBoard",
+    "NothingToResume",
+    "NothingToShare",
+    "NothingToStop",
+    "QuestionNotFound",
+    "QuestionsWait",
+    "QueueFull",
+    "RunCrashed",
+    "RunInProgress",
+    "RunNotFound",
+    "RunRepeated",
+    "RunTimeUp",
+    "RunWaiting",
+    "ShareNotFound",
+    "ThreadBegunAnew",
+    "ThreadConflict",
+    "ThreadNotFound",
+    "ThreadTaken",
+    "TooManyMemories",
+]
+
 
 class ThreadNotFound(LongthreadError, exit_code=2):
     message = "There is no thread {thread}. `longthread threads list` shows those there are."

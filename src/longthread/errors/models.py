@@ -6,6 +6,24 @@ from pathlib import Path
 
 from longthread.errors.base import LongthreadError
 
+__all__ = [
+    "AddressUnavailable",
+    "EmbedderUnavailable",
+    "JsonParseFailed",
+    "KeyNotFound",
+    "KeyRefused",
+    "ModelFailed",
+    "ModelNotAllowed",
+    "ModelNotUsable",
+    "ModelUnavailable",
+    "PortInUse",
+    "ProviderUnreachable",
+    "SecretKeyUnusable",
+    "ServerError",
+    "SettingsNotAllowed",
+    "WindowTooSmall",
+]
+
 
 class ModelUnavailable(LongthreadError, exit_code=6):
     message = "The model {model} cannot be used: {reason} Or use `--model demo`, which needs no key and no network."

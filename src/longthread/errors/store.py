@@ -8,6 +8,44 @@ from pathlib import Path
 from longthread.documentation import documentation
 from longthread.errors.base import InvalidInput, LongthreadError
 
+__all__ = [
+    "ArchiveInvalid",
+    "CalledOnItsLoop",
+    "CheckpointUnreadable",
+    "CommitUnknown",
+    "ExportFailed",
+    "ExportIncomplete",
+    "ImportIncomplete",
+    "ImportedUnreadable",
+    "ItemNotStorable",
+    "MessageNotStorable",
+    "NotACheckpointDatabase",
+    "NotAnExportTarget",
+    "NotAsExpected",
+    "NotCopied",
+    "NotImported",
+    "NotStorable",
+    "NothingToImport",
+    "NumberNotStorable",
+    "RowDamaged",
+    "SaverClosed",
+    "SerializerNeeded",
+    "SerializerNotUsable",
+    "StoreBusy",
+    "StoreClosed",
+    "StoreConflict",
+    "StoreDamaged",
+    "StoreDisconnected",
+    "StoreError",
+    "StoreFull",
+    "StoreReadOnly",
+    "StoreTooNew",
+    "StoreUnavailable",
+    "TextNotStorable",
+    "ValueDamaged",
+    "ValueRefused",
+]
+
 
 class StoreError(LongthreadError, exit_code=5):
     message = "The conversation store failed: {reason}"
