@@ -9,16 +9,18 @@ import sqlite3
 import subprocess
 import sys
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from importlib.metadata import distributions
 from pathlib import Path
+from typing import Any
 
 import pytest
 from typer.testing import CliRunner
 
 from longthread.cli.app import app
 from longthread.cli.language import OPTION, choose, translate
-from longthread.errors import ExtraMissing, ModelNotUsable, PluginFailed
+from longthread.errors import ExtraMissing, LongthreadError, ModelNotUsable, PluginFailed
+from longthread.llm.embedders import embedder_of
 from longthread.llm.models import resolve_model
 from longthread.plugins import Plugins, plugins
 from longthread.settings import Settings
@@ -91,6 +93,26 @@ def test_a_place_that_cannot_be_imported_is_an_error_of_its_plugin(
     assert offer is not None
     with pytest.raises(PluginFailed, match="The plugin lost cannot be used: ModuleNotFoundError: No module named"):
         offer.load()
+
+
+@pytest.mark.parametrize(
+    ("module", "resolve", "raised"),
+    [
+        ("models", lambda name: resolve_model(name, Settings()), "ModelUnavailable(model"),
+        ("embedders", lambda name: embedder_of(Settings(), name), "EmbedderUnavailable(embedder"),
+    ],
+)
+def test_a_factory_may_say_itself_that_its_model_or_embedder_is_unavailable(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, module: str, resolve: Callable[[str], Any], raised: str
+) -> None:
+    factory = f"    from longthread import errors\n    raise errors.{raised}=name, reason='Not today.')\n"
+    code = HOOK.format(f"offer_{module}", {"rare": "rare:make"}) + f"def make(name, settings):\n{factory}"
+    install(tmp_path, "rare", code)
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setattr(f"longthread.llm.{module}.plugins", Plugins)
+    with pytest.raises(LongthreadError, match=r"^The \w+ rare:one cannot be used: Not today\. (Or use|Check)"):
+        resolve("rare:one")
+    sys.modules.pop("rare")
 
 
 def test_a_name_of_the_core_looks_for_no_plugins() -> None:

@@ -14,7 +14,7 @@ from email.utils import parsedate_to_datetime
 from math import inf
 from typing import Any
 
-from longthread.errors import LongthreadError
+from longthread.errors import EmbedderUnavailable, LongthreadError, ModelUnavailable
 from longthread.view.condense import cut_middle
 
 _AGAIN = frozenset({408, 409, 425})
@@ -198,9 +198,12 @@ def first_line(error: BaseException) -> str:
 
 @contextmanager
 def constructor_errors(refused: Callable[[Exception], LongthreadError]) -> Iterator[None]:
-    """Raise `refused(error)` for whatever a provider's class raises while it is made."""
+    """Raise `refused(error)` for whatever a provider's class raises while it is made. What already says which model or
+    embedder is unavailable stays as it is."""
     try:
         yield
+    except (ModelUnavailable, EmbedderUnavailable):
+        raise
     except Exception as error:  # each provider's constructor has its own errors
         raise refused(error) from error
 
