@@ -267,6 +267,17 @@ def test_the_analyst_is_measured_on_gold_sql_and_an_interrupted_eval_goes_on(tmp
     assert json.loads(again.stdout.splitlines()[-1])["broken"] == 1  # the first line was taken, the torn one was not
 
 
+def test_questions_of_one_source_need_no_database(tmp_path: Path) -> None:
+    shop = questions(tmp_path).with_name("shop.sqlite")
+    asked = [{"question": "How many customers are there?", "sql": "SELECT count(*) FROM customers"}]
+    arguments = ["eval", "analyst", str(written(tmp_path / "own.jsonl", asked)), "--model", "demo"]
+    done = CliRunner().invoke(app, [*arguments, "--source", str(shop)], catch_exceptions=False)
+    outcome, total = map(json.loads, done.stdout.splitlines())
+    assert (outcome["database"], outcome["verdict"], total["right"]) == ("shop", "right", 1)
+    refused = CliRunner().invoke(app, arguments)
+    assert "line 1 names no database" in str(refused.exception)
+
+
 def test_the_examples_of_a_taught_source_are_asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     questions(tmp_path)
     monkeypatch.setenv("LONGTHREAD_DATABASE", str(tmp_path / "c.db"))

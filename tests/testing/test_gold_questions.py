@@ -50,6 +50,23 @@ def test_a_file_that_is_no_questions_is_refused(tmp_path: Path, text: str) -> No
         read_questions(written(tmp_path, text))
 
 
+@pytest.mark.parametrize(
+    ("text", "place"),
+    [
+        ('{"db": "a", "question": "b", "sql": "SELECT 1"}\n\n{"question": "b", "sql": "SELECT 1"}', "line 3"),
+        ('[{"question": "b", "query": "SELECT 1"}]', "question 1"),
+        ('{"question": "b", "verdict": "down"}', "line 1"),
+    ],
+)
+def test_a_question_without_a_database_is_refused_unless_all_are_asked_of_one(
+    tmp_path: Path, text: str, place: str
+) -> None:
+    file = written(tmp_path, text)
+    with pytest.raises(QuestionsInvalid, match=rf"{place} names no database: give it a `db`, .* --source\."):
+        read_questions(file)
+    assert [each.database for each in read_questions(file, database="mine")] in (["a", "mine"], ["mine"])
+
+
 def test_conversations_are_asked_on_request_and_a_sample_is_the_same_for_a_seed(tmp_path: Path) -> None:
     questions = read_questions(written(tmp_path, "\n".join(json.dumps(row) for row in OURS)))
     assert [len(thread) for thread in in_conversations(questions, follow_ups=False)] == [1]

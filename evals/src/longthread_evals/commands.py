@@ -205,6 +205,7 @@ def analyst(
     """How many questions the analyst answers with the rows of their gold SQL. The last line is a JSON object."""
     from longthread.llm.models import model_name, resolve_model
     from longthread.runs.analyst import Analyst
+    from longthread.tools.catalog.teach import name_of
     from longthread_evals.analyst_eval import AnalystEval, AnalystOutcome, read_outcomes, tally
     from longthread_evals.gold_questions import find_database, in_conversations, read_questions, sample
 
@@ -215,7 +216,11 @@ def analyst(
     async def work() -> dict[str, Any]:
         outcomes: list[AnalystOutcome] = []
         taught = await _read_taught(source) if file is None and source is not None else None
-        questions = taught.questions if taught is not None else _without_wrong(read_questions(file or Path()))
+        if taught is not None:
+            questions = taught.questions
+        else:
+            named = None if source is None else name_of(source)
+            questions = _without_wrong(read_questions(file or Path(), database=named))
         folder = databases or (file or Path()).parent
         address = taught.address if taught is not None else source
         asked = [

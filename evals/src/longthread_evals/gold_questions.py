@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 import random
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
@@ -45,19 +45,29 @@ class SqlQuestion:
         return f"{self.text}\n{self.hint}" if self.hint else self.text
 
 
-def read_questions(path: Path) -> list[SqlQuestion]:
-    """Return a file's questions, in order. Raises QuestionsInvalid: it is malformed; the message says where."""
+def read_questions(path: Path, *, database: str | None = None) -> list[SqlQuestion]:
+    """Return a file's questions, in order; `database` is that of questions that name none.
+
+    Raises:
+        QuestionsInvalid: it is malformed; the message says where.
+    """
     questions: list[SqlQuestion] = []
+    place = ""
     try:
         text = path.read_text("utf-8-sig")
-        rows = json.loads(text) if text.lstrip().startswith("[") else None
-        for row in rows if rows is not None else _json_lines(text):
-            questions.append(_question(row))
+        is_array = text.lstrip().startswith("[")
+        for number, row in enumerate(json.loads(text) if is_array else text.splitlines(), 1):
+            if is_array or row.strip():
+                place = f"question {number}" if is_array else f"line {number}"
+                question = _question(row if is_array else json.loads(row), database or "")
+                if not question.database:
+                    reason = f"{place} names no database: give it a `db`, or all questions one source with --source."
+                    raise QuestionsInvalid(where=path, reason=reason)
+                questions.append(question)
     except UnicodeDecodeError:
         raise QuestionsInvalid(where=path, reason="it is no text in UTF-8.") from None
     except (ValueError, KeyError, TypeError) as error:
-        reason = f"question {len(questions) + 1}: {type(error).__name__}: {error}."
-        raise QuestionsInvalid(where=path, reason=reason) from None
+        raise QuestionsInvalid(where=path, reason=f"{place}: {type(error).__name__}: {error}.") from None
     except OSError as error:
         raise QuestionsInvalid(where=path, reason=f"{error.strerror or error}.") from None
     if not questions:
@@ -65,21 +75,17 @@ def read_questions(path: Path) -> list[SqlQuestion]:
     return questions
 
 
-def _json_lines(text: str) -> Iterator[Any]:
-    return (json.loads(line) for line in text.splitlines() if line.strip())
-
-
-def _question(row: Mapping[str, Any]) -> SqlQuestion:
+def _question(row: Mapping[str, Any], database: str) -> SqlQuestion:
+    database = str(row.get("db") or row.get("db_id") or database)
     if row.get("verdict") == "down" or ("verdict" in row and row.get("sql") is None):
-        return SqlQuestion(str(row["db"]), str(row["question"]), (), lacks_gold=True)
+        return SqlQuestion(database, str(row["question"]), (), lacks_gold=True)
     gold = next(row[name] for name in ("sql", "SQL", "query") if name in row) if not _lacks(row) else None
     statements = [gold] if isinstance(gold, str) else gold
     if not isinstance(statements, list) or not statements or not all(isinstance(each, str) for each in statements):
         raise TypeError("the gold SQL (sql, SQL or query) is neither a text nor a list of texts")
-    database = row["db"] if "db" in row else row["db_id"]
     conversation = row.get("conversation")
     return SqlQuestion(
-        str(database),
+        database,
         str(row["question"]),
         tuple(statements),
         str(row.get("evidence") or ""),

@@ -16,10 +16,18 @@ from typer import testing
 from longthread.cli import language
 from longthread.cli.app import app, main
 from longthread.cli.language import translate, translate_note
-from longthread.errors import ArchiveInvalid, InvalidInput, ModelFailed, StoreUnavailable, ThreadNotFound
+from longthread.errors import (
+    ArchiveInvalid,
+    InvalidInput,
+    ModelFailed,
+    QuestionsInvalid,
+    StoreUnavailable,
+    ThreadNotFound,
+)
 from longthread.phrasebook import Phrasebook
 from longthread.store.schema import pending
 from longthread.store.transfer.archive_reader import check_beginning
+from longthread_evals.gold_questions import read_questions
 
 pytestmark = pytest.mark.one_backend
 
@@ -209,6 +217,18 @@ def test_the_commit_that_reads_an_old_store_or_export_is_named_in_chinese(chines
         told = translate(str(error.value))
         assert "结构版本是 48，早于第一个正式版本" in told
         assert "Longthread 的提交 9a783799" in told
+
+
+@pytest.mark.parametrize(
+    ("text", "place"), [('{"question": "?", "sql": ""}', "第 1 行"), ('[{"question": "?", "sql": ""}]', "第 1 个问题")]
+)
+def test_a_question_of_an_eval_that_names_no_database_is_named(
+    tmp_path: Path, chinese: None, text: str, place: str
+) -> None:
+    (tmp_path / "questions.json").write_text(text)
+    with pytest.raises(QuestionsInvalid) as error:
+        read_questions(tmp_path / "questions.json")
+    assert f"评测：{place}没有写明数据库：请给它 `db`" in translate(str(error.value))
 
 
 def test_the_reason_of_an_error_is_translated_and_its_values_stay(chinese: None) -> None:
