@@ -324,6 +324,24 @@ async def test_pages_fit_a_small_window_and_are_the_text_to_the_letter(store: Dr
     assert about["text"].endswith("needle")
 
 
+@pytest.mark.sampled(3)
+@pytest.mark.parametrize("budget", [0, 150, 500, 1_500, 16_000])
+async def test_a_small_window_has_the_best_hit_whole_and_fewer_others(store: Driver, budget: int) -> None:
+    fact = "The locker code is 4711-blue, and the locker stands in the north hall next to the boiler."
+    await say(store, [fact, *(f"The {n} locker is in the plan of the halls. " * 20 for n in range(12))])
+    room = PageRoom(budget)
+    tool = recall_tool(
+        Recaller(store), Scope("u", "t"), thread_id="t", agent_id=None, top_k=5, before=None, room=lambda: room
+    )
+    observation = await tool.call({"query": "locker code 4711-blue"})
+    [best, *others] = observation["data"]["found"]
+    assert best["text"] == fact
+    assert len(others) == {0: 4, 150: 0, 500: 1, 1_500: 4, 16_000: 4}[budget]
+    assert any("around" in hit for hit in [best, *others]) == (budget in {0, 16_000})
+    cost = estimate(json.dumps(observation, ensure_ascii=False))
+    assert not budget or cost <= budget * 0.9
+
+
 @pytest.mark.parametrize(
     ("query", "note"),
     [

@@ -89,6 +89,10 @@ class PageRoom:
         """The tokens of a page."""
         return int(self.budget * _SHARE)
 
+    def fits(self, value: Any) -> bool:
+        """Return whether a value has room on the two pages of a view."""
+        return not self.budget or self._cost(value) <= 2 * self.tokens
+
     def has_for(self, beside: Mapping[str, Any]) -> bool:
         """Return whether the other fields of an entry leave half of a page for its text."""
         return not self.budget or self._cost(beside) <= self.tokens // 2
@@ -154,9 +158,7 @@ def recall_tool(
         except LongthreadError as error:
             return make_failure(error)
         wanted = set(find_telling_terms(f"{asked.text} {asked.topic}"))
-        shown = [(hit, excerpt(content_of(hit.entry), wanted, HIT_CHARS)) for hit in recalled.hits]
-        about = asked.words
-        data: dict[str, Any] = {"found": [_hit(hit, thread_id, wanted, text, about) for hit, text in shown]}
+        data: dict[str, Any] = {"found": _page_of_hits(recalled.hits, thread_id, wanted, asked.words, room())}
         data |= {"memories": remembered} if remembered else {}
         data |= {"note": NOTHING_YET} if recalled is _NOTHING else {}
         return make_success(data | ({"warnings": list(recalled.warnings)} if recalled.warnings else {}))
@@ -276,6 +278,25 @@ def _page(hit: Hit, thread_id: str, asked: str, arguments: Mapping[str, Any], ro
         further = f"offset {ends} gives what follows." if ends < len(content) else "this is its end."
         data["more"] = f"Characters {begins} to {ends} of {len(content)}; {further}"
     return data
+
+
+def _page_of_hits(
+    hits: Sequence[Hit], thread_id: str, wanted: set[str], asked: str, room: PageRoom
+) -> list[dict[str, Any]]:
+    """The hits, best first. A small window has the best one whole, and of the others what has room: a view would cut
+    all alike, and show none to its end."""
+
+    def show(hit: Hit, most: int) -> dict[str, Any]:
+        return _hit(hit, thread_id, wanted, excerpt(content_of(hit.entry), wanted, most), asked)
+
+    found = [show(hit, HIT_CHARS) for hit in hits]
+    if room.fits(found):
+        return found
+    best, *others = [replace(hit, around=()) for hit in hits]
+    found = [show(best, HIT_CHARS), *(show(hit, AROUND_CHARS) for hit in others)]
+    while len(found) > 1 and not room.fits(found):
+        found.pop()
+    return found if room.fits(found) else [show(best, AROUND_CHARS)]
 
 
 def _hit(hit: Hit, thread_id: str, wanted: set[str], text: str, asked: str) -> dict[str, Any]:
