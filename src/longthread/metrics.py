@@ -101,3 +101,10 @@ QUEUE_SECONDS = Timer("longthread_queue_seconds", "How long the questions had wa
 MODEL_CALLS = Metric("longthread_model_calls_total", "counter", "Requests to models, by how they ended.", ("outcome",))
 MODEL_SECONDS = Timer("longthread_model_seconds", "How long requests to models took.")
 TOKENS = Metric("longthread_tokens_total", "counter", "Tokens that providers reported.", ("direction",))
+VIEWS = Metric("longthread_views_total", "counter", "Views of model calls: planned, or grown at the end.", ("how",))
+VIEW_TOKENS = Metric(
+    "longthread_view_tokens_total", "counter", "Estimated tokens of messages before and after the view.", ("stage",)
+)
+VIEW_MESSAGES = Metric("longthread_view_messages_total", "counter", "Messages by how views showed them.", ("how",))
+SUMMARIES = Metric("longthread_summaries_total", "counter", "Summaries written, by a model or as a digest.", ("by",))
+PRUNED = Metric("longthread_pruned_messages_total", "counter", "Messages that moved from windows into summaries.")

@@ -86,6 +86,11 @@ def test_metrics_count_without_a_word_of_what_was_said(serve: Any) -> None:
     assert more('longthread_model_calls_total{outcome="ok"}') == 2
     assert more('longthread_tokens_total{direction="output"}') > 0
     assert more('longthread_store_seconds_count{kind="write"}') > 0
+    assert more('longthread_views_total{how="planned"}') + more('longthread_views_total{how="grown"}') == 2
+    assert more('longthread_view_tokens_total{stage="before"}') > 0
+    assert more('longthread_view_tokens_total{stage="after"}') > 0
+    assert more('longthread_view_messages_total{how="whole"}') >= 2
+    assert {"longthread_summaries_total", "longthread_pruned_messages_total"} <= {*re.findall(r"# TYPE (\w+)", text)}
     assert after["longthread_workers"] >= 1
     while found()["longthread_live_runs"]:
         pass
@@ -156,6 +161,8 @@ def test_a_run_is_logged_when_it_begins_and_ends(serve: Any, caplog: pytest.LogC
     assert {(line["thread_id"], line["run_id"]) for line in lines} == {(asked["thread_id"], asked["run_id"])}
     assert (lines[0]["attempt"], lines[1]["status"]) == (1, "finished")
     assert lines[1]["ms"] > 0
+    assert (lines[1]["views"], lines[1]["messages_left_out"]) == (2, 0)
+    assert lines[1]["tokens_after"] >= lines[1]["tokens_before"] > 0
     assert SECRET not in json.dumps(lines)
 
 

@@ -18,6 +18,7 @@ from time import perf_counter
 from typing import Any, Literal
 
 from longthread.context.source_facts import KnownFacts, keep
+from longthread.context.view_size import sum_sizes
 from longthread.errors import LeaseLost, LongthreadError, ModelFailed, RunTimeUp, StoreDisconnected, StoreError
 from longthread.llm.chat import ChatModel
 from longthread.llm.failures import asked_in_room
@@ -218,7 +219,7 @@ async def execute(context: RunContext, models: RunModels, known: KnownFacts, *, 
     finally:
         seconds = perf_counter() - began
         RUNS.note(left, seconds=seconds)
-        _log(context, "run ends", status=left, ms=round(1000 * seconds, 1))
+        _log(context, "run ends", status=left, ms=round(1000 * seconds, 1), **sum_sizes(context.view.sizes))
 
 
 def _log(context: RunContext, event: str, **fields: Any) -> None:

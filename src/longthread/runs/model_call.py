@@ -97,6 +97,7 @@ async def _note_reply(
         await runs.add_step(tx, context.lease, step, marks=marks, held=held)
         context.stream.add(events_of_step(replace(step, thought=entry.text, entry_id=entry.id), marks))
     context.reply.prompts |= prompt.parts.keys()
+    context.view.note_size()
     context.model.factor = correct_factor(context.model.factor, usage["estimated_tokens"], usage.get("input_tokens", 0))
     context.model.counted = max(context.model.counted, usage.get("input_tokens", 0))
     context.note([entry], [message])

@@ -9,6 +9,7 @@ from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from longthread.context.view_size import ViewSize
 from longthread.context.window import PreviousCall, Window
 from longthread.errors import LeaseLost
 from longthread.llm.json_protocol import instructions
@@ -148,6 +149,7 @@ class ViewState:
     `past` is the model call before, whose view the next one extends, and `viewed` the view of this call; the view of an
     answering is not extended. `digests` are the summary and the notes of the last view, and `budget` the tokens that
     its messages could have. If the window is too small for the prompt, it `is_cut`, and tools are described `in_short`.
+    `size` is that of this call's view, and `sizes` are those of the run's calls that got a reply.
     """
 
     past: PreviousCall | None = None
@@ -157,6 +159,15 @@ class ViewState:
     system_prompt: str = ""
     in_short: bool = False
     is_cut: bool = False
+    size: ViewSize | None = None
+    sizes: list[ViewSize] = field(default_factory=list)
+
+    def note_size(self) -> None:
+        """Note that the call got its reply with this view."""
+        if self.size is not None:
+            self.size.count()
+            self.sizes.append(self.size)
+            self.size = None
 
 
 @dataclass(slots=True)

@@ -11,6 +11,7 @@ from functools import cached_property
 from math import ceil
 from typing import TYPE_CHECKING, Any
 
+from longthread.context.view_size import ViewSize
 from longthread.context.window import (
     NOTES,
     FittedView,
@@ -85,14 +86,13 @@ def view_of(context: RunContext) -> FittedView:
         terms=context.knowledge.terms,
         extra=extra_budget(context.model.tokens, budget),
     )
+    spots = context.window.spots
     if context.reply.answering:
         own = context.window.own_spots[place_of_answered(context.window.own) :]
-        before = context.window.spots[: context.window.question]
-        spots = [*find_instructions(before), context.window.spots[context.window.question], *own]
+        before = spots[: context.window.question]
+        spots = [*find_instructions(before), spots[context.window.question], *own]
         wanted = replace(wanted, write=None, past=None, summary="", digest={}, topics=(), facts=None, terms=())
-        fitted = fit(spots, wanted)
-    else:
-        fitted = fit(context.window.spots, wanted)
+    fitted = fit(spots, wanted)
     tokens = context.prompt_tokens + fitted.view.tokens
     offered = frozenset(tool.name for tool in context.reply.offered if context.model.protocol != "sql")
     context.view.viewed = PreviousCall(fitted.segments, fitted.view.summary.text, tokens, tools=offered)
@@ -100,6 +100,7 @@ def view_of(context: RunContext) -> FittedView:
         context.view.past = context.view.viewed
     context.view.digests = fitted.view.summary.text, fitted.notes
     context.view.budget = budget
+    context.view.size = ViewSize.of(fitted, spots, wanted.family)
     return fitted
 
 

@@ -14,6 +14,7 @@ from longthread.memory.recall import Recaller
 from longthread.memory.summary.digest import tokens_of
 from longthread.memory.summary.pruning import PruningPolicy, left_out, prune_thread
 from longthread.memory.summary.summaries import SummaryConfig
+from longthread.metrics import PRUNED, SUMMARIES, Metric, Timer
 from longthread.model.entry import Draft, ToolCall
 from longthread.model.run import Segment
 from longthread.model.thread import Scope
@@ -60,6 +61,32 @@ async def test_the_documented_numbers(store: Driver) -> None:
     kept = await prune_thread(store, "t", PruningPolicy())
     assert kept is not None
     assert kept.message_count == 220 - 200 + 20
+
+
+async def test_summaries_and_the_messages_that_go_into_them_are_counted(
+    store: Driver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    counted = list[tuple[Metric, tuple[object, ...], float]]()
+    monkeypatch.setattr(Metric, "add", lambda self, *labels, by=1: counted.append((self, labels, by)))
+    monkeypatch.setattr(Timer, "note", lambda self, *labels, seconds: None)
+    await talk(store, "t", 12)
+    await pass_over(store)
+    await pass_over(store)
+    assert counted == [(SUMMARIES, ("digest",), 1), (PRUNED, (), 28)]
+    counted.clear()
+    await talk(store, "t", 8, first=13)
+    await pass_over(store, summarizer=Writer())
+    assert counted == [(SUMMARIES, ("digest",), 1), (PRUNED, (), 32), (SUMMARIES, ("model",), 1)]
+    counted.clear()
+    await pass_over(store, policy=replace(POLICY, summary=SummaryConfig(max_tokens=500)))
+    assert counted == [(SUMMARIES, ("digest",), 1), (PRUNED, (), 0)], "made again in another way: nothing leaves twice"
+
+
+class Writer:
+    name, topics_only = "writer", False
+
+    async def write(self, instructions: str, text: str) -> str:
+        return "They asked a lot."
 
 
 async def test_a_second_pass_changes_nothing(store: Driver) -> None:

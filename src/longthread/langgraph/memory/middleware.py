@@ -16,6 +16,7 @@ from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, Remove
 from langgraph.config import get_config
 from langgraph.types import Command
 
+from longthread.context.view_size import ViewSize
 from longthread.context.window import FittedView, ViewRequest, WindowMessage, fit
 from longthread.errors import InvalidInput, LongthreadError
 from longthread.langgraph.backend import BackendUser, backend_in, backend_of_run, expect_backed
@@ -346,6 +347,7 @@ class MemoryMiddleware(AgentMiddleware[MemoryState, Any, Any]):
 
     def _finish_call(self, call: _Call, response: Response) -> ExtendedModelResponse[Any]:
         assert call.fitted is not None
+        ViewSize.of(call.fitted, call.spots, family_of(call.seen.model)).count()
         reply = next((each for each in response.result if isinstance(each, AIMessage)), None)
         usage = (reply.usage_metadata if reply is not None else None) or {"input_tokens": 0}
         call.seen = replace(call.seen, reported=usage["input_tokens"])

@@ -22,6 +22,7 @@ from longthread.memory.summary.summaries import (
     replaced_since,
     summarise,
 )
+from longthread.metrics import PRUNED, SUMMARIES
 from longthread.model.entry import Entry
 from longthread.model.run import NO_ROOM, TEXTS, Segment, segments_of
 from longthread.model.thread import active_ranges, is_active
@@ -166,7 +167,12 @@ async def _move_mark(making: _Making, view: Sequence[Segment] | None, prepare: P
         except EntryNotFound:
             return None  # deleted meanwhile, by retention or with the thread: the next pass sees what is left
     async with store.writing() as tx:
-        return await _commit(tx, thread_id, found, made)
+        kept = await _commit(tx, thread_id, found, made)
+    if made is not None and kept is made.kept:
+        SUMMARIES.add("digest")
+        before = found.thread.kept.message_count if found.thread.kept else 0  # also of one that is made again
+        PRUNED.add(by=max(0, kept.message_count - before))
+    return kept
 
 
 def _ignore(entries: int) -> None:
@@ -321,7 +327,10 @@ async def _write_digested(making: _Making, kept: ThreadSummary, writer: Summariz
         await reading.mentions.ask(part.entries, writer)
         made = _Made(words, reading.mentions.spans, fresh=False)
     async with making.store.writing() as tx:
-        return await _commit(tx, thread_id, _Found(thread, kept.last_seq, kept.last_seq, ()), made)
+        stored = await _commit(tx, thread_id, _Found(thread, kept.last_seq, kept.last_seq, ()), made)
+    if stored is made.kept and made.kept.model is not None:
+        SUMMARIES.add("model")
+    return stored
 
 
 def _dump_summary(old: ThreadSummary | None) -> dict[str, Any]:
