@@ -113,7 +113,9 @@ def test_every_variable_sets_its_field(field: str, name: str, monkeypatch: pytes
         "secret_key": "x" * 32,
     }
     special |= {"sql_isolated": "False", "code_cpython": "True", "read_only": "True"}
-    text = special.get(field, "https://example.test/v1" if field.endswith("base_url") else "2")
+    special |= {"otel_disabled": "True", "otel_contents": "True"}
+    is_url = field.endswith("base_url") or (field.startswith("otel_") and field.endswith("endpoint"))
+    text = special.get(field, "https://example.test/v1" if is_url else "2")
     monkeypatch.setenv(name, text)
     value = getattr(Settings.load(), field)
     shown = value.get_secret_value() if hasattr(value, "get_secret_value") else value

@@ -7,7 +7,7 @@ what is needed of it is a dictionary and a loop. No label holds what a user wrot
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from itertools import accumulate
 from time import perf_counter
@@ -22,20 +22,24 @@ class Metric:
     """One number for each combination of its labels' values."""
 
     def __init__(self, name: str, kind: str, about: str, labels: tuple[str, ...] = ()) -> None:
-        self._head = f"# HELP {name} {about}\n# TYPE {name} {kind}\n"
-        self._name = name
-        self._labels = labels
+        self.name, self.kind, self.about, self.labels = name, kind, about, labels
         self._values: dict[_Labels, float] = {} if labels else {(): 0}
         _METRICS.append(self)
 
     def add(self, *labels: Any, by: float = 1) -> None:
         self._values[labels] = self._values.get(labels, 0) + by
+        if _listener is not None:
+            _listener(self, labels, by)
 
     def lines(self) -> Iterator[str]:
         """Yield it as text."""
         yield self._head
         for labels, value in self._values.items():
-            yield sample(self._name, zip(self._labels, labels, strict=True), value)
+            yield sample(self.name, zip(self.labels, labels, strict=True), value)
+
+    @property
+    def _head(self) -> str:
+        return f"# HELP {self.name} {self.about}\n# TYPE {self.name} {self.kind}\n"
 
 
 class Timer(Metric):
@@ -64,11 +68,11 @@ class Timer(Metric):
     def lines(self) -> Iterator[str]:
         yield self._head
         for labels, counts in self._buckets.items():
-            named = list(zip(self._labels, labels, strict=True))
+            named = list(zip(self.labels, labels, strict=True))
             for most, count in zip((*SECONDS, "+Inf"), accumulate(counts), strict=True):
-                yield sample(f"{self._name}_bucket", [*named, ("le", most)], count)
-            yield sample(f"{self._name}_sum", named, self._values[labels])
-            yield sample(f"{self._name}_count", named, sum(counts))
+                yield sample(f"{self.name}_bucket", [*named, ("le", most)], count)
+            yield sample(f"{self.name}_sum", named, self._values[labels])
+            yield sample(f"{self.name}_count", named, sum(counts))
 
 
 def sample(name: str, labels: Iterable[tuple[str, Any]], value: float) -> str:
@@ -87,7 +91,17 @@ def text() -> str:
     return "".join(line for metric in _METRICS for line in metric.lines())
 
 
+MetricListener = Callable[[Metric, _Labels, float], None]
+"""Called with each number that is added to a metric, or noted by a timer."""
 _METRICS: list[Metric] = []
+_listener: MetricListener | None = None
+
+
+def forward_to(listener: MetricListener | None) -> None:
+    """Call a listener with all that is counted from now on; None: none."""
+    global _listener
+    _listener = listener
+
 
 HTTP_REQUESTS = Metric(
     "longthread_http_requests_total", "counter", "Requests by route and status.", ("method", "route", "status")

@@ -128,11 +128,15 @@ Prices = Annotated[tuple[Price, ...], BeforeValidator(_prices)]
 RememberApproval = Literal["never", "data", "always"]
 """When a person is asked before a model remembers something: where it has read `data` that others may have written."""
 LogFormat = Literal["text", "json"]
+_CONTENTS = {"no_content": False, "event_only": False, "span_only": True, "span_and_event": True}
+"""Where OpenTelemetry's instrumentations write contents, by that name: into spans or not. There are no events here."""
+CapturesContents = Annotated[bool, BeforeValidator(lambda value: _CONTENTS.get(str(value).lower(), value))]
 TimeZone = Annotated[str, AfterValidator(_zone)]
 StoreAddress = Annotated[str, BeforeValidator(_store_address)]
 
 
 _SECONDS = "a number of seconds above 0, at most 86400"
+_OTLP_URL = "an http:// or https:// URL with its path, such as http://localhost:4318/v1/traces"
 
 
 def _setting(default: Any, *names: str, allowed: str, **limits: Any) -> Any:
@@ -336,10 +340,37 @@ class Settings(BaseModel):
         2_000, "LONGTHREAD_HTTP_CONNECTIONS", allowed="a whole number of connections from 1 on", ge=1
     )
     log: LogFormat = _setting("text", "LONGTHREAD_LOG", allowed="text or json")
+    otel_endpoint: HttpUrl | None = _setting(
+        None,
+        "OTEL_EXPORTER_OTLP_ENDPOINT",
+        allowed="an http:// or https:// URL, such as http://localhost:4318",
+        repr=False,
+        exclude=True,
+    )
+    otel_traces_endpoint: HttpUrl | None = _setting(
+        None, "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", allowed=_OTLP_URL, repr=False, exclude=True
+    )
+    otel_metrics_endpoint: HttpUrl | None = _setting(
+        None, "OTEL_EXPORTER_OTLP_METRICS_ENDPOINT", allowed=_OTLP_URL, repr=False, exclude=True
+    )
+    otel_headers: SecretStr | None = _setting(None, "OTEL_EXPORTER_OTLP_HEADERS", allowed="text")
+    otel_disabled: bool = _setting(False, "OTEL_SDK_DISABLED", allowed="true or false")
+    otel_service_name: str = _setting("longthread", "OTEL_SERVICE_NAME", allowed="text")
+    otel_contents: CapturesContents = _setting(
+        False,
+        "OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT",
+        allowed="true, false, NO_CONTENT, SPAN_ONLY, EVENT_ONLY or SPAN_AND_EVENT",
+    )
     secret_key: SecretStr | None = _setting(None, SECRET_KEY, allowed="a text of 32 characters or more", min_length=32)
     mcp_token: SecretStr | None = _setting(None, "LONGTHREAD_MCP_TOKEN", allowed="text")
     gateway_token: SecretStr | None = _setting(None, "LONGTHREAD_GATEWAY_TOKEN", allowed="text")
     gateway_origins: str = _setting("", "LONGTHREAD_GATEWAY_ORIGINS", allowed="origins, separated by commas")
+
+    @property
+    def sends_telemetry(self) -> bool:
+        """Whether traces or metrics go to a collector."""
+        given = self.otel_endpoint or self.otel_traces_endpoint or self.otel_metrics_endpoint
+        return given is not None and not self.otel_disabled
 
     def price_of(self, model: str) -> Price | None:
         """The price of a model; None: none is set."""

@@ -29,6 +29,7 @@ from longthread.llm.failures import (
     overflow_of,
     without_secrets,
 )
+from longthread.telemetry import current_span
 
 DONE = "[DONE]"
 """The data of the event that OpenAI's streams end with."""
@@ -145,6 +146,7 @@ class Endpoint:
     @asynccontextmanager
     async def _post(self, client: httpx.AsyncClient, content: _Content) -> AsyncIterator[httpx.Response]:
         headers = {"content-type": "application/json", "content-length": str(content.length), **self.headers}
+        headers |= current_span().headers
         async with client.stream("POST", self.url, content=content, headers=headers) as response:
             if not response.is_success:
                 said = (await _beginning(response)).decode("utf-8", "replace")

@@ -32,6 +32,7 @@ from longthread.messages.message import Message
 from longthread.model.run import Protocol
 from longthread.plugins import CORE, Offer, plugins
 from longthread.settings import Settings
+from longthread.telemetry import describe_model, describe_usage, span
 
 if TYPE_CHECKING:
     from longthread.memory.summary.summaries import Summarizer
@@ -318,7 +319,12 @@ class ModelSummarizer:
 
         async def ask(shown: str) -> str:
             messages = [Message("system", instructions), Message("user", shown)]
-            return (await reply_of(self._model, messages, options=self._options)).text
+            about = describe_model(self.name, asked=self._model.name, address=self._model.address)
+            with span("chat", self._model.name, about) as begun:
+                reply = await reply_of(self._model, messages, options=self._options)
+                usage = reply.usage_metadata or {}
+                begun.note(describe_usage(usage.get("input_tokens"), usage.get("output_tokens")))
+            return reply.text
 
         return await asked_in_room(ask, text)
 

@@ -18,6 +18,7 @@ from longthread.memory.pruner import Pruner
 from longthread.memory.recall import Recaller
 from longthread.memory.summary.pruning import PruningPolicy
 from longthread.memory.user_memories import Memories
+from longthread.otel.export import exporting
 from longthread.runs.claims import Claims
 from longthread.runs.events import Teller
 from longthread.runs.hub import Hub
@@ -113,7 +114,10 @@ class Analyst:
         Raises:
             StoreUnavailable: it cannot be opened, or there is none and `creates` is False.
         """
-        async with open_store(settings.database, creates=creates, read_only=settings.read_only) as store:
+        async with (
+            exporting(settings),
+            open_store(settings.database, creates=creates, read_only=settings.read_only) as store,
+        ):
             if settings.sql_isolated:
                 FORK_SERVER.start()  # it is ready by the time the first source is asked
             analyst = cls(store, settings, models=models)

@@ -46,11 +46,13 @@ from longthread.runs.model_call import call_model
 from longthread.runs.protocol import ChatRequest
 from longthread.runs.run_context import RunContext, malformed_in_a_row, open_calls, pairs
 from longthread.runs.tool_calls import call_tools
+from longthread.runs.tracing import begin_trace, trace_request
 from longthread.runs.views import find_instructions
 from longthread.store import runs
 from longthread.store.driver import Transaction
 from longthread.store.run_rows import events_of_step
 from longthread.store.runs import LeaseCheck
+from longthread.telemetry import current_span
 from longthread.view.condense import cut_middle
 
 _NOTES_LIMIT = 12_000
@@ -174,7 +176,8 @@ class Budget:
         async def ask(notes: str) -> str:
             question = context.run.question[: min(4000, max(1000, len(notes)))]
             request = ChatRequest(self._model, _SUMMARY.format(digest=notes), [Message("user", question)])
-            return str((await request.reply(context)).text)
+            with trace_request(context, context.run.model, self._model):
+                return str((await request.reply(context)).text)
 
         try:
             return str(storable(await asked_in_room(ask, cut_middle(digest, _NOTES_LIMIT)))).strip()
@@ -209,17 +212,20 @@ async def execute(context: RunContext, models: RunModels, known: KnownFacts, *, 
     """
     began, left = perf_counter(), "lost"
     _log(context, "run begins", attempt=context.lease.attempt)
-    try:
-        status = await _until_left(context, models, known, user_id)
-        left = "given_back" if status == "running" else status
-        return status
-    except asyncio.CancelledError:
-        left = "paused"
-        raise
-    finally:
-        seconds = perf_counter() - began
-        RUNS.note(left, seconds=seconds)
-        _log(context, "run ends", status=left, ms=round(1000 * seconds, 1), **sum_sizes(context.view.sizes))
+    with begin_trace(context, models) as span:
+        try:
+            status = await _until_left(context, models, known, user_id)
+            left = "given_back" if status == "running" else status
+            return status
+        except asyncio.CancelledError:
+            left = "paused"
+            raise
+        finally:
+            seconds = perf_counter() - began
+            RUNS.note(left, seconds=seconds)
+            sizes = sum_sizes(context.view.sizes)
+            _log(context, "run ends", status=left, ms=round(1000 * seconds, 1), **sizes)
+            span.note({"longthread.run.status": left, **{f"longthread.run.{name}": n for name, n in sizes.items()}})
 
 
 def _log(context: RunContext, event: str, **fields: Any) -> None:
@@ -248,6 +254,8 @@ async def _until_left(context: RunContext, models: RunModels, known: KnownFacts,
         return status
     if status == "waiting":
         return await to_the_end(_wait(context))
+    if status == "failed":
+        current_span().fail(str(outcome.get("error", {}).get("type") or status))
     await to_the_end(_end(context, known, status, outcome))
     return status
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import random
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -25,6 +25,7 @@ from longthread.messages.message import Message
 from longthread.model.run import Mark, Protocol, Step
 from longthread.runs.protocol import ChatRequest, attempt
 from longthread.runs.run_context import RunContext, elapsed_ms, malformed_in_a_row
+from longthread.runs.tracing import describe_contents, describe_reply, describe_step, trace_request
 from longthread.runs.views import Prompt, reply_tokens, view_of
 from longthread.store import runs
 from longthread.store.run_rows import events_of_step
@@ -45,14 +46,20 @@ async def call_model(context: RunContext, models: RunModels) -> None:
     whatever the last model raised."""
     request = await compose_request(context, models.model)
     started, clock = datetime.now(UTC), time.monotonic()
-    try:
-        message, by_fallback = await _answer_request(context, models, request)
-    except BaseException as error:  # also when it is cancelled: the step is stored as failed
-        problem = {"ok": False, "error": {"type": type(error).__name__, "message": str(error)}}
-        await _note_failure(context, started, clock, problem)
-        raise
-    reply = _reply(message, context.reply.message_id, clock)
-    await _note_reply(context, reply, started, clock, by_fallback=by_fallback)
+    with trace_request(context, models.name, models.model) as span:
+        try:
+            message, by_fallback = await _answer_request(context, models, request)
+        except BaseException as error:  # also when it is cancelled: the step is stored as failed
+            problem = {"ok": False, "error": {"type": type(error).__name__, "message": str(error)}}
+            index = await _note_failure(context, started, clock, problem)
+            span.note(describe_step(context, index))
+            raise
+        reply, size = _reply(message, context.reply.message_id, clock), context.view.size
+        index, usage = await _note_reply(context, reply, started, clock, by_fallback=by_fallback)
+        if span.is_on:
+            span.note(describe_step(context, index) | describe_reply(context, reply, usage, size))
+        if span.captures:
+            span.note(describe_contents(context, reply))
 
 
 async def _answer_request(context: RunContext, models: RunModels, request: ChatRequest) -> tuple[Message, bool]:
@@ -81,7 +88,8 @@ async def _note_reply(
     clock: float,
     *,
     by_fallback: bool,
-) -> None:
+) -> tuple[int, Mapping[str, int]]:
+    """Store the reply with its step. Return the step's index, and the tokens that it used."""
     prompt = Prompt.of(context)
     says_why = bool(message.tool_calls) and str(message.text).strip() and message.kind != "malformed"
     async with context.stream.writing() as (tx, held):
@@ -94,22 +102,24 @@ async def _note_reply(
         usage = _usage(context, message) | ({"fallback": 1} if by_fallback else {})
         step = replace(_model_step(context, started, clock), action=action, usage=usage)
         step = replace(step, entry_seq=entry.seq, prompt=prompt.id)
-        await runs.add_step(tx, context.lease, step, marks=marks, held=held)
+        index = await runs.add_step(tx, context.lease, step, marks=marks, held=held)
         context.stream.add(events_of_step(replace(step, thought=entry.text, entry_id=entry.id), marks))
     context.reply.prompts |= prompt.parts.keys()
     context.view.note_size()
     context.model.factor = correct_factor(context.model.factor, usage["estimated_tokens"], usage.get("input_tokens", 0))
     context.model.counted = max(context.model.counted, usage.get("input_tokens", 0))
     context.note([entry], [message])
+    return index, usage
 
 
-async def _note_failure(context: RunContext, started: datetime, clock: float, problem: Observation) -> None:
+async def _note_failure(context: RunContext, started: datetime, clock: float, problem: Observation) -> int:
+    """Store the step of a call without a reply, and return its index."""
     prompt = Prompt.of(context)
     async with context.stream.writing() as (tx, held):
         await prompt.save(tx, context)
         step = _model_step(context, started, clock)
         step = replace(step, status="failed", observation=problem, prompt=prompt.id)
-        await runs.add_step(tx, context.lease, step, held=held)
+        return await runs.add_step(tx, context.lease, step, held=held)
 
 
 def _model_step(context: RunContext, started: datetime, clock: float) -> Step:

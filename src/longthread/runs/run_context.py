@@ -209,9 +209,10 @@ class RunContext:
 
     `settings` are those of its models, and `own_settings` the fields of the agent's config that override some of them.
     `window` holds its messages, and `windows` reads and learns the sizes of context windows. `prompt` makes the system
-    prompt, up to a length (`runs/views.py`). The rows of a query are the answer where the run `states_rows`, and the
-    user wants no more. `allowance` pays for the model calls of a run that an agent asked for. `missing` says why each
-    tool that the agent lacks is missing. `source_notes` are the notes on its source, in a thread's first run on it.
+    prompt, up to a length (`runs/views.py`). `agent_name` is for people. The rows of a query are the answer where the
+    run `states_rows`, and the user wants no more. `allowance` pays for the model calls of a run that an agent asked
+    for. `missing` says why each tool that the agent lacks is missing. `source_notes` are the notes on its source, in a
+    thread's first run on it.
     """
 
     store: Driver
@@ -230,6 +231,7 @@ class RunContext:
     reply: ReplyState = field(default_factory=ReplyState)
     own_settings: Mapping[str, str] = field(default_factory=dict)
     states_rows: bool = False
+    agent_name: str = ""
     allowance: Allowance | None = None
     missing: Sequence[str] = ()
     source_notes: Sequence[str] = ()

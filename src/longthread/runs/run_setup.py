@@ -161,6 +161,7 @@ def run_context(services: RunServices, started: StartedRun, assignment: Assignme
             earlier={step.call_id: step for step in started.earlier if step.call_id},
             approvals=started.approvals,
         ),
+        agent_name=role.agent.name,
         states_rows=role.is_analyst,  # another agent's author says how it answers
         allowance=assignment.scope.own,
         missing=assignment.agent_tools.missing,

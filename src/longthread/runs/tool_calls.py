@@ -24,6 +24,7 @@ from longthread.model.fold import PARSE_ERROR, observation_of
 from longthread.model.ids import new_id
 from longthread.model.run import Approval, Mark, Step
 from longthread.runs.run_context import RunContext, elapsed_ms, is_malformed
+from longthread.runs.tracing import note_observation, trace_tool
 from longthread.store import catalog, log, runs
 from longthread.store.run_rows import events_of_step
 from longthread.tools.arguments import Arguments
@@ -83,7 +84,11 @@ async def _run_call(
         context.stream.add(events_of_step(step, marks))
     if tool is not None and approval is not None and refused is None and (away := await gone(context, tool)):
         refused = _describe_interruption(tool) if interrupted else away
-    observation = refused or await _observe(context, call, maker, interrupted=interrupted)
+    observation = refused
+    if observation is None:
+        with trace_tool(context, tool, call, index) as span:
+            observation = await _observe(context, call, maker, interrupted=interrupted)
+            note_observation(span, call, observation)
     if approval is not None and refused is None:
         observation = with_edit_note(approval, observation)
     if label and observation.get("ok"):

@@ -23,6 +23,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from longthread.metrics import HTTP_REQUESTS, STREAMS
 from longthread.server.http import PEER, Peer
+from longthread.telemetry import TRACEPARENT, join_trace
 
 EVENT_STREAM = "text/event-stream"
 NO_STORE = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
@@ -53,7 +54,8 @@ class CountedRequests:
             await send(message)
 
         try:
-            await self._app(scope, receive, send_counted)
+            with join_trace(Headers(scope=scope).get(TRACEPARENT)):
+                await self._app(scope, receive, send_counted)
         finally:
             STREAMS.add(by=-int(streams))
             method = scope["method"] if scope["method"] in _METHODS else "other"
