@@ -30,6 +30,7 @@ from longthread.gateway.restore import (
     with_stand_ins,
 )
 from longthread.gateway.state import Expanded, StateUnknown, expand_request, names_state, without_state
+from longthread.gateway.tracing import describe_kept, describe_reply, send_within
 from longthread.gateway.tree import NamedThread, Place, find_place, hidden_until
 from longthread.gateway.upstream import Connections, Upstream, UpstreamResponse, family_of
 from longthread.loop_bridge import to_the_end
@@ -37,6 +38,7 @@ from longthread.store import gateway as calls
 from longthread.store import log
 from longthread.store.driver import Driver, Transaction
 from longthread.store.gateway import GatewayCall
+from longthread.telemetry import OFF, TraceSpan
 
 _STREAM = "text/event-stream"
 _REFUSALS = frozenset({400, 404, 413, 422})
@@ -96,13 +98,23 @@ class GatewayRequest:
 
     Args:
         keeps: whether the log gets it; what a client dropped is restored either way.
+        span: what the call is told in. It ends with the reply.
     """
 
     def __init__(
-        self, shared: Resources, incoming: Incoming, asked: Asked, upstream: Upstream, *, keeps: bool, restores: bool
+        self,
+        shared: Resources,
+        incoming: Incoming,
+        asked: Asked,
+        upstream: Upstream,
+        *,
+        keeps: bool,
+        restores: bool,
+        span: TraceSpan = OFF,
     ) -> None:
         self._shared = shared
-        self._incoming = incoming
+        self._incoming = send_within(span, incoming)
+        self._span = span
         self._dialect: Dialect = asked.dialect
         self._upstream = upstream
         self._keeps = keeps
@@ -130,6 +142,20 @@ class GatewayRequest:
             StateUnknown: the request names a response that is not kept, and the provider holds none.
             aiohttp.ClientError: the provider cannot be reached.
         """
+        try:
+            answer = await self._run()
+        except BaseException as error:
+            self._span.fail(error)
+            self._span.end()
+            raise
+        if answer.status >= 400:
+            self._span.fail(str(answer.status))
+        self._span.note({"http.response.status_code": answer.status})
+        if answer.stream is None:
+            self._span.end()
+        return answer
+
+    async def _run(self) -> Outgoing:
         try:
             if self._keeps or self._restores:
                 await self._find()
@@ -387,10 +413,12 @@ class GatewayRequest:
                     if shown := hold(piece, copy[-1]):
                         yield shown
             except aiohttp.ClientError as error:
+                self._span.fail(_reason(error))
                 await self._keep_stream(copy, response.status, _reason(error))
                 raise
             except (asyncio.CancelledError, GeneratorExit):
                 response.close()
+                self._span.fail("client")
                 with suppress(StoreFailed):
                     await to_the_end(self._keep_stream(copy, response.status, "client"))
                 raise
@@ -404,6 +432,7 @@ class GatewayRequest:
                     yield piece
         finally:
             response.close()
+            self._span.end()
 
     def _is_stream(self, response: UpstreamResponse) -> bool:
         """Whether an answer is a stream. Some servers do not say so, or say that it is a text."""
@@ -459,10 +488,13 @@ class GatewayRequest:
             told = reply.head.get("input_transformations")
             dropped = sum("dropped" in str(each) for each in told) if isinstance(told, list) else 0
             self._sent = replace(self._sent, dropped=self._sent.dropped + dropped)
+            if self._span.is_on:
+                self._span.note(describe_reply(reply))
         took = int(1000 * (time.perf_counter() - self._began))
         try:
             answered = Answered(reply, status, took, broken)
-            await keep(self._shared.store, self._place, self._sent, answered, ttl=self._shared.ttl)
+            number = await keep(self._shared.store, self._place, self._sent, answered, ttl=self._shared.ttl)
+            self._span.note(describe_kept(self._place.thread_id, number))
         except LongthreadError as error:
             self._not_kept(error)
             if self._shared.strict:

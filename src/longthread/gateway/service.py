@@ -21,10 +21,12 @@ from longthread.gateway.model_request import Counts, GatewayRequest, Resources, 
 from longthread.gateway.raw_json import write_json
 from longthread.gateway.request import Asked, Recent
 from longthread.gateway.state import InvalidQuery, StateUnknown, StoredResponses, is_about_response, response_path
+from longthread.gateway.tracing import begin_call
 from longthread.gateway.upstream import CatalogRoutes, Connections, NoUpstream, Routes, Upstream
 from longthread.store import listing
 from longthread.store.driver import Driver
 from longthread.store.maintenance.status import WriteCheck
+from longthread.telemetry import OFF
 
 Keep = Literal["all", "asked", "nothing"]
 ANTHROPIC = Anthropic()
@@ -94,7 +96,8 @@ class Gateway:
             asked = asked.with_field("model", write_json(model))
         keeps = not counts and self._keeps(asked, incoming)
         restores = self.options.keep != "nothing"
-        exchange = GatewayRequest(self._shared, incoming, asked, upstream, keeps=keeps, restores=restores)
+        span = OFF if counts else begin_call(asked, upstream)
+        exchange = GatewayRequest(self._shared, incoming, asked, upstream, keeps=keeps, restores=restores, span=span)
         try:
             return await exchange.run()
         except StoreFailed as error:

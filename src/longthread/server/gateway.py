@@ -34,12 +34,14 @@ from longthread.gateway.service import (
 )
 from longthread.gateway.stored_calls import rebuild_in_background
 from longthread.gateway.upstream import ANTHROPIC_URL, OPENAI_URL, Routes, Upstream
+from longthread.otel.export import exporting
 from longthread.server.gateway_access import Door, require_token, shared_with
 from longthread.server.http import HttpLimits, HttpServer, listen
 from longthread.server.requests import until_gone
 from longthread.settings import Settings
 from longthread.store.driver import Driver
 from longthread.store.open import open_store
+from longthread.telemetry import TRACEPARENT, join_trace
 
 _ANTHROPIC = ("/messages/count_tokens", "/messages/batches", "/messages")
 _OPENAI = ("/chat/completions", "/responses", "/completions", "/embeddings", "/models", "/files")
@@ -178,6 +180,10 @@ class GatewayRouter:
         """Answer one HTTP request."""
         headers = [(name.lower(), value) for name, value in scope["headers"]]
         incoming = Incoming(scope["method"], scope["path"], headers, query=scope["query_string"])
+        with join_trace(incoming.header(TRACEPARENT)):
+            await self._reply(incoming, scope, receive, send)
+
+    async def _reply(self, incoming: Incoming, scope: Scope, receive: Receive, send: Send) -> None:
         dialect = _dialect(incoming)
         origin = incoming.header("origin") if self._door.is_page(incoming) else None
         admitted = self._admit(dialect, incoming, scope)
@@ -358,7 +364,7 @@ def run(
     door = Door.of(settings)
 
     async def serve() -> Counts:
-        async with open_store(settings.database, read_only=settings.read_only) as store:
+        async with exporting(settings), open_store(settings.database, read_only=settings.read_only) as store:
             gateway = Gateway(store, own_routes(anthropic_url, openai_url), options)
             background: list[asyncio.Task[None]] = []
             if not settings.read_only:
