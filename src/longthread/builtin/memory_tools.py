@@ -14,7 +14,7 @@ from longthread.memory.index.terms import find_telling_terms
 from longthread.memory.keywords import EntryPlace
 from longthread.memory.memory_ranking import is_typed
 from longthread.memory.recall import Hit, Question, Recalled, Recaller
-from longthread.memory.user_memories import Memories, as_line, remember
+from longthread.memory.user_memories import STORE, Memories, as_line, remember
 from longthread.model.catalog import RECALL_TOOL
 from longthread.model.entry import Entry
 from longthread.model.language import is_chinese, moment_of
@@ -25,6 +25,7 @@ from longthread.store import memories, runs
 from longthread.store.driver import Driver
 from longthread.store.memories import Owner
 from longthread.store.runs import Lease
+from longthread.telemetry import span
 from longthread.tools.tool import Observation, Tool, as_observation, make_failure, make_success
 from longthread.view.tokens import ANY, estimate
 
@@ -438,13 +439,15 @@ class RunMemories:
     async def _forget_memories(self, ids: Sequence[str], holding: Sequence[str]) -> Mapping[str, Any]:
         """Forget memories. The result does not repeat their text, which would stay in the log."""
         data: list[dict[str, Any]] = []
-        async with self.store.writing() as tx:
-            await runs.check(tx, self.lease)
-            for memory_id in ids:
-                user_id, agent_id = self.owner.user_id, self.owner.agent_id
-                memory = await memories.find(tx, memory_id, user_id=user_id, agent_id=agent_id)
-                await memories.delete(tx, memory.id, user_id=user_id)
-                data.append({"memory": memory.id, "type": memory.type, "since": f"{memory.created_at:%Y-%m-%d}"})
+        about = {"gen_ai.memory.store.id": STORE, "gen_ai.memory.record.count": len(ids)}
+        with span("delete_memory", "", about):
+            async with self.store.writing() as tx:
+                await runs.check(tx, self.lease)
+                for memory_id in ids:
+                    user_id, agent_id = self.owner.user_id, self.owner.agent_id
+                    memory = await memories.find(tx, memory_id, user_id=user_id, agent_id=agent_id)
+                    await memories.delete(tx, memory.id, user_id=user_id)
+                    data.append({"memory": memory.id, "type": memory.type, "since": f"{memory.created_at:%Y-%m-%d}"})
         self.dropped([each["memory"] for each in data])
         return {"forgotten": data} | ({"holding": list(holding)} if holding else {})
 

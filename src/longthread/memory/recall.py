@@ -33,6 +33,7 @@ from longthread.store.index import recall, vectors
 from longthread.store.index.recall import Searched
 from longthread.store.index.vectors import require_vectors
 from longthread.store.maintenance.jobs import Job, JobClaims
+from longthread.telemetry import span
 
 _CANDIDATES = 4
 """How many times as many places are looked at as entries are wanted, for some hold nothing that can be returned."""
@@ -145,7 +146,12 @@ class Recaller:
         if not self._has_vectors:
             await require_vectors(self._store)
             self._has_vectors = True
-        recalled = await self._find(question)
+        about = {"gen_ai.retrieval.top_k": question.k, "gen_ai.conversation.id": question.scope.thread_id}
+        with span("retrieval", "", {**about, "gen_ai.data_source.id": "longthread"}) as begun:
+            recalled = await self._find(question)
+            begun.note({"longthread.recall.hits": len(recalled.hits)})
+            if begun.captures:
+                begun.note({"gen_ai.retrieval.query.text": question.words})
         if question.scope.thread_id is None:
             self._bind(question.scope.user_id)
         return recalled

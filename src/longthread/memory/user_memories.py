@@ -37,8 +37,11 @@ from longthread.store.driver import Driver, Transaction
 from longthread.store.index.vectors import require_vectors
 from longthread.store.maintenance.jobs import Job, JobClaims
 from longthread.store.memories import MemoryTerms, Owner
+from longthread.telemetry import as_text, span
 from longthread.view.tokens import estimate
 
+STORE = "longthread"
+"""The id of the store of memories in spans."""
 LONGEST = 2000
 """Characters of a memory."""
 MOST = 2000
@@ -143,6 +146,14 @@ class Memories:
         Raises:
             StoreError: the database cannot be read.
         """
+        with span("search_memory", "", {"gen_ai.memory.store.id": STORE}) as begun:
+            found = await self._search(owner, text, k, seconds)
+            begun.note({"gen_ai.memory.record.count": len(found.hits)})
+            if begun.captures:
+                begun.note({"gen_ai.memory.query.text": text})
+        return found
+
+    async def _search(self, owner: Owner, text: str, k: int, seconds: float) -> FoundMemories:
         async with self._store.reading() as tx:
             there = await memories.candidates(tx, owner)
         if not there:
@@ -245,6 +256,15 @@ class Memories:
 
 async def remember(tx: Transaction, owner: Owner, statement: Statement) -> StoredMemory:
     """Store a statement, in a transaction that has locked its thread. See `Memories.remember`."""
+    with span("upsert_memory", "", {"gen_ai.memory.store.id": STORE, "gen_ai.memory.record.count": 1}) as begun:
+        stored = await _remember(tx, owner, statement)
+        begun.note({"gen_ai.memory.record.id": stored.memory.id})
+        if begun.captures:
+            begun.note({"gen_ai.memory.records": as_text([{"id": stored.memory.id, "content": stored.memory.content}])})
+    return stored
+
+
+async def _remember(tx: Transaction, owner: Owner, statement: Statement) -> StoredMemory:
     statement, agent_id = validate_statement(statement), agent_of(owner)
     content = statement.content
     indexed = _index_content(content)

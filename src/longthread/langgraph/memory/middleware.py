@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 from typing import Annotated, Any, NotRequired, Unpack
 
@@ -33,11 +33,13 @@ from longthread.langgraph.memory.message_view import (
     shows_todos,
     todo_note,
 )
+from longthread.langgraph.memory.turn_spans import TurnSpans, describe_messages, describe_response
 from longthread.llm.langchain import LangChainModel
 from longthread.llm.models import context_window
 from longthread.memory.summary.pruning import first_shown, left_out
 from longthread.model.catalog import RECALL_TOOL
 from longthread.settings import Settings
+from longthread.telemetry import OFF, TraceSpan, is_traced
 from longthread.view.compose import ViewConfig
 from longthread.view.tokens import LEAST, correct_factor, estimate, family_of, message_budget, too_small
 
@@ -80,6 +82,8 @@ class _Call:
     fitted: FittedView | None = None
     room: int = 0
     seen: StoredView = field(default_factory=StoredView)
+    span: TraceSpan = OFF
+    sent: Sequence[BaseMessage] = ()
 
     @property
     def own(self) -> Mapping[str, Any]:
@@ -186,10 +190,25 @@ class MemoryMiddleware(AgentMiddleware[MemoryState, Any, Any]):
         self._factors: dict[str, float] = {}
         self._memory: LongTermMemory | None = None
         self._has_warned = False
+        self._turns = TurnSpans()
 
     def wrap_model_call(self, request: Request, handler: Callable[[Request], Response]) -> ExtendedModelResponse[Any]:
         """Show the model its view; WindowTooSmall if prompt and tools leave no room for messages."""
-        call = self._begun(request)
+        with self._trace_call(request) as span:
+            return self._plan_call(request, handler, span)
+
+    async def awrap_model_call(
+        self, request: Request, handler: Callable[[Request], Awaitable[Response]]
+    ) -> ExtendedModelResponse[Any]:
+        """Show the model its view; WindowTooSmall if prompt and tools leave no room for messages."""
+        with self._trace_call(request) as span:
+            return await self._aplan_call(request, handler, span)
+
+    def _plan_call(
+        self, request: Request, handler: Callable[[Request], Response], span: TraceSpan
+    ) -> ExtendedModelResponse[Any]:
+        """Plan the view that `handler` gets, and what the state keeps. Raises WindowTooSmall."""
+        call = self._begun(request, span)
         if call.memory is not None and self._is_to_look(call):
             with _done_without(call):
                 home = call.memory.backing.home
@@ -198,11 +217,11 @@ class MemoryMiddleware(AgentMiddleware[MemoryState, Any, Any]):
                     call.found = home.call("catch_up", call.memory.catch_up, call.thread_id, **waiting)
         return self._finish_call(call, handler(self._compose_request(call)))
 
-    async def awrap_model_call(
-        self, request: Request, handler: Callable[[Request], Awaitable[Response]]
+    async def _aplan_call(
+        self, request: Request, handler: Callable[[Request], Awaitable[Response]], span: TraceSpan
     ) -> ExtendedModelResponse[Any]:
-        """Show the model its view; WindowTooSmall if prompt and tools leave no room for messages."""
-        call = self._begun(request)
+        """Plan the view that `handler` gets, and what the state keeps. Raises WindowTooSmall."""
+        call = self._begun(request, span)
         call.loop = asyncio.get_running_loop()
         if call.memory is not None and self._is_to_look(call):
             with _done_without(call):
@@ -223,7 +242,14 @@ class MemoryMiddleware(AgentMiddleware[MemoryState, Any, Any]):
             home = self._memory.backing.home
             home.call("settle", home.settle)
 
-    def _begun(self, request: Request) -> _Call:
+    def _trace_call(self, request: Request) -> AbstractContextManager[TraceSpan]:
+        if not is_traced():
+            return nullcontext(OFF)
+        thread_id = _read_configurable().get("thread_id")
+        is_first = not isinstance(request.messages[-1] if request.messages else None, ToolMessage)
+        return self._turns.trace_call(request, str(thread_id) if thread_id is not None else None, is_first=is_first)
+
+    def _begun(self, request: Request, span: TraceSpan) -> _Call:
         config = _read_configurable()
         thread_id, ns = config.get("thread_id"), str(config.get("checkpoint_ns", ""))
         # The conversation is the thread's own graph's, not a subgraph's.
@@ -231,7 +257,8 @@ class MemoryMiddleware(AgentMiddleware[MemoryState, Any, Any]):
         memory = self._memory_of(config.get(CHECKPOINTER)) if is_whole else None
         if memory is not None and self._extractor is not None:
             self._extractor.cancel(str(thread_id), backing=memory.backing)
-        return _Call(request, str(thread_id), memory, stores_at_end=config.get(DURABILITY) == "exit")
+        stores_at_end = config.get(DURABILITY) == "exit"
+        return _Call(request, str(thread_id), memory, stores_at_end=stores_at_end, span=span)
 
     def _memory_of(self, checkpointer: Any) -> LongTermMemory | None:
         backing = backend_of_run(self._backing, checkpointer)
@@ -316,7 +343,9 @@ class MemoryMiddleware(AgentMiddleware[MemoryState, Any, Any]):
         if tasks is not None and not shows_todos(sent, rest):
             sent, fixed = [tasks, *sent], fixed + noted
         call.seen = replace(kept, estimated=fixed + call.fitted.view.tokens, model=name)
-        return request.override(messages=[*first, *sent])
+        shown = [*first, *sent]
+        call.sent = shown
+        return request.override(messages=shown)
 
     def _last_view(self, call: _Call, messages: Sequence[BaseMessage], summary: Mapping[str, Any]) -> StoredView | None:
         """Return the view to go on from; None if there is none, or its summary tells of what is another message now."""
@@ -347,8 +376,10 @@ class MemoryMiddleware(AgentMiddleware[MemoryState, Any, Any]):
 
     def _finish_call(self, call: _Call, response: Response) -> ExtendedModelResponse[Any]:
         assert call.fitted is not None
-        ViewSize.of(call.fitted, call.spots, family_of(call.seen.model)).count()
+        size = ViewSize.of(call.fitted, call.spots, family_of(call.seen.model))
+        size.count()
         reply = next((each for each in response.result if isinstance(each, AIMessage)), None)
+        self._note_response(call, response, size)
         usage = (reply.usage_metadata if reply is not None else None) or {"input_tokens": 0}
         call.seen = replace(call.seen, reported=usage["input_tokens"])
         factor = self._factor(call.seen.model, call)
@@ -366,6 +397,15 @@ class MemoryMiddleware(AgentMiddleware[MemoryState, Any, Any]):
             is_end = response.structured_response is not None
             self._keep_up(call, call.memory, count, reply, is_end=is_end)
         return ExtendedModelResponse(response, Command(update=update))
+
+    def _note_response(self, call: _Call, response: Response, size: ViewSize) -> None:
+        if call.span.is_on:
+            call.span.note(describe_response(response, size))
+        if call.span.captures:
+            call.span.note(describe_messages(call.sent, response))
+        calls = any(isinstance(each, AIMessage) and each.tool_calls for each in response.result)
+        if call.span.is_on and (not calls or response.structured_response is not None):
+            self._turns.end(call.thread_id)
 
     def _keep_up(
         self, call: _Call, memory: LongTermMemory, count: int, reply: AIMessage | None, *, is_end: bool = False

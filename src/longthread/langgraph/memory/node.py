@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any, NotRequired, Unpack
 
 from langchain.agents.middleware import ModelRequest, ModelResponse
@@ -18,6 +19,7 @@ from longthread.langgraph.memory.extractor import MemoryExtractor
 from longthread.langgraph.memory.long_term import MemoryOptions
 from longthread.langgraph.memory.middleware import MemoryMiddleware
 from longthread.settings import Settings
+from longthread.telemetry import OFF, TraceSpan
 
 
 class MemoryMessagesState(MessagesState):
@@ -63,11 +65,18 @@ def memory_node(
     """
     chat, bound = _parts(model)
     given = list(tools) or bound
-    memory = MemoryMiddleware(
+    memory = _PlanningMemory(
         saver, summarizer=summarizer, settings=settings, patience=patience, extractor=extractor, **options
     )
     prompt = None if system_prompt is None else SystemMessage(system_prompt)
     return MemoryNode(memory, chat, given, prompt)
+
+
+class _PlanningMemory(MemoryMiddleware):
+    """Plans views for models that others ask: its calls are none, and have no spans."""
+
+    def _trace_call(self, request: ModelRequest[Any]) -> AbstractContextManager[TraceSpan]:
+        return nullcontext(OFF)
 
 
 class MemoryNode(Runnable[Any, dict[str, Any]]):
