@@ -10,7 +10,6 @@ from longthread.context.window import PreviousCall, ViewRequest, WindowMessage, 
 from longthread.messages.message import Message, tool_call
 from longthread.metrics import VIEW_MESSAGES, VIEW_TOKENS, VIEWS, Metric
 from longthread.view.compose import ViewConfig
-from longthread.view.tokens import ANY
 
 
 def talk(turns: int) -> list[WindowMessage]:
@@ -25,8 +24,9 @@ def talk(turns: int) -> list[WindowMessage]:
 
 
 def size_of(spots: list[WindowMessage], past: PreviousCall | None = None) -> tuple[ViewSize, PreviousCall]:
-    fitted = fit(spots, ViewRequest(3_000, config=ViewConfig(full_recent=4), past=past))
-    return ViewSize.of(fitted, spots, ANY), PreviousCall(fitted.segments, fitted.view.summary.text)
+    wanted = ViewRequest(3_000, config=ViewConfig(full_recent=4), past=past)
+    fitted = fit(spots, wanted)
+    return ViewSize.of(fitted, spots, wanted), PreviousCall(fitted.segments, fitted.view.summary.text)
 
 
 def test_each_message_is_counted_by_what_became_of_it() -> None:

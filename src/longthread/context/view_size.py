@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from longthread.context.window import FittedView, WindowMessage
+from longthread.context.window import FittedView, ViewRequest, WindowMessage
 from longthread.metrics import VIEW_MESSAGES, VIEW_TOKENS, VIEWS
 
 
@@ -15,7 +15,7 @@ from longthread.metrics import VIEW_MESSAGES, VIEW_TOKENS, VIEWS
 class ViewSize:
     """The size of a view.
 
-    `before` are the estimated tokens of the window's messages as they are stored, and `after` those of the view with
+    `before` are the estimated tokens of the window's whole messages, and `after` those of the view with
     its summary and notes. `messages` are counted by how they were shown; `is_grown` says that the view begins with the
     one before.
     """
@@ -26,10 +26,10 @@ class ViewSize:
     is_grown: bool
 
     @classmethod
-    def of(cls, fitted: FittedView, spots: Sequence[WindowMessage], family: str) -> ViewSize:
+    def of(cls, fitted: FittedView, spots: Sequence[WindowMessage], wanted: ViewRequest) -> ViewSize:
         shown = Counter(part.how.replace(" ", "_") for part in fitted.view.parts)
         shown["left_out"] += len(spots) - shown.total()  # the window has moved past them, or they are stale
-        before = sum(spot.item_for(family).tokens for spot in spots)
+        before = sum(wanted.item_of(spot).tokens for spot in spots)
         return cls(before, fitted.view.tokens, shown, fitted.view.grown)
 
     @property

@@ -100,7 +100,7 @@ def view_of(context: RunContext) -> FittedView:
         context.view.past = context.view.viewed
     context.view.digests = fitted.view.summary.text, fitted.notes
     context.view.budget = budget
-    context.view.size = ViewSize.of(fitted, spots, wanted.family)
+    context.view.size = ViewSize.of(fitted, spots, wanted)
     return fitted
 
 

@@ -80,6 +80,7 @@ class _Call:
     loop: asyncio.AbstractEventLoop | None = None
     spots: Sequence[WindowMessage] = ()
     fitted: FittedView | None = None
+    size: ViewSize | None = None
     room: int = 0
     seen: StoredView = field(default_factory=StoredView)
     span: TraceSpan = OFF
@@ -338,6 +339,7 @@ class MemoryMiddleware(AgentMiddleware[MemoryState, Any, Any]):
             topics=summary.get("topics", ()) if _can_recall(request) else (),
         )
         call.fitted, call.room = fit(call.spots, wanted), wanted.budget
+        call.size = ViewSize.of(call.fitted, call.spots, wanted)
         kept = StoredView.of(call.fitted.segments, call.spots)
         sent = as_sent(call.fitted.messages, call.spots, rest)
         if tasks is not None and not shows_todos(sent, rest):
@@ -376,10 +378,10 @@ class MemoryMiddleware(AgentMiddleware[MemoryState, Any, Any]):
 
     def _finish_call(self, call: _Call, response: Response) -> ExtendedModelResponse[Any]:
         assert call.fitted is not None
-        size = ViewSize.of(call.fitted, call.spots, family_of(call.seen.model))
-        size.count()
+        assert call.size is not None
+        call.size.count()
         reply = next((each for each in response.result if isinstance(each, AIMessage)), None)
-        self._note_response(call, response, size)
+        self._note_response(call, response, call.size)
         usage = (reply.usage_metadata if reply is not None else None) or {"input_tokens": 0}
         call.seen = replace(call.seen, reported=usage["input_tokens"])
         factor = self._factor(call.seen.model, call)
