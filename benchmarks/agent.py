@@ -31,7 +31,7 @@ from longthread.runs.worker import may_be_alive
 from longthread.settings import Settings
 from longthread.store import log
 from longthread.store.driver import Driver
-from longthread.store.maintenance.prune import prune
+from longthread.store.maintenance.deletions import prune
 from longthread.store.maintenance.retention import Retention, RetentionPolicy
 from longthread.store.maintenance.space import reclaim
 from longthread.store.open import open_store

@@ -19,8 +19,8 @@ from longthread.memory.embedder import unit
 from longthread.memory.index.signature_index import SignatureIndex, put_together
 from longthread.memory.nearest import short_list
 from longthread.memory.recall import FUSED
-from longthread.store.index.signatures import Signatures
-from longthread.store.index.vectors import BLOCK, BlockHead
+from longthread.store.signatures import Signatures
+from longthread.store.vectors import BLOCK, BlockHead
 
 QUESTIONS, NEAREST = 40, 10
 Floats = NDArray[np.float32]

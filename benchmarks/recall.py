@@ -35,9 +35,8 @@ from longthread.memory.index.vectors import model_of
 from longthread.memory.recall import Question, Recaller
 from longthread.model.entry import Draft
 from longthread.model.thread import Scope
-from longthread.store import log
+from longthread.store import log, recall_index, vectors
 from longthread.store.driver import Driver
-from longthread.store.index import recall, vectors
 from longthread.store.open import open_store
 from longthread.store.queries import Sql
 
@@ -178,7 +177,7 @@ async def _embed(store: Driver, embedder: Words, asked: Asked) -> None:
         for start in range(1, asked.entries // asked.threads + 1, vectors.BLOCK):
             async with store.writing() as tx:
                 await log.position(tx, thread)
-                texts = await recall.texts(tx, thread, start, start + vectors.BLOCK - 1)
+                texts = await recall_index.texts(tx, thread, start, start + vectors.BLOCK - 1)
                 made = unit(await embedder.documents([text.text for text in texts]))
                 rows = [
                     vectors.Vector(f"{thread}/{text.seq}", text.seq, text.text, vector.astype("<f4").tobytes())

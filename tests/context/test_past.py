@@ -18,9 +18,8 @@ from longthread.runs.analyst import Analyst
 from longthread.runs.inspect import calls_of, difference, look, sent
 from longthread.runs.views import Prompt
 from longthread.runs.worker import may_be_alive
-from longthread.store import log, runs
-from longthread.store.index import recall
-from longthread.store.maintenance.prune import prune
+from longthread.store import log, recall_index, runs
+from longthread.store.maintenance.deletions import prune
 from longthread.store.maintenance.retention import Retention, RetentionPolicy
 from longthread.testing import ScriptedChatModel
 
@@ -136,7 +135,7 @@ async def test_calls_that_saw_what_retention_has_deleted_since_are_told_without_
     retention = Retention(RetentionPolicy(entries_before=log.now(), window=14), CheckpointKeeper(), may_be_alive)
     await prune(analyst.store, retention, lambda done, total, thread: None, apply=True)
     async with analyst.store.reading() as tx:
-        first, _ = await recall.first_seq(tx, str(thread_id))
+        first, _ = await recall_index.first_seq(tx, str(thread_id))
         calls = await calls_of(tx, str(thread_id))
         looks = [await look(tx, calls, number) for number in range(1, len(calls) + 1)]
     assert len(looks) == 8 < first

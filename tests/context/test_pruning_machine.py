@@ -29,7 +29,7 @@ from longthread.model.entry import Draft, Entry, ToolCall
 from longthread.runs.start import _whole_units
 from longthread.store import log, summaries
 from longthread.store.driver import Driver
-from longthread.store.maintenance.prune import prune
+from longthread.store.maintenance.deletions import prune
 from longthread.store.maintenance.retention import Retention, RetentionPolicy
 from longthread.store.open import open_store
 from longthread.store.queries import Sql

@@ -11,7 +11,7 @@ from tests.contract.runs import alive, begun
 
 from longthread.errors import LeaseLost
 from longthread.model.run import Approval
-from longthread.store import approvals, listing, log, runs
+from longthread.store import listing, log, runs, wait_list
 from longthread.store.driver import Driver
 from longthread.store.listing import latest_runs
 
@@ -22,28 +22,28 @@ def call(number: int, **more: Any) -> Approval:
 
 
 class ApprovalContract(Contract):
-    """`longthread.store.approvals`."""
+    """`longthread.store.wait_list`."""
 
     async def test_calls_wait_and_each_keeps_what_was_decided(self, store: Driver) -> None:
         lease = await begun(store)
         async with store.writing() as tx:
             await runs.check(tx, lease)
-            await approvals.let_wait(tx, "t", "r1", [call(1), call(2)])
+            await wait_list.let_wait(tx, "t", "r1", [call(1), call(2)])
         async with store.writing() as tx:
-            waiting = await approvals.pending(tx, "t", "r1")
+            waiting = await wait_list.pending(tx, "t", "r1")
             assert [(each.place, each.args, each.parameters) for each in waiting] == [
                 (number, {"sql": "DROP TABLE 表"}, {"type": "object"}) for number in (1, 2)
             ]
-            assert await approvals.waiting(tx, user_id=USER) == [("t", "r1")]
-            assert await approvals.waiting(tx, user_id="another") == []
+            assert await wait_list.waiting(tx, user_id=USER) == [("t", "r1")]
+            assert await wait_list.waiting(tx, user_id="another") == []
             threads = await listing.list_threads(tx, user_id=USER)
             assert await latest_runs(tx, threads, user_id=USER, alive=alive) == {"t": "waiting"}
             with pytest.raises(LeaseLost):
                 await runs.check(tx, lease)
-            await approvals.decide(tx, call(1, edited={"sql": "SELECT 1"}, by="ada"), "edit")
-            await approvals.decide(tx, call(2, message="no", by="bob"), "reject")
-            assert await approvals.pending(tx, "t", "r1") == []
-            first, second = await approvals.of_run(tx, "t", "r1")
+            await wait_list.decide(tx, call(1, edited={"sql": "SELECT 1"}, by="ada"), "edit")
+            await wait_list.decide(tx, call(2, message="no", by="bob"), "reject")
+            assert await wait_list.pending(tx, "t", "r1") == []
+            first, second = await wait_list.of_run(tx, "t", "r1")
             assert (first.decision, first.made_with, first.by) == ("edit", {"sql": "SELECT 1"}, "ada")
             assert (second.decision, second.message, second.by) == ("reject", "no", "bob")
             assert first.at is not None
@@ -53,7 +53,7 @@ class ApprovalContract(Contract):
         async with store.writing() as tx:
             await runs.check(tx, again)
             await log.delete_thread(tx, "t", user_id=USER)
-            assert await approvals.of_run(tx, "t", "r1") == []
+            assert await wait_list.of_run(tx, "t", "r1") == []
 
     async def test_threads_above_one_that_waits_are_told(self, store: Driver) -> None:
         async with store.writing() as tx:
@@ -61,10 +61,10 @@ class ApprovalContract(Contract):
                 await log.create_thread(tx, name, user_id=USER, parent=parent)
         await begun(store)
         async with store.writing() as tx:
-            assert await approvals.below(tx, user_id=USER) == {}
-            await approvals.let_wait(tx, "t", "r1", [call(1)])
-            assert await approvals.below(tx, user_id=USER) == {"top": ["t"], "middle": ["t"]}
-            assert await approvals.below(tx, user_id="other") == {}
+            assert await wait_list.below(tx, user_id=USER) == {}
+            await wait_list.let_wait(tx, "t", "r1", [call(1)])
+            assert await wait_list.below(tx, user_id=USER) == {"top": ["t"], "middle": ["t"]}
+            assert await wait_list.below(tx, user_id="other") == {}
 
     async def test_a_run_that_is_given_back_is_anybodys(self, store: Driver) -> None:
         lease = await begun(store)

@@ -19,7 +19,7 @@ from longthread.model.entry import Draft
 from longthread.model.thread import Archived, Feedback, Thread
 from longthread.store import attributes, listing, log
 from longthread.store.driver import Driver, Transaction
-from longthread.store.maintenance.prune import prune
+from longthread.store.maintenance.deletions import prune
 from longthread.store.maintenance.retention import Retention, RetentionPolicy
 
 LATER = datetime(2040, 5, 8, 12, tzinfo=UTC)

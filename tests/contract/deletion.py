@@ -14,9 +14,8 @@ from longthread.model.entry import Draft
 from longthread.model.memory import MemorySource
 from longthread.model.run import Event
 from longthread.model.thread import Scope
-from longthread.store import leases, listing, log, runs
+from longthread.store import leases, listing, log, recall_index, runs
 from longthread.store.driver import Driver
-from longthread.store.index import recall
 from longthread.store.maintenance import deletions, jobs
 from longthread.store.maintenance.deletions import RestoredThread
 from longthread.store.maintenance.jobs import Job
@@ -46,7 +45,7 @@ async def found(store: Driver) -> list[list[str]]:
     async with store.reading() as tx:
         listed = [thread.id for thread in await listing.list_threads(tx, user_id=USER, below=True)]
         hits = [thread.id for thread, _ in await listing.search_threads(tx, CANARY, user_id=USER)]
-        recalled = [each.thread_id for each in await recall.threads_in(tx, Scope(USER), form=INDEX_FORM)]
+        recalled = [each.thread_id for each in await recall_index.threads_in(tx, Scope(USER), form=INDEX_FORM)]
         return [sorted(each) for each in (listed, hits, recalled)]
 
 

@@ -11,13 +11,13 @@ from tests.contract.runs import alive, begun
 
 from longthread.errors import QueueFull
 from longthread.model.run import AgentRun, Answers
-from longthread.store import leases, log, questions, runs
+from longthread.store import leases, log, runs, wait_list
 from longthread.store.driver import Driver, Transaction
 from longthread.store.leases import LiveRun
 from longthread.store.maintenance import deletions
 from longthread.store.queries import Sql
-from longthread.store.questions import QuestionPlan, UserLoad
 from longthread.store.runs import NewRun
+from longthread.store.wait_list import QuestionPlan, UserLoad
 
 PLAN = QuestionPlan("How many?", "demo", "f", "m", "auto", 5, AgentRun("clerk", 3, {"skill": {"s": 1}}), "r0")
 
@@ -28,17 +28,17 @@ async def queued(
     async with store.writing() as tx:
         await log.create_thread(tx, thread_id, user_id=user_id)
         for each in ids:
-            await questions.add(tx, thread_id, each, PLAN, user_id=user_id, first=first, most=most)
+            await wait_list.add(tx, thread_id, each, PLAN, user_id=user_id, first=first, most=most)
 
 
 async def order(store: Driver, thread_id: str = "t") -> list[tuple[int, str]]:
     async with store.reading() as tx:
-        return [(each.position, each.id) for each in await questions.of_thread(tx, thread_id)]
+        return [(each.position, each.id) for each in await wait_list.of_thread(tx, thread_id)]
 
 
 async def due(store: Driver, *, most: int | None = None, limit: int = 9) -> list[str]:
     async with store.reading() as tx:
-        return [each.id for each in await questions.startable(tx, most=most, limit=limit)]
+        return [each.id for each in await wait_list.startable(tx, most=most, limit=limit)]
 
 
 async def ended(store: Driver, lease: runs.Lease) -> None:
@@ -69,22 +69,22 @@ class QueueContract(Contract):
         await queued(store, "c", first=True)
         assert await order(store) == [(1, "c"), (2, "a"), (3, "b")]
         async with store.writing() as tx:
-            found = await questions.find(tx, "t", "a")
+            found = await wait_list.find(tx, "t", "a")
             assert found is not None
             assert (found.thread_id, found.position, found.plan) == ("t", 2, PLAN)
-            assert await questions.counts(tx, ["t", "other"]) == {"t": 3}
+            assert await wait_list.counts(tx, ["t", "other"]) == {"t": 3}
             assert (await leases.look_for_work(tx)).questions == 3
         async with store.writing() as tx:
-            assert await questions.remove(tx, "t", "c")
-            assert not await questions.remove(tx, "t", "c")
+            assert await wait_list.remove(tx, "t", "c")
+            assert not await wait_list.remove(tx, "t", "c")
         assert await order(store) == [(1, "a"), (2, "b")]
 
     async def test_a_question_keeps_its_agent_or_has_none(self, store: Driver) -> None:
         async with store.writing() as tx:
             await log.create_thread(tx, "t", user_id=USER)
             bare = replace(PLAN, agent=None, source=None, fingerprint=None, rolls_back=None)
-            await questions.add(tx, "t", "a", bare, user_id=USER, first=False, most=9)
-            found = await questions.find(tx, "t", "a")
+            await wait_list.add(tx, "t", "a", bare, user_id=USER, first=False, most=9)
+            found = await wait_list.find(tx, "t", "a")
         assert found is not None
         assert found.plan == bare
 
@@ -101,12 +101,12 @@ class QueueContract(Contract):
         assert await due(store) == []
         async with store.reading() as tx:
             assert await leases.live(tx, "t", alive=alive) == LiveRun(lease.run_id, True, False, True)
-            assert await questions.load(tx, USER) == UserLoad(1, 0)
+            assert await wait_list.load(tx, USER) == UserLoad(1, 0)
         await ended(store, lease)
         assert await due(store) == ["a"]
         async with store.reading() as tx:
             assert await leases.live(tx, "t", alive=alive) is None
-            assert await questions.load(tx, USER) == UserLoad(0, 1)
+            assert await wait_list.load(tx, USER) == UserLoad(0, 1)
 
     async def test_a_run_that_nobody_goes_on_with_holds_no_question_up(self, store: Driver) -> None:
         lease = await begun(store)
@@ -122,7 +122,7 @@ class QueueContract(Contract):
             live = await leases.live(tx, "t", alive=alive)
             assert live is not None
             assert live.is_left
-            assert await questions.load(tx, USER) == UserLoad(0, 1)
+            assert await wait_list.load(tx, USER) == UserLoad(0, 1)
 
     async def test_users_with_fewer_runs_come_first_and_then_the_oldest(self, store: Driver) -> None:
         await begun(store, thread_id="busy")
@@ -143,17 +143,17 @@ class QueueContract(Contract):
             await log.create_thread(tx, "below", user_id=USER, parent="above")
             plan = NewRun("r1", "q", None, "m", "auto", 5, answers=Answers(above.run_id, "c1"))
             await runs.begin(tx, "below", plan, owner="first", alive=alive)
-            assert await questions.load(tx, USER) == UserLoad(1, 0)
+            assert await wait_list.load(tx, USER) == UserLoad(1, 0)
 
     async def test_a_question_becomes_the_entry_of_its_run(self, store: Driver) -> None:
         await queued(store, "a")
         async with store.writing() as tx:
-            assert await questions.run_of(tx, "t", "a") is None
-            await questions.remove(tx, "t", "a")
+            assert await wait_list.run_of(tx, "t", "a") is None
+            await wait_list.remove(tx, "t", "a")
             await log.extend(tx, "t", [draft("a", run_id="r1")])
         async with store.reading() as tx:
-            assert await questions.find(tx, "t", "a") is None
-            assert await questions.run_of(tx, "t", "a") == "r1"
+            assert await wait_list.find(tx, "t", "a") is None
+            assert await wait_list.run_of(tx, "t", "a") == "r1"
 
     async def test_of_many_that_begin_at_once_no_more_do_than_a_user_may(self, open_store: OpenStore) -> None:
         async with open_store() as first, open_store() as second:
@@ -162,9 +162,9 @@ class QueueContract(Contract):
 
             async def begin(store: Driver, thread_id: str) -> bool:
                 async with store.writing() as tx:
-                    await questions.lock_user(tx, USER)
+                    await wait_list.lock_user(tx, USER)
                     await log.create_thread(tx, thread_id, user_id=USER)
-                    if (await questions.load(tx, USER)).live >= 2:
+                    if (await wait_list.load(tx, USER)).live >= 2:
                         return False
                     await runs.begin(tx, thread_id, NewRun("r1", "q", None, "m", "auto", 5), owner="w", alive=alive)
                     return True

@@ -20,10 +20,9 @@ from longthread.memory.keywords import EntryPlace
 from longthread.memory.recall import Question, Recaller
 from longthread.model.entry import Draft
 from longthread.model.thread import Scope
-from longthread.store import log
+from longthread.store import log, recall_index, vectors
 from longthread.store.branches import find_versions, read_branches
 from longthread.store.driver import Driver
-from longthread.store.index import recall, vectors
 from longthread.store.maintenance import deletions
 from longthread.store.transfer.archive import export_lines
 from longthread.store.transfer.archive_reader import ImportTarget, import_threads
@@ -69,7 +68,7 @@ async def come_again(store: Driver, thread_id: str = "t") -> None:
 
 
 class RecallContract(Contract):
-    """`longthread.store.index.recall`, `vectors` and `volumes`, through the `Recaller` that asks them."""
+    """`longthread.store.recall_index`, `vectors` and `volumes`, through the `Recaller` that asks them."""
 
     async def test_what_was_said_is_found_in_one_thread_and_in_all_of_a_user(self, store: Driver) -> None:
         await say(store, [*FILLER, "The deploy key lives in /etc/keys.toml", *FILLER, "我们决定把服务器放在上海。"])
@@ -113,7 +112,7 @@ class RecallContract(Contract):
         assert (hits[0].entry.text, hits[0].active) == ("the quay", True)
         assert set(await found(store, "word8", k=40, other_branches=True)) == {"word8"}
         async with store.reading() as tx:
-            extents = await recall.extents(tx, "t")
+            extents = await recall_index.extents(tx, "t")
         assert [extent.first for extent in extents] == [1, *(extent.last + 1 for extent in extents[:-1])]
         assert extents[-1].last == 363
         await drop_index(store, "t")
@@ -136,9 +135,9 @@ class RecallContract(Contract):
         said = {"content": [], "invalid_tool_calls": [{"name": "zebra", "args": "[" * 100_000}]}
         await extend(store, Draft("big", "assistant", "", payload=json.dumps(said).encode()))
         async with store.reading() as tx:
-            [text] = await recall.texts_at(tx, "t", [21])
+            [text] = await recall_index.texts_at(tx, "t", [21])
             assert "zebra" in text.extra_text
-            assert [text] == await recall.texts(tx, "t", 21, 99)
+            assert [text] == await recall_index.texts(tx, "t", 21, 99)
         [hit] = (await Recaller(store).find(Question("zebra", HERE, k=1))).hits
         assert hit.entry.id == "big"
 
@@ -207,19 +206,19 @@ class RecallContract(Contract):
         before = await found(store, "harbour crane", MINE, k=6)
         assert before == [f"the harbour crane {number}" for number in range(6)]
         async with store.reading() as tx:
-            assert await recall.users_with_loose(tx) == ["other", USER]
+            assert await recall_index.users_with_loose(tx) == ["other", USER]
         assert await bind_user(store, USER, least=2) == 6
         assert await found(store, "harbour crane", MINE, k=6) == before
         async with store.reading() as tx:
-            assert await recall.loose_count(tx, USER, 9) == 0
-            assert await recall.users_with_loose(tx) == ["other"]
+            assert await recall_index.loose_count(tx, USER, 9) == 0
+            assert await recall_index.users_with_loose(tx) == ["other"]
         await say(store, ["a crane of late"], thread_id="t3")
         assert set(await found(store, "crane", MINE, k=7)) == {*before, "a crane of late"}
         await index_thread(store, "t3")
         assert await bind_user(store, USER, least=1) == 6
         async with store.writing() as tx:
             await log.delete_thread(tx, "t1", user_id=USER)
-            assert await recall.loose_count(tx, USER, 99) == 5
+            assert await recall_index.loose_count(tx, USER, 99) == 5
         assert "the harbour crane 1" not in await found(store, "crane", MINE, k=20)
         async with store.writing() as tx:
             await deletions.begin(tx, "t2", user_id=USER, seconds=60)

@@ -30,15 +30,13 @@ from longthread.memory.user_memories import remember
 from longthread.model.memory import MemorySource, Statement
 from longthread.model.run import Event, Step
 from longthread.model.thread import Scope
-from longthread.store import approvals, attributes, listing, log, runs, summaries
+from longthread.store import attributes, listing, log, recall_index, runs, summaries, wait_list
 from longthread.store.driver import Driver
-from longthread.store.index import recall
 from longthread.store.log import now
-from longthread.store.maintenance.prune import Pruned, prune
+from longthread.store.maintenance.deletions import Pruned, prune
 from longthread.store.maintenance.retention import Retention, RetentionPolicy, expire
-from longthread.store.maintenance.status import status_of
-from longthread.store.run_end import RunContent, bare_steps, ended_runs
-from longthread.store.run_rows import step_values
+from longthread.store.maintenance.space import status_of
+from longthread.store.run_rows import RunContent, bare_steps, ended_runs, step_values
 from longthread.store.runs import NewRun
 from longthread_testing.embedding import HashEmbedder
 
@@ -79,7 +77,7 @@ class RetentionContract(Contract):
                 assert run is not None
                 step = Step("t", run.first_step, run.id, "model", "done", run.started_at, prompt=prompt)
                 await tx.run("insert_step", **step_values(step), told="[]", last_event=0)
-            await approvals.let_wait(tx, "t", run_id(1), [call(1)])
+            await wait_list.let_wait(tx, "t", run_id(1), [call(1)])
         assert await pruned(store, ALL) == Pruned()
         policy = replace(ALL, entries_before=now(), window=6)
         told = await pruned(store, policy, apply=False)
@@ -144,7 +142,7 @@ class RetentionContract(Contract):
                 (run.id, [step.usage for step in found[run.id].steps]) for run in ended
             ]
             ids = [run.id for run in ended]
-            assert await approvals.of_runs(tx, "t", ids) == [await approvals.of_run(tx, "t", each) for each in ids]
+            assert await wait_list.of_runs(tx, "t", ids) == [await wait_list.of_run(tx, "t", each) for each in ids]
             assert await runs.answers_of_runs(tx, "t", ids) == [await runs.answers(tx, "t", each) for each in ids]
             assert await ended_runs(tx, "t", []) == {}
 
@@ -171,10 +169,10 @@ class RetentionContract(Contract):
         assert await pruned(store, policy) == Pruned(busy=1)
         async with store.writing() as tx:
             await runs.check(tx, lease)
-            await approvals.let_wait(tx, "t", "r1", [call(1)])
+            await wait_list.let_wait(tx, "t", "r1", [call(1)])
         await pruned(store, replace(policy, idle_before=None), alive=dead)
         async with store.reading() as tx:
-            assert [each.call_id for each in await approvals.pending(tx, "t", "r1")] == ["c1"]
+            assert [each.call_id for each in await wait_list.pending(tx, "t", "r1")] == ["c1"]
         assert (await pruned(store, policy, alive=dead)).threads == 1
 
     async def test_what_is_found_of_old_entries_goes_with_them(self, store: Driver) -> None:
@@ -198,7 +196,7 @@ class RetentionContract(Contract):
             *(f"quay {n}." for n in range(35, 40)),
         }
         async with store.reading() as tx:
-            assert (await recall.extents(tx, "t"))[-1].last == 80
+            assert (await recall_index.extents(tx, "t"))[-1].last == 80
             assert await summaries.find(tx, "t") is not None, "the summary still tells of what went"
             assert await summaries.find_topic_spans(tx, Scope(USER), "harbour") == {}
             assert await summaries.list_topic_names(tx, Scope(USER)) == ["crane"]

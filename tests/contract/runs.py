@@ -13,11 +13,11 @@ from tests.contract.base import USER, Contract, OpenStore, registered
 from longthread.errors import KeyReused, LeaseLost, RunInProgress, RunRepeated, StoreError
 from longthread.model.entry import Draft
 from longthread.model.run import Event, Mark, Run, RunStatus
-from longthread.store import leases, listing, log, questions, runs
+from longthread.store import leases, listing, log, runs, wait_list
 from longthread.store.driver import Driver
 from longthread.store.listing import RunState, latest_runs, run_states
-from longthread.store.questions import QuestionKey
 from longthread.store.runs import Lease, NewRun
+from longthread.store.wait_list import QuestionKey
 
 _Alive = Callable[[str], bool]
 
@@ -329,28 +329,28 @@ class RunContract(Contract):
         key = QuestionKey("k", "a hash")
         lease = await begun(store)
         async with store.writing() as tx:
-            assert await questions.find_key(tx, USER, key) is None
-            await questions.save_key(tx, USER, key, thread_id="t", run_id=lease.run_id)
+            assert await wait_list.find_key(tx, USER, key) is None
+            await wait_list.save_key(tx, USER, key, thread_id="t", run_id=lease.run_id)
         async with store.writing() as tx:
-            assert await questions.find_key(tx, USER, key) == ("t", lease.run_id)
-            assert await questions.find_key(tx, "another", key) is None
+            assert await wait_list.find_key(tx, USER, key) == ("t", lease.run_id)
+            assert await wait_list.find_key(tx, "another", key) is None
             with pytest.raises(RunRepeated):
-                await questions.save_key(tx, USER, key, thread_id="t", run_id="r2")
+                await wait_list.save_key(tx, USER, key, thread_id="t", run_id="r2")
             with pytest.raises(KeyReused):
-                await questions.find_key(tx, USER, QuestionKey("k", "another hash"))
+                await wait_list.find_key(tx, USER, QuestionKey("k", "another hash"))
 
     async def test_a_key_is_free_after_a_day(self, store: Driver, monkeypatch: pytest.MonkeyPatch) -> None:
         lease = await begun(store)
         async with store.writing() as tx:
-            await questions.save_key(tx, USER, QuestionKey("k", "a hash"), thread_id="t", run_id=lease.run_id)
+            await wait_list.save_key(tx, USER, QuestionKey("k", "a hash"), thread_id="t", run_id=lease.run_id)
         another = QuestionKey("k", "another hash")
         with monkeypatch.context() as patched:
-            patched.setattr(questions, "KNOWN_FOR", -timedelta(hours=1))
+            patched.setattr(wait_list, "KNOWN_FOR", -timedelta(hours=1))
             async with store.writing() as tx:
-                assert await questions.find_key(tx, USER, another) is None
-                await questions.save_key(tx, USER, another, thread_id="t", run_id="r2")
+                assert await wait_list.find_key(tx, USER, another) is None
+                await wait_list.save_key(tx, USER, another, thread_id="t", run_id="r2")
         async with store.reading() as tx:
-            assert await questions.find_key(tx, USER, another) == ("t", "r2")
+            assert await wait_list.find_key(tx, USER, another) == ("t", "r2")
 
 
 def _event(seq: int, data: dict[str, object] | None = None) -> Event:

@@ -20,10 +20,9 @@ from longthread.memory.summary.topics import Topic
 from longthread.model.entry import Draft
 from longthread.model.fold import Compressed
 from longthread.model.thread import Scope
-from longthread.store import log, runs, summaries
+from longthread.store import log, recall_index, runs, summaries
 from longthread.store.driver import Driver
 from longthread.store.incarnation import is_cut
-from longthread.store.index import recall
 from longthread.store.maintenance.deletions import delete_entries, expect_free
 from longthread.store.queries import Sql
 from longthread.store.runs import NewRun
@@ -118,11 +117,11 @@ class SummaryContract(Contract):
         before = await pass_over(store)
         assert before is not None
         async with store.writing() as tx:
-            birth_id = (await recall.birth_id(tx, "t")) or ""
+            birth_id = (await recall_index.birth_id(tx, "t")) or ""
             await expect_free(tx, "t")
             gone = await log.entries_at(tx, "t", {7, 8, before.last_seq, 60})
             await delete_entries(tx, "t", USER, [gone[seq] for seq in sorted(gone)])
-            assert is_cut(birth_id, (await recall.birth_id(tx, "t")) or "")
+            assert is_cut(birth_id, (await recall_index.birth_id(tx, "t")) or "")
             assert not is_cut(birth_id, birth_id)
         async with store.reading() as tx:
             assert await log.position(tx, "t") == (59, 60)

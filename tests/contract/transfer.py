@@ -24,8 +24,7 @@ from longthread.memory.forget import forget_thread, forget_user
 from longthread.memory.index.indexer import index_thread
 from longthread.store import listing, log
 from longthread.store.driver import Driver
-from longthread.store.maintenance.space import reclaim
-from longthread.store.maintenance.status import size_of, status_of
+from longthread.store.maintenance.space import reclaim, size_of, status_of
 from longthread.store.open import open_store as open_at
 from longthread.store.transfer import threads as transfer
 from longthread.store.transfer.copy import compare_stores, copy_store

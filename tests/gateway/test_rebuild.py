@@ -29,7 +29,7 @@ from longthread.memory.forget import delete_thread
 from longthread.store import gateway as calls
 from longthread.store import log
 from longthread.store.driver import Driver
-from longthread.store.maintenance.prune import prune
+from longthread.store.maintenance.deletions import prune
 from longthread.store.maintenance.retention import Retention, RetentionPolicy
 from longthread.store.open import open_store
 from longthread.store.queries import Sql, queries

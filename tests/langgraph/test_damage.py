@@ -29,7 +29,7 @@ from longthread.model.entry import Draft
 from longthread.runs.views import Prompt
 from longthread.store import checkpoints, log, runs, summaries
 from longthread.store.driver import Driver, Transaction
-from longthread.store.maintenance.prune import Pruned, prune
+from longthread.store.maintenance.deletions import Pruned, prune
 from longthread.store.maintenance.retention import Retention, RetentionPolicy, Staying
 from longthread.store.queries import Sql
 

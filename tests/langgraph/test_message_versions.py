@@ -21,7 +21,7 @@ from longthread.model.entry import Entry
 from longthread.model.thread import Scope
 from longthread.store import checkpoints, log
 from longthread.store.driver import Driver
-from longthread.store.maintenance import prune as pruning
+from longthread.store.maintenance import deletions as pruning
 from longthread.store.maintenance.retention import Retention, RetentionPolicy
 from longthread.store.open import open_store
 from longthread.store.queries import Sql

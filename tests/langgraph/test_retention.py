@@ -22,7 +22,7 @@ from longthread.langgraph.saver.retention import CheckpointKeeper
 from longthread.store import log
 from longthread.store.driver import Driver
 from longthread.store.log import now
-from longthread.store.maintenance.prune import Pruned, prune
+from longthread.store.maintenance.deletions import Pruned, prune
 from longthread.store.maintenance.retention import Retention, RetentionPolicy, Surplus
 from longthread.store.queries import Sql
 

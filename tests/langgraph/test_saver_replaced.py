@@ -13,15 +13,14 @@ from langgraph.checkpoint.memory import InMemorySaver
 
 from longthread.langgraph.saver.async_saver import AsyncLongthreadSaver
 from longthread.langgraph.saver.retention import CheckpointKeeper
-from longthread.store import checkpoints
+from longthread.store import checkpoints, recall_index
 from longthread.store.driver import Driver
-from longthread.store.index import recall
-from longthread.store.index.vectors import find_mark
-from longthread.store.maintenance import prune as pruning
+from longthread.store.maintenance import deletions as pruning
 from longthread.store.maintenance.retention import Retention, RetentionPolicy
 from longthread.store.open import open_store
 from longthread.store.summaries import find_thread
 from longthread.store.transfer.copy import copy_store
+from longthread.store.vectors import find_mark
 
 AT: Any = {"configurable": {"thread_id": "t", "checkpoint_ns": ""}}
 IDS = [f"1f000000-0000-6000-8000-{number:012}" for number in range(9)]
@@ -174,9 +173,9 @@ async def test_what_is_indexed_of_a_thread_stays_as_it_is_when_checkpoints_are_r
     async with store.writing() as tx:
         thread = await checkpoints.lock(tx, "t", user_id="default", create=True)
         assert thread is not None
-        before = await recall.birth_id(tx, "t"), await find_thread(tx, "t"), await find_mark(tx, "t", "model")
+        before = await recall_index.birth_id(tx, "t"), await find_thread(tx, "t"), await find_mark(tx, "t", "model")
         await checkpoints.renew(tx, thread)
-        after = await recall.birth_id(tx, "t"), await find_thread(tx, "t"), await find_mark(tx, "t", "model")
+        after = await recall_index.birth_id(tx, "t"), await find_thread(tx, "t"), await find_mark(tx, "t", "model")
     assert before == after
     assert None not in before
 

@@ -28,7 +28,7 @@ from longthread.langgraph.saver.retention import CheckpointKeeper
 from longthread.model.entry import Draft
 from longthread.store import checkpoints, log
 from longthread.store.driver import Driver
-from longthread.store.maintenance.prune import prune
+from longthread.store.maintenance.deletions import prune
 from longthread.store.maintenance.retention import Retention, RetentionPolicy
 from longthread.store.transfer.archive import export_lines
 from longthread.store.transfer.archive_reader import ImportTarget, import_threads

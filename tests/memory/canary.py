@@ -15,7 +15,7 @@ import psycopg
 from longthread.memory.index.postings import hash_of
 from longthread.memory.index.terms import terms
 from longthread.messages.fields import _expand
-from longthread.store import run_end
+from longthread.store import run_rows
 
 CANARY = "kanarienvogel4711"
 
@@ -40,7 +40,7 @@ def places(address: str, wanted: Sequence[bytes]) -> set[str]:
 def _unpacked(data: bytes) -> bytes:
     """What is packed in bytes, in each of the ways that there are; nothing where they are none of these."""
     found = []
-    for unpack in (zlib.decompress, _expand, run_end._expand_body, lambda data: zlib.decompress(data[1:])):
+    for unpack in (zlib.decompress, _expand, run_rows._expand_body, lambda data: zlib.decompress(data[1:])):
         with suppress(zlib.error, ValueError, LookupError):
             found.append(unpack(data))
     return b"".join(found)

@@ -15,7 +15,7 @@ from longthread.errors import NothingToResume, ThreadNotFound
 from longthread.runs.analyst import Analyst
 from longthread.runs.shared import RunHandle
 from longthread.settings import Settings
-from longthread.store import approvals, log, runs
+from longthread.store import log, runs, wait_list
 from longthread.store.driver import Driver
 from longthread.testing import ScriptedChatModel
 from longthread.tools.types import query
@@ -70,7 +70,7 @@ async def check(store: Driver, thread_id: str, plan: Any, tell: Tell) -> None:
         entries = await log.branch(tx, thread_id, tip)
         run = await runs.last_run(tx, thread_id)
         assert run is not None
-        decided = {call.args["to"]: call.decision for call in await approvals.of_run(tx, thread_id, run.id)}
+        decided = {call.args["to"]: call.decision for call in await wait_list.of_run(tx, thread_id, run.id)}
     if run.status != "finished" or run.outcome.get("answer") != ANSWER:
         tell({"problem": f"the run is {run}"})
     roles = [entry.role for entry in entries]
@@ -89,7 +89,7 @@ async def acknowledged(store: Driver, thread_id: str, dead: list[Ended], tell: T
     """A decision that was acknowledged stands, and so does every event that somebody has seen."""
     async with store.reading() as tx:
         for run_id, call_id, choice in (each for process in dead for each in process.told("decided")):
-            kept = {call.call_id: call.decision for call in await approvals.of_run(tx, thread_id, run_id)}
+            kept = {call.call_id: call.decision for call in await wait_list.of_run(tx, thread_id, run_id)}
             if kept.get(call_id) != choice:
                 tell({"problem": f"it was decided to {choice} {call_id}, and kept is {kept}"})
         for run_id, seq, type_, data in (event for process in dead for event in process.told("event")):

@@ -35,7 +35,7 @@ from longthread.model.run import Approval, Decision, Run
 from longthread.runs.analyst import Analyst
 from longthread.runs.worker import RunWorker, here, may_be_alive
 from longthread.server.history import run_json
-from longthread.store import approvals, log, runs
+from longthread.store import log, runs, wait_list
 from longthread.store.listing import latest_runs
 from longthread.testing import ScriptedChatModel
 from longthread.tools import registry
@@ -82,7 +82,7 @@ async def last_run(analyst: Analyst, thread_id: str = "t1") -> Run:
 
 async def kept(analyst: Analyst, run_id: str, thread_id: str = "t1") -> list[Approval]:
     async with analyst.store.reading() as tx:
-        return await approvals.of_run(tx, thread_id, run_id)
+        return await wait_list.of_run(tx, thread_id, run_id)
 
 
 def results(model: ScriptedChatModel) -> list[dict[str, Any]]:
@@ -525,7 +525,7 @@ async def test_a_run_that_cannot_wait_ends(
     analyst = await open_analyst(model)
     await define(analyst.store)
     with monkeypatch.context() as patch:
-        patch.setattr("longthread.runs.events.approvals.let_wait", fails)
+        patch.setattr("longthread.runs.events.wait_list.let_wait", fails)
         handle = await analyst.ask("Write to Ada.", agent="clerk", thread_id="t1", user_id=analyst.settings.user)
         assert (await handle.wait()).data["error"]["type"] == "store_error"
     assert await analyst.approvals.pending("t1", user_id=analyst.settings.user) == []
@@ -574,7 +574,7 @@ async def test_whatever_is_done_no_model_is_handed_a_call_without_its_result(
             assert (await handle.wait()).type in {"finished", "waiting", "paused"}
     async with analysts[0].store.reading() as tx:
         found = await runs.list_runs(tx, "t1", limit=99)
-        asked_for = [each for run in found for each in await approvals.of_run(tx, "t1", run.id)]
+        asked_for = [each for run in found for each in await wait_list.of_run(tx, "t1", run.id)]
     waiting = await analysts[0].approvals.pending("t1", user_id="default")
     assert {each.call_id for each in asked_for if each.decision is None} == {each.call_id for each in waiting}
     # What was approved beside a call that still waits is not made yet.

@@ -24,7 +24,7 @@ from longthread.model.thread import Thread
 from longthread.runs.agents import LONGEST, tool_names
 from longthread.runs.analyst import Analyst
 from longthread.runs.shared import RunHandle
-from longthread.store import approvals, listing, log, runs
+from longthread.store import listing, log, runs, wait_list
 from longthread.store.memories import Owner
 from longthread.testing import ScriptedChatModel
 
@@ -299,7 +299,7 @@ async def test_an_agent_that_waits_for_a_person_does_not_hold_up_its_caller(
     waiting = await run_of(analyst, child.id)
     assert waiting.status == "waiting"
     async with analyst.store.reading() as tx:
-        [pending] = await approvals.pending(tx, child.id, waiting.id)
+        [pending] = await wait_list.pending(tx, child.id, waiting.id)
     decided = await analyst.approvals.decide(child.id, {pending.call_id: Decision()}, user_id=analyst.settings.user)
     assert decided is not None
     assert (await decided.wait()).data["answer"] == "Ada"

@@ -21,9 +21,9 @@ from longthread.runs import worker as working
 from longthread.runs.analyst import Analyst
 from longthread.runs.services.queue import RunLimits, begin_queued
 from longthread.runs.shared import RunHandle
-from longthread.store import approvals, log, questions, runs
+from longthread.store import log, runs, wait_list
 from longthread.store.driver import Driver
-from longthread.store.questions import QueuedQuestion
+from longthread.store.wait_list import QueuedQuestion
 from longthread.testing import ScriptedChatModel
 
 __all__ = ["sent"]
@@ -96,7 +96,7 @@ async def test_of_two_processes_one_begins_a_question(open_analyst: OpenAnalyst,
     queued = await put(second, "Two?", thread_id="t")
     await handle.stop()
     async with store.reading() as tx:
-        [turn] = await questions.startable(tx, most=None, limit=9)
+        [turn] = await wait_list.startable(tx, most=None, limit=9)
     tried = await asyncio.gather(
         *(
             begin_queued(each.store, turn, each.runs._services.window_cache, each.worker, NO_LIMITS)
@@ -105,7 +105,7 @@ async def test_of_two_processes_one_begins_a_question(open_analyst: OpenAnalyst,
     )
     assert sorted(each is None for each in tried) == [False, True]
     async with store.reading() as tx:
-        assert await questions.run_of(tx, "t", queued.id) == (await last_run(store)).id
+        assert await wait_list.run_of(tx, "t", queued.id) == (await last_run(store)).id
         assert len(await runs.list_runs(tx, "t", limit=9)) == 2
 
 
@@ -117,7 +117,7 @@ async def test_a_question_whose_process_dies_as_it_begins_goes_on_elsewhere(
     queued = await put(first, "Two?", thread_id="t")
     await handle.stop()
     async with store.reading() as tx:
-        [turn] = await questions.startable(tx, most=None, limit=9)
+        [turn] = await wait_list.startable(tx, most=None, limit=9)
     monkeypatch.setattr(working, "new_worker", dead_worker)
     dying = working.RunWorker(store)
     assert await begin_queued(store, turn, first.runs._services.window_cache, dying, NO_LIMITS) is not None
@@ -127,7 +127,7 @@ async def test_a_question_whose_process_dies_as_it_begins_goes_on_elsewhere(
     last = await ended(store)  # of the second question: the first run was stopped
     assert (last.question, last.status, last.outcome["answer"]) == ("Two?", "finished", "Two.")
     async with store.reading() as tx:
-        assert await questions.run_of(tx, "t", queued.id) == last.id
+        assert await wait_list.run_of(tx, "t", queued.id) == last.id
         thread = await log.find_thread(tx, "t", user_id="default")
         asked = [each.text for each in await log.branch(tx, "t", thread.tip, limit=9) if each.role == "user"]
     assert asked == ["One?", "Two?"]
@@ -142,7 +142,7 @@ async def test_a_question_replaces_only_the_run_that_it_was_to_replace(
     assert isinstance(asked, QueuedQuestion)
     async with store.writing() as tx:  # as when it comes before the run has obeyed
         plan = replace(asked.plan, question="Best?")
-        await questions.add(tx, "t", new_id(), plan, user_id="default", first=True, most=9)
+        await wait_list.add(tx, "t", new_id(), plan, user_id="default", first=True, most=9)
     await handle.wait()
     second = await open_analyst([finish("The best."), finish("Better.")], source="demo")
     second.claims.start()
@@ -172,7 +172,7 @@ async def test_a_question_behind_a_run_that_a_decision_could_not_continue_begins
     second = await open_analyst([finish("Two.")])
     second.claims.start()
     async with store.reading() as tx:
-        calls = await approvals.pending(tx, "t", handle.run.id)
+        calls = await wait_list.pending(tx, "t", handle.run.id)
     with pytest.raises(InvalidInput):
         approved = {each.call_id: Decision("approve") for each in calls}
         await first.approvals.decide("t", approved, user_id="default", source="/nowhere/x.db")

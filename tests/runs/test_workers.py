@@ -21,7 +21,7 @@ from longthread.runs import execute, worker
 from longthread.runs import worker as working
 from longthread.runs.analyst import Analyst
 from longthread.runs.worker import here
-from longthread.store import approvals, leases, listing, log, runs
+from longthread.store import leases, listing, log, runs, wait_list
 from longthread.store.driver import Driver
 from longthread.store.queries import Sql
 from longthread.testing import ScriptedChatModel
@@ -179,7 +179,7 @@ async def test_a_stop_through_another_process_holds_if_the_run_is_about_to_wait(
     told = await handle.wait()
     assert (told.type, told.data["reason"]) == ("paused", "stopped")
     async with store.reading() as tx:
-        [asked] = await approvals.of_run(tx, "t", handle.run.id)
+        [asked] = await wait_list.of_run(tx, "t", handle.run.id)
         events = await runs.events_after(tx, "t", handle.run.id, 0)
     assert (asked.decision, asked.by) == ("superseded", USER)
     assert "waiting" not in [event.type for event in events]

@@ -19,7 +19,7 @@ from longthread.cli.commands.doctor import server_findings
 from longthread.errors import SqlRefused, StoreError, StoreFull
 from longthread.runs.services.runs import Runs
 from longthread.server.app import JsonFormatter
-from longthread.store.maintenance.status import WriteCheck
+from longthread.store.maintenance.space import WriteCheck
 
 SECRET = "Wernher's payroll"
 SCRIPT = [{"thought": "Look.", "action": "list_tables"}, {"finish": f"{SECRET} is 7."}]

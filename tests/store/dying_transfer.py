@@ -23,7 +23,7 @@ from longthread.store import log
 from longthread.store import runs as runs_of
 from longthread.store.driver import Driver
 from longthread.store.maintenance import retention
-from longthread.store.maintenance.prune import prune
+from longthread.store.maintenance.deletions import prune
 from longthread.store.maintenance.retention import Retention, RetentionPolicy
 from longthread.store.maintenance.space import reclaim
 from longthread.store.open import open_store

@@ -11,7 +11,7 @@ import pytest
 from longthread.cli.commands import db
 from longthread.store import schema as schema_module
 from longthread.store.backends import sqlite
-from longthread.store.maintenance import status
+from longthread.store.maintenance import space
 from longthread.store.schema import SCHEMA_VERSION, schema
 
 NEXT = SCHEMA_VERSION + 1
@@ -26,7 +26,7 @@ def become_next(patch: pytest.MonkeyPatch, upgrade: str = "SELECT 1;", *, views:
             return upgrade
         return schema.__wrapped__(dialect, part) + views * (part == "views")
 
-    for module in (schema_module, db, status):
+    for module in (schema_module, db, space):
         patch.setattr(module, "SCHEMA_VERSION", NEXT)
     for backend in (schema_module, sqlite):
         patch.setattr(backend, "schema", next_schema)

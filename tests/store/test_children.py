@@ -18,7 +18,7 @@ from longthread.model.entry import Draft
 from longthread.model.run import Answers
 from longthread.store import listing, log, runs
 from longthread.store.driver import Driver
-from longthread.store.maintenance.prune import Pruned
+from longthread.store.maintenance.deletions import Pruned
 from longthread.store.open import open_store
 from longthread.store.queries import Sql
 from longthread.store.runs import NewRun

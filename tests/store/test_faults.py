@@ -41,7 +41,7 @@ from longthread.store import listing, log, runs
 from longthread.store.backends import postgres, sqlite
 from longthread.store.backends.sqlite import SqliteDriver
 from longthread.store.driver import Driver
-from longthread.store.maintenance.status import status_of
+from longthread.store.maintenance.space import status_of
 from longthread.store.open import open_store
 
 PAGE = 8192

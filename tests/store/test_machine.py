@@ -20,7 +20,7 @@ from longthread.langgraph.saver.retention import CheckpointKeeper
 from longthread.model.entry import Draft, Entry, ToolCall
 from longthread.store import log
 from longthread.store.driver import Driver, Transaction
-from longthread.store.maintenance.prune import prune
+from longthread.store.maintenance.deletions import prune
 from longthread.store.maintenance.retention import Retention, RetentionPolicy
 from longthread.store.open import open_store
 

@@ -9,7 +9,7 @@ import pytest
 
 from longthread.errors import StoreDamaged
 from longthread.model.run import Mark, Run, Step
-from longthread.store.run_end import Packed, pack, unpack
+from longthread.store.run_rows import Packed, pack, unpack
 
 BEFORE = "AcOTIIlLOoaoycEQaxrAF60myNFqaRAbiyVucceqEY7IMMUVG9hNwxoRoOyGEgHwzG0OND22FgA="
 """What the version before this one wrote for `PACKED`."""

@@ -25,7 +25,7 @@ from longthread.gateway.tracing import begin_call
 from longthread.gateway.upstream import CatalogRoutes, Connections, NoUpstream, Routes, Upstream
 from longthread.store import listing
 from longthread.store.driver import Driver
-from longthread.store.maintenance.status import WriteCheck
+from longthread.store.maintenance.space import WriteCheck
 from longthread.telemetry import OFF
 
 Keep = Literal["all", "asked", "nothing"]

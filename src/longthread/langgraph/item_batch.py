@@ -32,8 +32,8 @@ from longthread.memory.embedder import Vectors
 from longthread.memory.index.terms import TERMS_FORM
 from longthread.store import items
 from longthread.store.driver import Transaction
-from longthread.store.index.vectors import require_vectors
 from longthread.store.items import SEPARATOR, ItemPlace, ItemScope, text_of
+from longthread.store.vectors import require_vectors
 
 MOST_MINUTES = 1_000 * 365 * 24 * 60
 """A time to live of a thousand years: later times cannot be written down."""

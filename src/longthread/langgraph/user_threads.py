@@ -21,7 +21,7 @@ from longthread.model.entry import Entry
 from longthread.model.thread import Scope, Thread
 from longthread.store import attributes, listing, log
 from longthread.store.driver import Driver
-from longthread.store.maintenance.prune import Pruned, prune
+from longthread.store.maintenance.deletions import Pruned, prune
 from longthread.store.maintenance.retention import Retention, RetentionPolicy, expire, may_be_alive
 
 if TYPE_CHECKING:

@@ -29,9 +29,9 @@ from longthread.memory.index.ranking import REACH, BlockLayout, Corpus, RankingB
 from longthread.memory.index.shards import Counting, SearchArea, SearchedShard
 from longthread.memory.index.signature_index import Ranges
 from longthread.memory.index.terms import COMMON_TERMS, named_in, terms, weigh_terms
+from longthread.store import recall_index
 from longthread.store.driver import Transaction
-from longthread.store.index import recall
-from longthread.store.index.recall import Searched
+from longthread.store.recall_index import Searched
 
 _VERBS = (
     r"(?:said|say|told|tell|recommend\w*|suggest\w*|mention\w*|gave|give|advi[cs]e\w*|propos\w*|explain\w*|provid\w*|"
@@ -239,9 +239,9 @@ async def _of_threads(
 ) -> list[RankingBlock]:
     buckets, scope = list(asked.buckets), area.scope
     if scope.thread_id is not None:
-        rows = await recall.postings(tx, scope, buckets)
+        rows = await recall_index.postings(tx, scope, buckets)
     else:
-        rows = await recall.postings_of(tx, scope.user_id, [thread.thread_id for thread in area.threads], buckets)
+        rows = await recall_index.postings_of(tx, scope.user_id, [thread.thread_id for thread in area.threads], buckets)
     return _blocks(rows, asked, before)
 
 
@@ -249,7 +249,7 @@ async def _of_volumes(tx: Transaction, area: SearchArea, asked: ParsedQuery) -> 
     """Return the volumes as pseudo-threads, in which each place is an entry."""
     if not area.volumes:
         return []
-    rows = await recall.volume_postings(tx, area.scope.user_id, list(asked.buckets))
+    rows = await recall_index.volume_postings(tx, area.scope.user_id, list(asked.buckets))
     blocks = _blocks([(volume, 0, bucket, data) for volume, bucket, data in rows], asked, None)
     bound = {each.volume.id: each for each in area.volumes}
     found = []

@@ -24,12 +24,11 @@ from longthread.memory.index.signature_index import (
 from longthread.memory.keywords import EntryPlace
 from longthread.model.lru import LRU
 from longthread.model.thread import Scope
-from longthread.store import driver
+from longthread.store import driver, vectors
 from longthread.store.driver import Transaction
-from longthread.store.index import vectors
-from longthread.store.index.recall import Searched
-from longthread.store.index.signatures import Signatures
-from longthread.store.index.vectors import BLOCK, BlockHead, Candidates
+from longthread.store.recall_index import Searched
+from longthread.store.signatures import Signatures
+from longthread.store.vectors import BLOCK, BlockHead, Candidates
 
 MOST_KEPT = 256 * 2**20
 """Bytes of signatures that one process keeps."""

@@ -26,13 +26,12 @@ from longthread.memory.summary.topics import ranges_of
 from longthread.memory.surroundings import Surroundings, Tips
 from longthread.model.entry import Entry
 from longthread.model.thread import Scope
-from longthread.store import log
+from longthread.store import log, recall_index, vectors
 from longthread.store.branches import branches_asked
 from longthread.store.driver import Driver, Transaction
-from longthread.store.index import recall, vectors
-from longthread.store.index.recall import Searched
-from longthread.store.index.vectors import require_vectors
 from longthread.store.maintenance.jobs import Job, JobClaims
+from longthread.store.recall_index import Searched
+from longthread.store.vectors import require_vectors
 from longthread.telemetry import span
 
 _CANDIDATES = 4
@@ -222,7 +221,7 @@ class Recaller:
         """Return one entry of any branch, with its neighbours; ThreadNotFound outside of the question's scope, or
         EntryNotFound."""
         async with self._store.reading() as tx:
-            threads = await recall.threads_in(tx, replace(question.scope, thread_id=thread_id), form=INDEX_FORM)
+            threads = await recall_index.threads_in(tx, replace(question.scope, thread_id=thread_id), form=INDEX_FORM)
             if not threads or question.scope.thread_id not in (None, thread_id):
                 raise ThreadNotFound(thread=thread_id)
             found = await log.find_entry(tx, thread_id, entry_id)
@@ -245,7 +244,7 @@ class Recaller:
         scope, before = question.scope, question.before
         if sought is None:
             return await by_keywords(tx, question.parsed, area, many, ranges, before)
-        threads = area.threads if scope.thread_id else await recall.threads_in(tx, scope, form=INDEX_FORM)
+        threads = area.threads if scope.thread_id else await recall_index.threads_in(tx, scope, form=INDEX_FORM)
         nearest = await self._nearest.begin(tx, sought, threads, guess)
         words = await by_keywords(tx, question.parsed, area, sought.count, ranges, before)
         places = ((EntryPlace(thread_id, seq), value) for thread_id, seq, value in await nearest())
@@ -264,7 +263,7 @@ class Recaller:
         A failed embedder is not called again at once: a later pass adds the missing vectors.
         """
         async with self._store.reading() as tx:
-            threads = await recall.threads_in(tx, scope, form=INDEX_FORM, last=True)
+            threads = await recall_index.threads_in(tx, scope, form=INDEX_FORM, last=True)
         warnings = await catch_up(self._store, threads)
         return [*warnings, *await self._embed([thread.thread_id for thread in threads], progress)]
 
@@ -368,7 +367,7 @@ async def inside(tx: Transaction, question: Question, of_topic: Ranges | None) -
         return of_topic
     since, until = (None if at is None else int(at.timestamp() * 1_000_000) for at in (question.since, question.until))
     found: dict[str, list[tuple[int, int]]] = {}
-    for thread_id, first, times in await recall.times(tx, question.scope):
+    for thread_id, first, times in await recall_index.times(tx, question.scope):
         seqs = first + places_between(times, since, until)
         if of_topic is not None:
             seqs = seqs[[any(a <= seq <= b for a, b in of_topic.get(thread_id, ())) for seq in seqs.tolist()]]
@@ -385,9 +384,9 @@ async def _ahead(tx: Transaction, question: Question, sought: Sought | None) -> 
     """Prefetch what a question to one thread will read, in one message."""
     scope = question.scope
     if scope.thread_id is not None:
-        asked = [recall.threads_asked(scope), *branches_asked(scope.thread_id)]
+        asked = [recall_index.threads_asked(scope), *branches_asked(scope.thread_id)]
         asked += [vectors.stamps_asked(scope, sought.model)] if sought else []
-        asked.append(recall.postings_asked(scope, list(question.parsed.buckets)))
+        asked.append(recall_index.postings_asked(scope, list(question.parsed.buckets)))
         await tx.ahead(*asked)
 
 

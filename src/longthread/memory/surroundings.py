@@ -10,10 +10,9 @@ from longthread.memory.index.entry_text import content_of, is_recallable
 from longthread.memory.keywords import EntryPlace
 from longthread.model.entry import Entry
 from longthread.model.thread import Branches
-from longthread.store import log
+from longthread.store import log, recall_index
 from longthread.store.branches import find_versions, places_of_versions, read_branches
 from longthread.store.driver import Transaction
-from longthread.store.index import recall
 
 ShownVersions = Mapping[int, Entry | None]
 
@@ -77,7 +76,7 @@ class Surroundings:
     async def read_branches(self, threads: Set[str]) -> None:
         new = sorted(threads - self.branches.keys())
         unknown = [thread_id for thread_id in new if thread_id not in self._tips]
-        tips = {**self._tips, **await recall.tips(self._tx, self._user_id, unknown)} if unknown else self._tips
+        tips = {**self._tips, **await recall_index.tips(self._tx, self._user_id, unknown)} if unknown else self._tips
         for thread_id in new:
             apart, has_versions = await read_branches(self._tx, thread_id)
             versions = await places_of_versions(self._tx, thread_id) if has_versions else {}

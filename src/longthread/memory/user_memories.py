@@ -34,9 +34,9 @@ from longthread.model.ids import new_id
 from longthread.model.memory import ANALYST, Memory, MemoryChanges, MemoryType, Statement
 from longthread.store import log, memories
 from longthread.store.driver import Driver, Transaction
-from longthread.store.index.vectors import require_vectors
 from longthread.store.maintenance.jobs import Job, JobClaims
 from longthread.store.memories import MemoryTerms, Owner
+from longthread.store.vectors import require_vectors
 from longthread.telemetry import as_text, span
 from longthread.view.tokens import estimate
 

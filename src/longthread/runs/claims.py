@@ -23,11 +23,11 @@ from longthread.runs.services.runs import Runs
 from longthread.runs.shared import RunServices
 from longthread.runs.worker import Hold
 from longthread.store import boards as board_store
-from longthread.store import leases, log, questions
+from longthread.store import leases, log, wait_list
 from longthread.store.leases import ClaimedRun
 from longthread.store.maintenance import deletions, jobs
 from longthread.store.maintenance.jobs import Job, JobKind
-from longthread.store.questions import StartableQuestion
+from longthread.store.wait_list import StartableQuestion
 
 LOOK_SECONDS = 1.0
 """How often an idle server looks for runs to claim."""
@@ -110,7 +110,7 @@ class Claims:
             self._slots.wanted = False
             return 0
         async with self._services.store.reading() as tx:
-            due = await questions.startable(tx, most=self._runs.limits.runs, limit=_AT_ONCE)
+            due = await wait_list.startable(tx, most=self._runs.limits.runs, limit=_AT_ONCE)
         self._slots.wanted = len(due) > self._slots.free
         due = due[: self._slots.free]
         fingerprints = await asyncio.gather(*map(self._runs.fingerprint_now, due))

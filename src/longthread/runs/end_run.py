@@ -29,7 +29,7 @@ from longthread.model.thread import Thread
 from longthread.runs.run_context import RunContext, malformed_in_a_row, pairs
 from longthread.runs.tool_calls import called_off, describe_rejection
 from longthread.runs.worker import may_be_alive
-from longthread.store import approvals, log, runs
+from longthread.store import log, runs, wait_list
 from longthread.store.driver import Driver, Transaction
 from longthread.store.runs import Lease
 from longthread.tools.tool import Observation
@@ -258,12 +258,12 @@ async def _never_made(
     """Return the results of calls that a person was asked about. If the run waits, the end of the run supersedes its
     calls that were not rejected."""
     said: dict[str, Observation] = {}
-    for call in await approvals.of_run(tx, run.thread_id, run.id):
+    for call in await wait_list.of_run(tx, run.thread_id, run.id):
         if call.decision == "reject" and call.call_id in calls:
             said[call.call_id] = describe_rejection(call)
         elif run.status == "waiting" and (call.decision is None or call.call_id in calls):
             said[call.call_id] = why
-            await approvals.decide(tx, replace(call, edited=None, message=None, by=by), "superseded")
+            await wait_list.decide(tx, replace(call, edited=None, message=None, by=by), "superseded")
     return said
 
 

@@ -17,7 +17,7 @@ from longthread.errors import StoreError
 from longthread.model.entry import Draft, Entry
 from longthread.model.run import Approval, Event, EventType, Mark, Run, RunStatus
 from longthread.runs.hub import Hub, RunPlace
-from longthread.store import approvals, log, runs
+from longthread.store import log, runs, wait_list
 from longthread.store.driver import Driver, Transaction
 from longthread.store.run_rows import BEGUN, events_of_run
 from longthread.store.runs import Lease, LeaseCheck
@@ -234,7 +234,7 @@ class EventStream:
             if held.stop_by is None:
                 data = {"calls": [call.request() for call in calls]}
                 await self._append(tx, self.number(), "waiting", data, datetime.now(UTC))
-            await approvals.let_wait(tx, self.lease.thread_id, self.lease.run_id, calls)
+            await wait_list.let_wait(tx, self.lease.thread_id, self.lease.run_id, calls)
             if held.stop_by is not None:
                 await stopped(tx, held)
         if held.stop_by is not None:

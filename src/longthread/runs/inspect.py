@@ -23,11 +23,10 @@ from longthread.model.thread import active_ranges
 from longthread.runs.protocol import as_text, without_malformed
 from longthread.runs.views import Prompt
 from longthread.settings import Price
-from longthread.store import log, runs
+from longthread.store import log, recall_index, runs
 from longthread.store.branches import branch_points
 from longthread.store.driver import Transaction
-from longthread.store.index import recall
-from longthread.store.run_end import bare_steps
+from longthread.store.run_rows import bare_steps
 from longthread.tools.tool import Tool
 from longthread.view.items import ViewEntry, show_part, units_of
 
@@ -131,7 +130,7 @@ async def _entries(tx: Transaction, step: Step, segments: Sequence[Segment], pro
     # Everything before the last condensed message is tier 2, even if there was nothing to condense.
     edge = max((segment.last for segment in segments if segment.how == "condensed"), default=0)
     earlier = await _earlier(tx, step.thread_id, segments)
-    begins, _ = await recall.first_seq(tx, step.thread_id)
+    begins, _ = await recall_index.first_seq(tx, step.thread_id)
     found: list[ViewEntry] = []
     mark = 0
     for segment, spots in zip(segments, await seen_between(tx, step.thread_id, segments, begins), strict=True):
@@ -167,7 +166,7 @@ async def _entries(tx: Transaction, step: Step, segments: Sequence[Segment], pro
 async def _earlier(tx: Transaction, thread_id: str, segments: Sequence[Segment]) -> list[tuple[int, int]]:
     """Return the ranges of the branch's entries before all that the call looked at."""
     begin = min((segment.first for segment in segments if segment.how not in TEXTS), default=0)
-    first, _ = await recall.first_seq(tx, thread_id)
+    first, _ = await recall_index.first_seq(tx, thread_id)
     if begin <= first:
         return []
     ranges = active_ranges(begin, await branch_points(tx, thread_id))

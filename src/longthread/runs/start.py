@@ -27,11 +27,11 @@ from longthread.runs.services.threads import follow_question
 from longthread.runs.tool_calls import describe_superseded
 from longthread.runs.views import past_of
 from longthread.runs.worker import Hold, RunWorker, may_be_alive
-from longthread.store import approvals, branches, log, questions, runs
+from longthread.store import branches, log, runs, wait_list
 from longthread.store.driver import Driver, Transaction
 from longthread.store.leases import Lease
-from longthread.store.questions import QuestionKey
 from longthread.store.runs import NewRun
+from longthread.store.wait_list import QuestionKey
 
 _ANALYST = AgentRun(ANALYST, BUILTIN["agent", ANALYST].version)
 
@@ -163,7 +163,7 @@ async def begin_on(tx: Transaction, thread: Thread, ask: RunRequest, cache: Wind
     facts = await load_facts(tx, thread, window, added)
     past = (cache.past(thread, here.id) or await past_of(tx, here)) if here and not again else None
     if ask.key is not None:
-        await questions.save_key(tx, ask.user_id, ask.key, thread_id=thread.id, run_id=run_id)
+        await wait_list.save_key(tx, ask.user_id, ask.key, thread_id=thread.id, run_id=run_id)
     run = await runs.find_run(tx, thread.id, plan.run_id)
     assert run is not None
     spots = _whole_units([*found.spots, *spots_of(added)])
@@ -203,7 +203,7 @@ async def take_over(
         facts = await load_facts(tx, thread, [spot.entry for spot in spots[: place + 1]], [])
         earlier = [step for step in await runs.steps_of(tx, run) if step.call_id]
         told = await runs.last_event(tx, thread.id, run.id)
-        decided = {call.call_id: call for call in await approvals.of_run(tx, thread.id, run.id) if call.decision}
+        decided = {call.call_id: call for call in await wait_list.of_run(tx, thread.id, run.id) if call.decision}
         past = await past_of(tx, run)
     whole = _whole_units(spots)
     window = Window(whole, place - (len(spots) - len(whole)))

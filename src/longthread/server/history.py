@@ -36,11 +36,11 @@ from longthread.server.answers import (
 )
 from longthread.server.fields import decode_cursor, encode_cursor, segment
 from longthread.server.problems import error_for_http
-from longthread.store import approvals, attributes, branches, catalog, log, questions, runs
+from longthread.store import attributes, branches, catalog, log, runs, wait_list
 from longthread.store.branches import Sibling, branch_points
 from longthread.store.driver import Transaction
-from longthread.store.questions import QueuedQuestion
-from longthread.store.run_end import RunContent, ended_runs
+from longthread.store.run_rows import RunContent, ended_runs
+from longthread.store.wait_list import QueuedQuestion
 
 
 async def lineage(tx: Transaction, thread: Thread) -> Lineage:
@@ -49,7 +49,7 @@ async def lineage(tx: Transaction, thread: Thread) -> Lineage:
     if thread.parent_id:
         with suppress(ThreadNotFound):  # a copied thread may lack its parent
             parent = await log.find_thread(tx, thread.parent_id, user_id=thread.user_id)
-    waiting = (await approvals.below(tx, user_id=thread.user_id)).get(thread.id, [])
+    waiting = (await wait_list.below(tx, user_id=thread.user_id)).get(thread.id, [])
     below = [await log.find_thread(tx, each, user_id=thread.user_id) for each in waiting]
     return {
         "agent": await _agent(tx, thread),
@@ -240,7 +240,7 @@ async def history_of(tx: Transaction, thread: Thread, last: Run | None, *, limit
         "runs": [views[each.run.id] for each in shown],
         "steps": {each.run.id: _steps(each.steps) for each in shown} | _calls(page),
         "run": views[last.id] if last else None,
-        "queue": [queued_view(each) for each in await questions.of_thread(tx, thread_id)],
+        "queue": [queued_view(each) for each in await wait_list.of_thread(tx, thread_id)],
         "before": encode_cursor(page.before) if page.before else None,
         "at": None,
     }
@@ -294,7 +294,7 @@ async def _contents(tx: Transaction, thread_id: str, run_ids: Iterable[str]) -> 
 async def _views(tx: Transaction, thread_id: str, contents: Sequence[RunContent]) -> list[RunView]:
     """Runs of one thread as JSON. What they have in common is read together."""
     ids = [each.run.id for each in contents]
-    asked = await approvals.of_runs(tx, thread_id, ids)
+    asked = await wait_list.of_runs(tx, thread_id, ids)
     answered = await runs.answers_of_runs(tx, thread_id, ids)
     agents = {_agent_of(each.run): each.run for each in contents}
     names = {agent: await ran(tx, run) for agent, run in agents.items()}

@@ -24,7 +24,7 @@ from longthread.server.page import LANGUAGES, PageLanguage
 from longthread.server.requests import is_owner
 from longthread.server.stream import Encoders, UserLists
 from longthread.settings import Settings
-from longthread.store.maintenance.status import WriteCheck
+from longthread.store.maintenance.space import WriteCheck
 from longthread.tools.analysis.address import redact_spec
 from longthread.tools.uploads import Uploads
 

@@ -24,7 +24,7 @@ from longthread.model.run import Event, Run
 from longthread.runs.hub import Hub, RunPlace, RunWatch
 from longthread.server.events import INTERRUPTED, Encoder
 from longthread.server.page import PageLanguage
-from longthread.store import approvals, log
+from longthread.store import log, wait_list
 from longthread.store.driver import Driver
 
 HEARTBEAT_SECONDS = 15.0
@@ -333,8 +333,8 @@ class UserList:
 
     async def _calls(self) -> str:
         async with self._store.reading() as tx:
-            runs = await approvals.waiting(tx, user_id=self._user)
-            calls = [[call.request() for call in await approvals.pending(tx, *run)] for run in runs]
+            runs = await wait_list.waiting(tx, user_id=self._user)
+            calls = [[call.request() for call in await wait_list.pending(tx, *run)] for run in runs]
         listed = [{"thread_id": run[0], "run_id": run[1], "calls": each} for run, each in zip(runs, calls, strict=True)]
         return _dump({"waiting": listed})
 

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from longthread.store.driver import Row, Transaction, one
-from longthread.store.index.vectors import numbers_of, vector_text
+from longthread.store.vectors import numbers_of, vector_text
 
 VectorMeasure = Literal["cosine", "l2", "inner_product"]
 ItemPlace = tuple[str, str]

@@ -261,7 +261,7 @@ async def candidates(tx: Transaction, owner: Owner) -> list[Candidate]:
 
 async def nearest(tx: Transaction, owner: Owner, model: str, vector: NDArray[np.float32]) -> list[tuple[str, float]]:
     """Return all memories that have a vector, with their cosines to a vector of length 1, nearest first."""
-    from longthread.store.index.vectors import vector_text  # numpy: only with an embedder
+    from longthread.store.vectors import vector_text  # numpy: only with an embedder
 
     rows = await tx.fetch(
         "select_near_memories",
@@ -278,7 +278,7 @@ async def nearest(tx: Transaction, owner: Owner, model: str, vector: NDArray[np.
 
 def _cosine(row: Row, vector: NDArray[np.float32]) -> float:
     """Return a memory's cosine. PostgreSQL computes it, so that no vectors need be read."""
-    from longthread.store.index.vectors import numbers
+    from longthread.store.vectors import numbers
 
     found = row["cosine"] if row["numbers"] is None else numbers(row["numbers"], len(vector)) @ vector
     return round(float(found), 5)
@@ -294,7 +294,7 @@ async def without_vector(
 
 async def put_vectors(tx: Transaction, model: str, rows: Iterable[tuple[str, str, NDArray[np.float32]]]) -> None:
     """Store vectors, as (id, content, vector). Memories that were deleted or changed are skipped."""
-    from longthread.store.index.vectors import vector_text  # numpy: only with an embedder
+    from longthread.store.vectors import vector_text  # numpy: only with an embedder
 
     for memory_id, content, vector in rows:
         data = vector.astype("<f4").tobytes()

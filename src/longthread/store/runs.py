@@ -31,22 +31,25 @@ from longthread.store.leases import IsAlive
 from longthread.store.leases import Lease as Lease
 from longthread.store.log import now
 from longthread.store.rows import Decoding, dump
-from longthread.store.run_end import completed_steps, end_run, run_from, unpack
 from longthread.store.run_rows import (
     BEGUN,
     agent_values,
     complete_run,
     complete_step,
+    completed_steps,
+    end_run,
     event_of,
     events_of_run,
     events_of_step,
     last_of,
     marks_json,
     marks_of,
+    run_from,
     run_of,
     step_of,
     step_values,
     time_of,
+    unpack,
 )
 
 BETWEEN_PARTS = "-"

@@ -21,10 +21,9 @@ from longthread.memory.index.postings import (
 )
 from longthread.memory.recall import Question, Recaller
 from longthread.model.thread import Scope
-from longthread.store import log
+from longthread.store import log, recall_index
 from longthread.store.driver import Driver
-from longthread.store.index import recall
-from longthread.store.index.recall import Extent
+from longthread.store.recall_index import Extent
 
 
 def document(seq: int) -> IndexDocument:
@@ -65,7 +64,7 @@ def test_the_largest_segments_are_spread_over_more_buckets() -> None:
 
 async def extents(store: Driver) -> list[Extent]:
     async with store.reading() as tx:
-        return await recall.extents(tx, "t")
+        return await recall_index.extents(tx, "t")
 
 
 async def test_segments_of_many_steps_find_what_one_of_all_entries_does(

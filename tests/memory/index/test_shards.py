@@ -20,9 +20,8 @@ from longthread.memory.index.shards import SearchArea, ShardIndex, bind_user
 from longthread.memory.keywords import EntryPlace
 from longthread.memory.recall import Question, Recaller
 from longthread.model.thread import Scope
-from longthread.store import log
+from longthread.store import log, recall_index
 from longthread.store.driver import Driver, Transaction
-from longthread.store.index import recall
 from longthread.store.maintenance.retention import _OF_ENTRIES
 from longthread.store.queries import Sql
 
@@ -38,7 +37,7 @@ class Apart(ShardIndex):
     """Reads each thread by its own index."""
 
     async def area(self, tx: Transaction, scope: Scope, apart: str | None = None) -> SearchArea:
-        return SearchArea(scope, await recall.threads_in(tx, scope, form=INDEX_FORM))
+        return SearchArea(scope, await recall_index.threads_in(tx, scope, form=INDEX_FORM))
 
 
 async def asked(recaller: Recaller, questions: Sequence[Question]) -> list[list[tuple[str, int, float]]]:

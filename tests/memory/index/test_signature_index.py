@@ -15,8 +15,8 @@ from longthread.memory.index.signature_index import (
     by_both,
     put_together,
 )
-from longthread.store.index.signatures import Signatures, pack_signs
-from longthread.store.index.vectors import BlockHead
+from longthread.store.signatures import Signatures, pack_signs
+from longthread.store.vectors import BlockHead
 
 DIMS = 128
 

@@ -21,11 +21,10 @@ from longthread.memory.nearest import Nearest, Sought
 from longthread.memory.recall import Question, Recaller
 from longthread.model.entry import Draft
 from longthread.model.thread import Scope
-from longthread.store import log
+from longthread.store import log, recall_index, vectors
 from longthread.store.driver import Driver
-from longthread.store.index import recall, vectors
-from longthread.store.index.signatures import Signatures
-from longthread.store.index.vectors import Vector
+from longthread.store.signatures import Signatures
+from longthread.store.vectors import Vector
 from longthread_testing.embedding import HashEmbedder
 
 pytestmark = pytest.mark.one_backend
@@ -67,7 +66,7 @@ async def find(
     ranges: Ranges | None = None,
 ) -> list[tuple[str, int]]:
     async with store.reading() as tx:
-        threads = await recall.threads_in(tx, scope, form=INDEX_FORM)
+        threads = await recall_index.threads_in(tx, scope, form=INDEX_FORM)
         sought = Sought(scope, MODEL, asked, count, ranges)
         found = await (await (using or Nearest()).begin(tx, sought, threads))()
     assert [value for *_, value in found] == sorted((value for *_, value in found), reverse=True)
@@ -221,7 +220,7 @@ async def test_a_guess_holds_only_as_long_as_nothing_has_changed(store: Driver) 
         if first > 900:
             await keep(store, given[900:], first=901)
         async with store.reading() as tx:
-            threads = await recall.threads_in(tx, MINE, form=INDEX_FORM)
+            threads = await recall_index.threads_in(tx, MINE, form=INDEX_FORM)
             found = await (await using.begin(tx, sought, threads, guess))()
         assert [(thread_id, seq) for thread_id, seq, _ in found] == best
     async with store.writing() as tx:
@@ -263,7 +262,7 @@ async def test_blocks_without_signatures_are_compared_and_made_up_for(store: Dri
         plain(f"DELETE FROM {table}")  # type: ignore[operator]
     model, asked = await model_of(embedder), unit(await embedder.query("number 7"))
     async with store.reading() as tx:
-        threads = await recall.threads_in(tx, MINE, form=INDEX_FORM)
+        threads = await recall_index.threads_in(tx, MINE, form=INDEX_FORM)
         found, narrowed = [
             await (await Nearest().begin(tx, Sought(MINE, model, asked, 3, ranges), threads))()
             for ranges in (None, {"t": [(20, 30)]})

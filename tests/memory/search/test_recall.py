@@ -26,9 +26,8 @@ from longthread.memory.recall import Hit, Question, Recaller
 from longthread.model.catalog import RECALL_TOOL
 from longthread.model.entry import Draft, ToolCall
 from longthread.model.thread import Scope
-from longthread.store import log
+from longthread.store import log, recall_index
 from longthread.store.driver import Driver
-from longthread.store.index import recall
 from longthread.store.maintenance.retention import _OF_ENTRIES
 from longthread.store.open import open_store
 from longthread_testing.embedding import HashEmbedder
@@ -330,7 +329,7 @@ async def test_the_index_made_in_many_steps_finds_what_one_made_at_once_does(
         await say(store, texts[at : at + 3])
         await index_thread(store, "t")
     async with store.reading() as tx:
-        extents = await recall.extents(tx, "t")
+        extents = await recall_index.extents(tx, "t")
     assert len(extents) < 25
     assert [extent.first for extent in extents] == [1, *(extent.last + 1 for extent in extents[:-1])]
     questions = ["ccc", "entry 42", "about 7 and jjj", "nothing of it"]
@@ -343,7 +342,7 @@ async def test_two_who_index_at_once(store: Driver) -> None:
     await say(store, FILLER)
     await asyncio.gather(*(index_thread(store, "t") for _ in range(4)))
     async with store.reading() as tx:
-        [extent] = await recall.extents(tx, "t")
+        [extent] = await recall_index.extents(tx, "t")
     assert (extent.first, extent.last) == (1, len(FILLER))
 
 
@@ -355,7 +354,7 @@ async def test_an_index_of_another_form_is_made_anew(store: Driver, plain: Plain
     plain("DELETE FROM recall_postings")
     assert await found(store, "walrus") == ["the walrus"]
     async with store.reading() as tx:
-        assert [extent.form for extent in await recall.extents(tx, "t")] == [indexer.INDEX_FORM]
+        assert [extent.form for extent in await recall_index.extents(tx, "t")] == [indexer.INDEX_FORM]
 
 
 async def test_what_is_deleted_leaves_nothing_to_be_found(store: Driver) -> None:

@@ -20,7 +20,7 @@ from longthread.model.run import Segment
 from longthread.model.thread import Scope
 from longthread.store import log, runs, summaries
 from longthread.store.driver import Driver
-from longthread.store.maintenance.prune import prune
+from longthread.store.maintenance.deletions import prune
 from longthread.store.maintenance.retention import Retention, RetentionPolicy
 from longthread.store.queries import Sql
 from longthread.store.runs import NewRun

@@ -20,7 +20,7 @@ from tests.store.next_version import NEXT, become_next, set_version
 from longthread.errors import StoreError, StoreTooNew, StoreUnavailable
 from longthread.store.backends.sqlite import SqliteDriver
 from longthread.store.backends.sqlite_connection import StoreConnection
-from longthread.store.maintenance.status import status_of
+from longthread.store.maintenance.space import status_of
 from longthread.store.open import open_store
 from longthread.store.schema import OLDEST_VERSION, SCHEMA_VERSION
 

@@ -18,11 +18,11 @@ from longthread.memory.user_memories import Memories, remember
 from longthread.model.memory import ANALYST, Statement
 from longthread.store import log, memories
 from longthread.store.driver import Driver
-from longthread.store.index.vectors import require_vectors
 from longthread.store.memories import Owner
 from longthread.store.open import open_store
 from longthread.store.queries import Sql
 from longthread.store.transfer.copy import copy_store
+from longthread.store.vectors import require_vectors
 from longthread.tools.analysis.address import SourceUrl
 
 pytestmark = pytest.mark.postgres

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from longthread.store.index.signatures import Signatures, pack_signs, rotate_vectors
+from longthread.store.signatures import Signatures, pack_signs, rotate_vectors
 
 
 def drawn(count: int, dims: int, seed: int = 1) -> np.ndarray:

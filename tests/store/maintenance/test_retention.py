@@ -18,7 +18,7 @@ from longthread.model.fold import state_of
 from longthread.store import listing, log, runs
 from longthread.store.driver import Driver
 from longthread.store.log import now
-from longthread.store.maintenance.prune import Pruned, prune
+from longthread.store.maintenance.deletions import Pruned, prune
 from longthread.store.maintenance.retention import Retention, RetentionPolicy
 from longthread.store.tables import read_tables
 from longthread.store.transfer.threads import count_threads

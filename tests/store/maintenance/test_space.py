@@ -12,8 +12,7 @@ from tests.store.samples import all_of, fill
 from longthread.model.entry import Draft
 from longthread.store import log
 from longthread.store.driver import Driver
-from longthread.store.maintenance.space import reclaim
-from longthread.store.maintenance.status import status_of
+from longthread.store.maintenance.space import reclaim, status_of
 from longthread.store.open import open_store
 from longthread.store.queries import queries
 

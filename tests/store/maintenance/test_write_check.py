@@ -7,8 +7,8 @@ import pytest
 from longthread.errors import StoreFull, StoreReadOnly
 from longthread.store import leases
 from longthread.store.driver import Driver
-from longthread.store.maintenance import status
-from longthread.store.maintenance.status import WriteCheck
+from longthread.store.maintenance import space
+from longthread.store.maintenance.space import WriteCheck
 from longthread.store.open import open_store
 
 
@@ -41,5 +41,5 @@ async def test_a_full_disk_is_told_and_seen_again_when_it_has_room(
             await check.expect()
     assert looks == 1, "who asks often does not write often"
     monkeypatch.undo()
-    monkeypatch.setattr(status, "FRESH_SECONDS", -1.0)
+    monkeypatch.setattr(space, "FRESH_SECONDS", -1.0)
     await check.expect()

@@ -31,8 +31,8 @@ from longthread.errors import InvalidInput, NotCopied
 from longthread.runs.worker import may_be_alive
 from longthread.settings import Settings
 from longthread.store.driver import Transaction
+from longthread.store.maintenance.deletions import Pruned, prune
 from longthread.store.maintenance.jobs import Job
-from longthread.store.maintenance.prune import Pruned, prune
 from longthread.store.maintenance.retention import (
     Checkpoints,
     Expired,
@@ -42,8 +42,7 @@ from longthread.store.maintenance.retention import (
     Surplus,
     expire,
 )
-from longthread.store.maintenance.space import reclaim
-from longthread.store.maintenance.status import StoreStatus, size_of, status_of
+from longthread.store.maintenance.space import StoreStatus, reclaim, size_of, status_of
 from longthread.store.open import open_store, refuse_same_place
 from longthread.store.schema import SCHEMA_VERSION
 from longthread.store.transfer.copy import CopyComparison, compare_stores, copy_store

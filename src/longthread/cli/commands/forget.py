@@ -24,7 +24,7 @@ from longthread.memory.forget import (
 )
 from longthread.settings import Settings
 from longthread.store.driver import Driver
-from longthread.store.maintenance.status import size_of
+from longthread.store.maintenance.space import size_of
 from longthread.store.tables import read_tables
 
 T = TypeVar("T")

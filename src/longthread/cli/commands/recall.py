@@ -25,9 +25,8 @@ from longthread.model.entry import Entry
 from longthread.model.markdown import in_line, visible
 from longthread.model.thread import Scope
 from longthread.settings import Settings
-from longthread.store import catalog, log
+from longthread.store import catalog, log, vectors
 from longthread.store.driver import Driver
-from longthread.store.index import vectors
 
 if TYPE_CHECKING:
     from longthread.memory.embedder import Embedder

@@ -22,7 +22,7 @@ from longthread.model.entry import Entry
 from longthread.model.run import AgentRun, Approval, Run
 from longthread.runs.worker import may_be_alive
 from longthread.settings import Settings
-from longthread.store import approvals, catalog, log
+from longthread.store import catalog, log, wait_list
 from longthread.store import runs as run_store
 from longthread.store.driver import Transaction
 from longthread.tools.analysis.export import TableFormat, write
@@ -80,7 +80,7 @@ async def _ran(
     answers = {"thread": parent_id, "run": by.run_id, "call": by.call_id} if by is not None else None
     below = await run_store.answers(tx, run.thread_id, run.id) if deep else []
     asked = [await _ran(tx, each, run.thread_id, names, deep=False) for each in below]
-    calls = await approvals.of_run(tx, run.thread_id, run.id) if deep else ()
+    calls = await wait_list.of_run(tx, run.thread_id, run.id) if deep else ()
     return _Ran(run, await run_store.current_status(tx, run, alive=may_be_alive), agent, answers, asked, calls)
 
 

@@ -29,7 +29,7 @@ from longthread.model.run import Approval
 from longthread.model.thread import Archived, Thread
 from longthread.runs.worker import may_be_alive
 from longthread.settings import Settings
-from longthread.store import approvals, attributes, gateway, listing, log, memories, summaries
+from longthread.store import attributes, gateway, listing, log, memories, summaries, wait_list
 from longthread.store.driver import Driver, Row, Transaction
 from longthread.store.runs import last_run
 from longthread.view.condense import condense_result
@@ -264,8 +264,8 @@ async def _load_thread(
     async with store.reading() as tx:
         run = await last_run(tx, thread.id)
         waits = run is not None and run.status == "waiting"
-        waiting = await approvals.pending(tx, thread.id, run.id) if run and waits else []
-        asking = (await approvals.below(tx, user_id=user)).get(thread.id, [])
+        waiting = await wait_list.pending(tx, thread.id, run.id) if run and waits else []
+        asking = (await wait_list.below(tx, user_id=user)).get(thread.id, [])
         noted = await attributes.message_metadata(tx, thread.id, first=thread.first_seq, last=thread.entry_count)
         below = await listing.children(tx, thread.id, user_id=user)
         return thread, entries, noted, waiting, below, asking, await gateway.client_of(tx, thread.id)
@@ -291,7 +291,7 @@ class _Listed:
 
 async def _list_rows(tx: Transaction, found: Sequence[tuple[Thread, str]], user: str) -> list[_Listed]:
     statuses = await listing.latest_runs(tx, [thread for thread, _ in found], user_id=user, alive=may_be_alive)
-    below = await approvals.below(tx, user_id=user)
+    below = await wait_list.below(tx, user_id=user)
     return [_Listed(thread, hit, statuses.get(thread.id), below.get(thread.id, ())) for thread, hit in found]
 
 

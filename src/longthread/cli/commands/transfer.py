@@ -35,7 +35,7 @@ from longthread.cli.whole_store import (
 )
 from longthread.errors import ExportIncomplete, ImportIncomplete, InvalidInput, NotImported, RowDamaged
 from longthread.settings import Settings
-from longthread.store import log, questions
+from longthread.store import log, wait_list
 from longthread.store.driver import Driver, Transaction
 from longthread.store.open import is_postgres, open_store
 from longthread.store.schema import APPLICATION_ID
@@ -332,7 +332,7 @@ async def _export(store: Driver, user: str, file: BinaryIO, wanted: _Wanted, dam
             with show_progress("exporting") as progress:
                 async for line in export_lines(tx, ids, progress, damaged if names else None):
                     file.write(line)
-            leave_questions(sum((await questions.counts(tx, ids)).values()))
+            leave_questions(sum((await wait_list.counts(tx, ids)).values()))
         else:
             for thread_id in ids:
                 try:

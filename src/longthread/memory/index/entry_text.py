@@ -11,7 +11,7 @@ from longthread.memory.index.terms import terms
 from longthread.model.bm25 import rarity
 from longthread.model.catalog import LOAD_SKILL, RECALL_TOOL
 from longthread.model.entry import Draft, Entry
-from longthread.store.index.recall import Text
+from longthread.store.recall_index import Text
 
 _BEGINS = re.compile(r"\s*[\[{\"]")
 # JSON within a text of JSON has two backslashes. What stands after another one is no escape of its own.

@@ -34,10 +34,10 @@ from longthread.memory.index.postings import (
 from longthread.memory.index.shards import bind_user
 from longthread.memory.index.terms import characters, name_terms, terms
 from longthread.memory.index.vectors import Embedded, VectorProgress, embed_thread, is_behind
+from longthread.store import recall_index
 from longthread.store.driver import Driver, Transaction
-from longthread.store.index import recall
-from longthread.store.index.recall import Extent, IndexState, Searched, Text
 from longthread.store.maintenance.jobs import Job, JobClaims
+from longthread.store.recall_index import Extent, IndexState, Searched, Text
 from longthread.store.transfer.threads import TransferProgress, each_thread
 
 
@@ -46,8 +46,8 @@ async def merge_segments(store: Driver, thread_id: str) -> None:
     After a StoreError, what was merged before stays."""
     while True:
         async with store.reading() as tx:
-            birth_id = await recall.birth_id(tx, thread_id)
-            group = _group(await recall.extents(tx, thread_id))
+            birth_id = await recall_index.birth_id(tx, thread_id)
+            group = _group(await recall_index.extents(tx, thread_id))
             if group is None:
                 return
             below = least_bucket_above(max(extent.entries for extent in group))
@@ -58,10 +58,10 @@ async def merge_segments(store: Driver, thread_id: str) -> None:
         async with store.writing() as tx:
             if not await tx.fetch("select_position", id=thread_id):
                 return
-            there = [extent for extent in await recall.extents(tx, thread_id) if first <= extent.first <= last]
-            if there != group or await recall.birth_id(tx, thread_id) != birth_id:
+            there = [extent for extent in await recall_index.extents(tx, thread_id) if first <= extent.first <= last]
+            if there != group or await recall_index.birth_id(tx, thread_id) != birth_id:
                 return  # Somebody else was faster, and goes on.
-            await recall.delete_segments(tx, thread_id, first, last, below=below)
+            await recall_index.delete_segments(tx, thread_id, first, last, below=below)
             await write_segment(tx, thread_id, segment)
 
 
@@ -73,16 +73,18 @@ def are_many(extents: Sequence[Extent]) -> bool:
 async def write_segment(tx: Transaction, thread_id: str, segment: IndexSegment) -> Extent:
     """Write a segment. The caller has locked the thread in this transaction."""
     extent = Extent(segment.first, segment.last, INDEX_FORM, segment.entries)
-    await recall.write_segment(tx, thread_id, extent, words=segment.words, times=segment.times, buckets=segment.buckets)
+    await recall_index.write_segment(
+        tx, thread_id, extent, words=segment.words, times=segment.times, buckets=segment.buckets
+    )
     return extent
 
 
 async def _parts(tx: Transaction, thread_id: str, group: Sequence[Extent], below: int) -> list[SegmentPart]:
     first, last = group[0].first, group[-1].last
-    buckets = await recall.buckets_between(tx, thread_id, first, last, below=below)
+    buckets = await recall_index.buckets_between(tx, thread_id, first, last, below=below)
     return [
         SegmentPart(extent.first, extent.last, extent.entries, words, times, buckets.get(extent.first, ()))
-        for extent, words, times in await recall.segments_between(tx, thread_id, first, last)
+        for extent, words, times in await recall_index.segments_between(tx, thread_id, first, last)
     ]
 
 
@@ -135,7 +137,7 @@ async def index_thread(store: Driver, thread_id: str, progress: IndexProgress | 
     After a StoreError, what was indexed before stays."""
     done = 0
     async with store.reading() as tx:
-        state = await recall.state(tx, thread_id)
+        state = await recall_index.state(tx, thread_id)
     if any(extent.form != INDEX_FORM for extent in state.extents):
         await drop_index(store, thread_id)
         state = replace(state, extents=())
@@ -143,7 +145,7 @@ async def index_thread(store: Driver, thread_id: str, progress: IndexProgress | 
         first, last = gaps[0][0], min(gaps[0][1], gaps[0][0] + FULL - 1)
         segment = await _segment(store, thread_id, first, last)
         async with store.writing() as tx:
-            now = await recall.state(tx, thread_id, lock=True)
+            now = await recall_index.state(tx, thread_id, lock=True)
             if now.birth_id is None:
                 return done
             if now.birth_id == state.birth_id and _is_free(now, first, last):
@@ -162,7 +164,7 @@ async def drop_index(store: Driver, thread_id: str) -> None:
     """Drop a thread's index; it is built again when needed."""
     async with store.writing() as tx:
         if await tx.fetch("select_position", id=thread_id):
-            await recall.delete_segments(tx, thread_id, 0, 2**62)
+            await recall_index.delete_segments(tx, thread_id, 0, 2**62)
 
 
 def documents(texts: Iterable[Text]) -> list[IndexDocument]:
@@ -212,7 +214,7 @@ async def _segment(store: Driver, thread_id: str, first: int, last: int) -> Inde
     found: list[IndexDocument] = []
     for at in range(first, last + 1, _PAGE):
         async with store.reading() as tx:
-            page = await recall.texts(tx, thread_id, at, min(last, at + _PAGE - 1))
+            page = await recall_index.texts(tx, thread_id, at, min(last, at + _PAGE - 1))
         # In a thread: a page of long entries is slow.
         found += await asyncio.to_thread(documents, page)
     return await asyncio.to_thread(build, first, last, found)
@@ -270,7 +272,7 @@ async def index_all(
         while not await embedding.embed(thread_id):  # noqa: ASYNC110 - a row rings no event
             await asyncio.sleep(_LOOK_SECONDS)
     async with store.reading() as tx:
-        users = await recall.users_with_loose(tx)
+        users = await recall_index.users_with_loose(tx)
     for user_id in users:
         await bind_user(store, user_id)
     return done, embedding.warnings()

@@ -23,9 +23,9 @@ from longthread.memory.index.ranking import REACH
 from longthread.memory.index.signature_index import Ranges
 from longthread.model.lru import LRU
 from longthread.model.thread import Scope
+from longthread.store import recall_index
 from longthread.store.driver import Driver, Transaction
-from longthread.store.index import recall
-from longthread.store.index.recall import Bindable, Members, Searched, Volume
+from longthread.store.recall_index import Bindable, Members, Searched, Volume
 
 MOST_KEPT = 1024
 """Volumes whose threads one process keeps in memory."""
@@ -126,12 +126,12 @@ class ShardIndex:
     async def area(self, tx: Transaction, scope: Scope, apart: str | None = None) -> SearchArea:
         """Return what is in a scope, `apart` by its own index; ThreadNotFound if the thread is not the user's."""
         if scope.thread_id is not None:
-            threads = await recall.threads_in(tx, scope, form=INDEX_FORM)
+            threads = await recall_index.threads_in(tx, scope, form=INDEX_FORM)
             if not threads:
                 raise ThreadNotFound(thread=scope.thread_id)
             return SearchArea(scope, threads)
-        loose = await recall.loose(tx, scope, form=INDEX_FORM, also=apart)
-        found = await recall.find_volumes(tx, scope.user_id)
+        loose = await recall_index.loose(tx, scope, form=INDEX_FORM, also=apart)
+        found = await recall_index.find_volumes(tx, scope.user_id)
         rolls = await self._rolls_of(tx, scope.user_id, found)
         changed: dict[str, set[str]] = {}
         for each in loose:
@@ -151,7 +151,7 @@ class ShardIndex:
         there = {volume.id: roll for volume in found if (roll := self._rolls.get(volume.id)) is not None}
         missing = [volume.id for volume in found if volume.id not in there]
         if missing:
-            for name, own in (await recall.members(tx, user_id, missing)).items():
+            for name, own in (await recall_index.members(tx, user_id, missing)).items():
                 there[name] = ShardThreads(own)
                 self._rolls.put(name, there[name])
         return there
@@ -167,16 +167,16 @@ _MOST_PLACES = 2**16 - 1
 async def bind_user(store: Driver, user_id: str, *, least: int | None = None) -> int:
     """Merge a user's unmerged threads, if there are at least `least`; return their number. Raises StoreError."""
     async with store.reading() as tx:
-        if await recall.loose_count(tx, user_id, LONG, last=True) < (LEAST if least is None else least):
+        if await recall_index.loose_count(tx, user_id, LONG, last=True) < (LEAST if least is None else least):
             return 0
     async with store.reading() as tx:
-        there = await recall.find_volumes(tx, user_id)
-        changed = {each.volume for each in await recall.loose(tx, Scope(user_id), form=INDEX_FORM)}
+        there = await recall_index.find_volumes(tx, user_id)
+        changed = {each.volume for each in await recall_index.loose(tx, Scope(user_id), form=INDEX_FORM)}
     for volume in there:
         if volume.id in changed or volume.form != INDEX_FORM or 2 * volume.entries < FULL:
             await drop_volumes(store, user_id, [volume.id])
     async with store.reading() as tx:
-        loose = await recall.loose(tx, Scope(user_id), form=INDEX_FORM)
+        loose = await recall_index.loose(tx, Scope(user_id), form=INDEX_FORM)
     done = 0
     for group in _groups([each.thread for each in loose if each.volume is None]):
         done += await _bind(store, user_id, group)
@@ -186,7 +186,7 @@ async def bind_user(store: Driver, user_id: str, *, least: int | None = None) ->
 async def drop_volumes(store: Driver, user_id: str, names: Sequence[str]) -> None:
     """Drop volumes; their threads are read by their own index again. Raises StoreError."""
     async with store.writing() as tx:
-        await recall.delete_volumes(tx, user_id, names)
+        await recall_index.delete_volumes(tx, user_id, names)
 
 
 def _groups(threads: Sequence[Searched]) -> Iterator[list[Searched]]:
@@ -210,7 +210,7 @@ async def _bind(store: Driver, user_id: str, group: Sequence[Searched]) -> int:
     names = [thread.thread_id for thread in group]
     async with store.reading() as tx:
         there = await _find_unchanged(tx, user_id, group)
-        rows = await recall.all_postings(tx, user_id, names)
+        rows = await recall_index.all_postings(tx, user_id, names)
     if there is None:
         return 0
     members = _members(there, group)
@@ -221,16 +221,16 @@ async def _bind(store: Driver, user_id: str, group: Sequence[Searched]) -> int:
     buckets = await asyncio.to_thread(join, parts, entries)
     volume = Volume(uuid4().hex, INDEX_FORM, entries, words)
     async with store.writing() as tx:
-        await recall.lock_volumes(tx, names)
+        await recall_index.lock_volumes(tx, names)
         if await _find_unchanged(tx, user_id, group) != there:
             return 0  # The next pass takes them as they are then.
-        await recall.write_volume(tx, user_id, volume, members, buckets)
+        await recall_index.write_volume(tx, user_id, volume, members, buckets)
     return len(names)
 
 
 async def _find_unchanged(tx: Transaction, user_id: str, group: Sequence[Searched]) -> list[Bindable] | None:
     """Return the threads; None if one has changed, or another process was faster."""
-    there = await recall.bindable(tx, user_id, [thread.thread_id for thread in group])
+    there = await recall_index.bindable(tx, user_id, [thread.thread_id for thread in group])
     now = [(each.thread_id, each.first_seq, each.entry_count, each.volume) for each in there]
     if now != [(thread.thread_id, thread.first_seq, thread.entry_count, None) for thread in group]:
         return None

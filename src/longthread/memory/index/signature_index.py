@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from longthread.memory.embedder import Vectors
-from longthread.store.index.signatures import Bits, Signatures, pack_signs, rotate_vectors
-from longthread.store.index.vectors import BLOCK, BlockHead
+from longthread.store.signatures import Bits, Signatures, pack_signs, rotate_vectors
+from longthread.store.vectors import BLOCK, BlockHead
 
 SLAB = 16 * BLOCK
 """Entries that are compared at a time: what is between two steps stays in the processor's cache."""

@@ -21,10 +21,10 @@ from longthread.memory.embedder import (
     name_embedder,
 )
 from longthread.memory.index.entry_text import content_of, is_recallable, unescape_json
+from longthread.store import recall_index, vectors
 from longthread.store.driver import Driver, Transaction
-from longthread.store.index import recall, vectors
-from longthread.store.index.recall import Text
-from longthread.store.index.vectors import Vector, VectorMark, require_vectors
+from longthread.store.recall_index import Text
+from longthread.store.vectors import Vector, VectorMark, require_vectors
 
 BATCH = 64
 """Entries that are embedded at a time."""
@@ -75,7 +75,7 @@ async def embed_thread(
             if progress is not None and not done:
                 total = await vectors.missing_count(tx, thread_id, model, after=mark.after)
             seqs = await vectors.missing(tx, thread_id, model, after=mark.after, limit=BATCH)
-            texts = [text for text in await recall.texts_at(tx, thread_id, seqs) if _is_embeddable(text)]
+            texts = [text for text in await recall_index.texts_at(tx, thread_id, seqs) if _is_embeddable(text)]
         end = seqs[-1] if len(seqs) == BATCH else mark.entry_count
         taken = await _embed(store, embedder, _Batch(thread_id, model, mark, texts, end))
         if taken is None:
@@ -186,7 +186,7 @@ async def _keep(store: Driver, batch: _Batch, rows: Sequence[Vector], end: int, 
     async with store.writing() as tx:
         if not await tx.fetch("select_position", id=thread_id) or not await _is_same(tx, thread_id, model, mark):
             return False
-        first, _ = await recall.first_seq(tx, thread_id)
+        first, _ = await recall_index.first_seq(tx, thread_id)
         await vectors.write(tx, thread_id, model, [row for row in rows if row.seq >= first])
         await vectors.move_mark(tx, thread_id, model, end, mark.refused + refused)
     return True

@@ -18,7 +18,7 @@ from longthread.runs.services.threads import Threads
 from longthread.runs.shared import RunHandle, RunServices
 from longthread.runs.worker import may_be_alive
 from longthread.settings import DEFAULT_USER
-from longthread.store import approvals, log, runs
+from longthread.store import log, runs, wait_list
 from longthread.store.driver import Driver, Transaction
 from longthread.store.runs import Lease
 from longthread.tools.arguments import Arguments
@@ -47,7 +47,7 @@ class Approvals:
     async def waiting_below(self, thread_id: str, *, user_id: str) -> list[str]:
         """Return the threads below a thread, at any depth, with calls that wait for a decision."""
         async with self._store.reading() as tx:
-            return (await approvals.below(tx, user_id=user_id)).get(thread_id, [])
+            return (await wait_list.below(tx, user_id=user_id)).get(thread_id, [])
 
     async def why_none_waits(self, thread_id: str, *, user_id: str) -> str:
         """Say what the user can do if no call of the thread waits; empty if nothing."""
@@ -111,17 +111,17 @@ def _explain_kept(thread_id: str, error: LongthreadError) -> str:
 
 async def pending_of(tx: Transaction, thread_id: str) -> list[Approval]:
     run = await runs.last_run(tx, thread_id)
-    return await approvals.pending(tx, thread_id, run.id) if run is not None and run.status == "waiting" else []
+    return await wait_list.pending(tx, thread_id, run.id) if run is not None and run.status == "waiting" else []
 
 
 async def _advice(tx: Transaction, thread_id: str, *, user_id: str) -> str:
     run = await runs.last_run(tx, thread_id)
     if run is not None and run.status == "waiting":
         return ""
-    asked = await approvals.of_run(tx, thread_id, run.id) if run is not None and run.status == "running" else []
+    asked = await wait_list.of_run(tx, thread_id, run.id) if run is not None and run.status == "running" else []
     if run is not None and asked and not await runs.is_held(tx, run, alive=may_be_alive):
         return f"Its run was interrupted when its process died: `longthread resume {thread_id}` goes on with it."
-    below = (await approvals.below(tx, user_id=user_id)).get(thread_id, [])
+    below = (await wait_list.below(tx, user_id=user_id)).get(thread_id, [])
     commands = ", ".join(f"`longthread approve {each}`" for each in below)
     return f"In a conversation below it a call waits: see {commands}." if below else ""
 
@@ -149,7 +149,7 @@ async def _decide(
             raise NotPending(thread=thread.id, call=str(strange)[:200], hint=" ".join(filter(None, hints)))
         made = [_apply_decision(waiting[call_id], decision, by) for call_id, decision in decisions.items()]
         for call, decision in zip(made, decisions.values(), strict=True):
-            await approvals.decide(tx, call, decision.type)
+            await wait_list.decide(tx, call, decision.type)
         left = len(waiting) - len(made)
         lease = None if left else await runs.take_over(tx, run, owner=owner, alive=may_be_alive)
         await _tell(tx, run, zip(made, decisions.values(), strict=True), left, request)
@@ -158,7 +158,7 @@ async def _decide(
 
 async def _already(tx: Transaction, run: Run | None, call_id: str | None) -> str:
     """Say what was decided about a call that no longer waits, and by whom."""
-    asked = await approvals.of_run(tx, run.thread_id, run.id) if run is not None else []
+    asked = await wait_list.of_run(tx, run.thread_id, run.id) if run is not None else []
     call = next((each for each in asked if each.call_id == call_id and each.decision), None)
     if call is None or call.decision is None:
         return ""

@@ -24,8 +24,8 @@ from longthread.runs.shared import RunHandle, RunServices, expect_idle
 from longthread.runs.worker import may_be_alive
 from longthread.store import branches, checkpoints, log, runs
 from longthread.store.driver import Transaction
-from longthread.store.questions import QuestionKey
 from longthread.store.runs import NewRun
+from longthread.store.wait_list import QuestionKey
 from longthread.tools.analysis.toolbox import run_query
 
 _RUN_SQL = "run_sql"

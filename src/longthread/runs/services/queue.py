@@ -14,10 +14,10 @@ from longthread.model.thread import Thread
 from longthread.runs.shared import RunServices
 from longthread.runs.start import RunRequest, StartedRun, begin_on, find_or_create
 from longthread.runs.worker import RunWorker, may_be_alive
-from longthread.store import leases, log, questions, runs
+from longthread.store import leases, log, runs, wait_list
 from longthread.store.driver import Driver, Transaction
 from longthread.store.leases import LiveRun
-from longthread.store.questions import QuestionPlan, QueuedQuestion, StartableQuestion, WhenBusy
+from longthread.store.wait_list import QuestionPlan, QueuedQuestion, StartableQuestion, WhenBusy
 
 URGENT = frozenset({"interrupt", "rollback"})
 """What stops the run under way, and comes before what waits."""
@@ -59,7 +59,7 @@ async def begin_or_queue(
     owner = await worker.id()
     async with store.writing() as tx:
         if limits.runs is not None:
-            await questions.lock_user(tx, ask.user_id)
+            await wait_list.lock_user(tx, ask.user_id)
         thread = await find_or_create(tx, ask)
         live = await leases.live(tx, thread.id, alive=may_be_alive)
         if live is not None and when_busy == "rollback":
@@ -94,17 +94,17 @@ async def begin_queued(
     owner = await worker.id()
     async with store.writing() as tx:
         if limits.runs is not None:
-            await questions.lock_user(tx, turn.user_id)
+            await wait_list.lock_user(tx, turn.user_id)
         await log.position(tx, turn.thread_id)
-        next_one = next(iter(await questions.of_thread(tx, turn.thread_id)), None)
+        next_one = next(iter(await wait_list.of_thread(tx, turn.thread_id)), None)
         if next_one is None or next_one.id != turn.id:
             return None
         live = await leases.live(tx, turn.thread_id, alive=may_be_alive)
         if live is not None and not live.is_left:
             return None
-        if limits.runs is not None and (await questions.load(tx, turn.user_id)).live >= limits.runs:
+        if limits.runs is not None and (await wait_list.load(tx, turn.user_id)).live >= limits.runs:
             return None
-        await questions.remove(tx, turn.thread_id, turn.id)
+        await wait_list.remove(tx, turn.thread_id, turn.id)
         ask = _request_of(next_one, turn.user_id, fingerprint)
         begun = await begin_on(tx, await find_or_create(tx, ask), ask, cache, owner)
     QUEUE_SECONDS.note(seconds=max(0.0, (datetime.now(UTC) - next_one.queued_at).total_seconds()))
@@ -121,7 +121,7 @@ async def _waits(tx: Transaction, thread: Thread, live: LiveRun | None, when_bus
         return True
     if when_busy in URGENT:
         return False
-    waiting = await questions.of_thread(tx, thread.id)
+    waiting = await wait_list.of_thread(tx, thread.id)
     if when_busy == "reject":
         if waiting and not executed:
             raise QuestionsWait(thread=thread.id, run=waiting[0].id)
@@ -132,7 +132,7 @@ async def _waits(tx: Transaction, thread: Thread, live: LiveRun | None, when_bus
 
 async def _has_room(tx: Transaction, ask: RunRequest, limits: RunLimits) -> bool:
     """Whether the user may have one more run. Questions that waited for it come first."""
-    return limits.runs is None or sum(await questions.load(tx, ask.user_id)) < limits.runs
+    return limits.runs is None or sum(await wait_list.load(tx, ask.user_id)) < limits.runs
 
 
 async def _add(tx: Transaction, thread: Thread, ask: RunRequest, *, first: bool, limits: RunLimits) -> QueuedQuestion:
@@ -141,8 +141,8 @@ async def _add(tx: Transaction, thread: Thread, ask: RunRequest, *, first: bool,
     )
     queued_id = new_id()
     if ask.key is not None:  # before the questions are counted: one that waits already is not refused
-        await questions.save_key(tx, ask.user_id, ask.key, thread_id=thread.id, run_id=queued_id)
-    return await questions.add(tx, thread.id, queued_id, plan, user_id=thread.user_id, first=first, most=limits.queued)
+        await wait_list.save_key(tx, ask.user_id, ask.key, thread_id=thread.id, run_id=queued_id)
+    return await wait_list.add(tx, thread.id, queued_id, plan, user_id=thread.user_id, first=first, most=limits.queued)
 
 
 def _request_of(queued: QueuedQuestion, user_id: str, fingerprint: str | None) -> RunRequest:
@@ -177,7 +177,7 @@ class Queue:
         """
         async with self._store.reading() as tx:
             await log.find_row(tx, thread_id, user_id=user_id)
-            return await questions.of_thread(tx, thread_id)
+            return await wait_list.of_thread(tx, thread_id)
 
     async def find(self, thread_id: str, question_id: str, *, user_id: str) -> QueuedQuestion | str:
         """Return a question while it waits, then the id of the run that it has become.
@@ -188,8 +188,8 @@ class Queue:
         """
         async with self._store.reading() as tx:
             await log.find_row(tx, thread_id, user_id=user_id)
-            waiting = await questions.find(tx, thread_id, question_id)
-            found = waiting or await questions.run_of(tx, thread_id, question_id)
+            waiting = await wait_list.find(tx, thread_id, question_id)
+            found = waiting or await wait_list.run_of(tx, thread_id, question_id)
         if found is None:
             raise QuestionNotFound(thread=thread_id, question=question_id)
         return found
@@ -204,7 +204,7 @@ class Queue:
         async with self._store.writing() as tx:
             await log.position(tx, thread_id)
             await log.find_row(tx, thread_id, user_id=user_id)
-            if not await questions.remove(tx, thread_id, question_id):
+            if not await wait_list.remove(tx, thread_id, question_id):
                 raise QuestionNotFound(thread=thread_id, question=question_id)
         self._hub.question_changed(question_id)
         self._hub.list_changed(user_id)
@@ -218,8 +218,8 @@ class Queue:
         async with self._store.writing() as tx:
             await log.position(tx, thread_id)
             await log.find_row(tx, thread_id, user_id=user_id)
-            found = await questions.of_thread(tx, thread_id)
+            found = await wait_list.of_thread(tx, thread_id)
             for each in found:
-                await questions.remove(tx, thread_id, each.id)
+                await wait_list.remove(tx, thread_id, each.id)
         for each in found:
             self._hub.question_changed(each.id)

@@ -38,8 +38,8 @@ from longthread.runs.services.threads import Threads, Titles
 from longthread.runs.shared import RunHandle, RunServices, report
 from longthread.runs.start import RunRequest, StartedRun, begin, take_over
 from longthread.runs.worker import Hold, Slots
-from longthread.store import log, questions, runs
-from longthread.store.questions import QuestionKey, QueuedQuestion, StartableQuestion, WhenBusy
+from longthread.store import log, runs, wait_list
+from longthread.store.wait_list import QuestionKey, QueuedQuestion, StartableQuestion, WhenBusy
 from longthread.tools.analysis.source import Source
 from longthread.tools.catalog.role import AgentRole, role_of_run
 from longthread.tools.code import Interpreters
@@ -180,7 +180,7 @@ class Runs:
         """Return the present fingerprint of a queued question's source: its schema may have changed meanwhile. None if
         it asks none, or if the source does not open in a second."""
         async with self._store.reading() as tx:
-            found = await questions.find(tx, turn.thread_id, turn.id)
+            found = await wait_list.find(tx, turn.thread_id, turn.id)
         if found is None or found.plan.source is None:
             return None
         try:
@@ -203,12 +203,12 @@ class Runs:
             QuestionNotFound: the question was removed from the queue, and is not to be asked.
         """
         async with self._store.reading() as tx:
-            found = await questions.find_key(tx, user_id, key)
+            found = await wait_list.find_key(tx, user_id, key)
             if found is None:
                 return None
             thread_id, asked = found
-            run_id = await questions.run_of(tx, thread_id, asked) or asked
-            known = await runs.find_run(tx, thread_id, run_id) or await questions.find(tx, thread_id, asked)
+            run_id = await wait_list.run_of(tx, thread_id, asked) or asked
+            known = await runs.find_run(tx, thread_id, run_id) or await wait_list.find(tx, thread_id, asked)
         if known is None:
             raise QuestionNotFound(thread=thread_id, question=asked)
         return known

@@ -49,7 +49,7 @@ from longthread.server.requests import EVENT_STREAM, NO_STORE
 from longthread.server.state import Caller, CallerRights, Rights, Served, ServedDep
 from longthread.server.stream import PATTERN, Position, RunStream
 from longthread.store import log, runs
-from longthread.store.questions import QuestionKey, QueuedQuestion, WhenBusy
+from longthread.store.wait_list import QuestionKey, QueuedQuestion, WhenBusy
 from longthread.tools.analysis.column_format import formats_of_json
 from longthread.tools.analysis.export import TableFormat
 

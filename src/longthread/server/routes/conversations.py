@@ -48,7 +48,7 @@ from longthread.server.openapi import problems
 from longthread.server.page import AskedLanguage, translate_history
 from longthread.server.requests import NO_STORE
 from longthread.server.state import Caller, Rights, Served, ServedDep
-from longthread.store import approvals, attributes, catalog, listing, log, questions, runs
+from longthread.store import attributes, catalog, listing, log, runs, wait_list
 from longthread.store.driver import Transaction
 from longthread.store.transfer.archive import branch_markdown, export_lines
 
@@ -298,9 +298,9 @@ async def _view(served: Served, thread: Thread, user: str) -> ConversationView:
 
 async def _items(tx: Transaction, threads: Sequence[Thread], user: str) -> list[ConversationView]:
     statuses = await listing.latest_runs(tx, threads, user_id=user, alive=may_be_alive)
-    below = await approvals.below(tx, user_id=user)
+    below = await wait_list.below(tx, user_id=user)
     ids = [thread.id for thread in threads]
-    queued, sessions = await questions.counts(tx, ids), await attributes.statuses(tx, ids)
+    queued, sessions = await wait_list.counts(tx, ids), await attributes.statuses(tx, ids)
     others = {thread.agent_id for thread in threads if thread.agent_id not in {None, ANALYST}}
     named = {each.definition.id: each.definition.name for each in await catalog.some(tx, "agent", ids=others)}
     return [

@@ -61,7 +61,7 @@ from longthread.server.routes.chat import (
 )
 from longthread.server.state import Caller, CallerRights, Rights, Served, ServedDep
 from longthread.store import attributes, listing, log
-from longthread.store.questions import QuestionKey
+from longthread.store.wait_list import QuestionKey
 
 router = APIRouter(prefix="/api", tags=["conversations"])
 

@@ -40,9 +40,9 @@ from longthread.server.routes.chat import ALL_READ
 from longthread.server.routes.chat import events as run_events
 from longthread.server.state import Caller, Served, ServedDep
 from longthread.server.stream import HEARTBEAT_SECONDS, PATTERN, RETRY_MS, Position, RunStream, frame
-from longthread.store import approvals as approval_store
 from longthread.store import log, runs
-from longthread.store.questions import QueuedQuestion
+from longthread.store import wait_list as approval_store
+from longthread.store.wait_list import QueuedQuestion
 
 LOOK_SECONDS = 1.0
 """How often a question is looked at, where other processes signal no changes."""

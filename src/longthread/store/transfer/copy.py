@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from longthread.errors import NotStorable, RowDamaged, StoreError, ThreadNotFound, ValueRefused
-from longthread.store import incarnation, log, questions
+from longthread.store import incarnation, log, wait_list
 from longthread.store.driver import Driver, Row, Transaction, one
 from longthread.store.open import refuse_same
 from longthread.store.queries import Sql
@@ -66,7 +66,7 @@ async def copy_store(
     for name in late:
         await copying.copy_shared(name)
     async with source.reading() as tx:
-        copying.outcome.questions_left = await questions.count(tx)
+        copying.outcome.questions_left = await wait_list.count(tx)
     return copying.outcome
 
 

@@ -11,7 +11,7 @@ from typing import Any, Protocol
 
 from longthread.errors import StoreError
 from longthread.model.entry import SENT_ID
-from longthread.store import questions
+from longthread.store import wait_list
 from longthread.store.driver import Driver, Row, Transaction, one
 from longthread.store.leases import left
 from longthread.store.queries import Sql
@@ -304,7 +304,7 @@ def differing_column(table: StoreTable, mine: Row, other: Row) -> str | None:
 async def gone_on(here: Transaction, there: Transaction, tables: Tables, thread_id: str) -> str | None:
     """Return what a thread has only there: a question that waits, an entry, a checkpoint or a run; None: it can have
     continued only here."""
-    if await questions.counts(there, [thread_id]):
+    if await wait_list.counts(there, [thread_id]):
         return "a question waits there"
     for name, compared in _GOES_ON.items():
         table = tables[name]

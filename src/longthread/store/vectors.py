@@ -19,9 +19,9 @@ from longthread.errors import StoreError, StoreReadOnly
 from longthread.model.thread import Scope
 from longthread.store import incarnation
 from longthread.store.driver import Driver, QueryCall, Row, Transaction, one
-from longthread.store.index.signatures import FloatArray, Signatures
 from longthread.store.queries import Sql, queries
 from longthread.store.schema import LOCK, schema
+from longthread.store.signatures import FloatArray, Signatures
 
 
 def vector_text(vector: NDArray[np.float32]) -> str:

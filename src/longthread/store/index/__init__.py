@@ -1,1 +1,0 @@
-"""The rows of the index: segments, vectors, shards."""
