@@ -153,21 +153,53 @@ def test_an_address_of_earlier_versions_leads_to_its_conversation(serve: Any, op
     assert page.url == f"{running.url}/c/{thread}"
 
 
-def test_a_conversation_loads_little_and_asks_early(serve: Any, open_page: Any) -> None:
+@pytest.mark.parametrize("is_new", [True, False])
+def test_the_first_load_is_little_and_asked_early(serve: Any, open_page: Any, is_new: bool) -> None:
     running = serve(SCRIPT)
     thread = running.answer("How many rockets?")["thread_id"]
-    page = open_page(running, f"/c/{thread}")
-    page.locator("section[data-query] b", has_text="41").wait_for()
-    loaded = page.evaluate(
-        "performance.getEntriesByType('resource').map((each) => [new URL(each.name).pathname, each.initiatorType])"
-    )
-    scripts = [name for name, _ in loaded if name.endswith(".js")]
-    sizes = {name: (FOLDER / f"{name[1:]}.gz").stat().st_size for name in scripts}
-    assert len(sizes) > 3
-    assert sum(sizes.values()) <= 230 * 1024, sizes
-    # `early.js` asked for the messages, and nobody again; each script came once.
-    assert [kind for name, kind in loaded if name == "/api/chat/history"] == ["link"]
-    assert len(scripts) == len(sizes)
+    page = open_page(running, "/" if is_new else f"/c/{thread}")
+    if not is_new:
+        page.locator("section[data-query] b", has_text="41").wait_for()
+    # What the first paint needs, and what draws a conversation: a new one loads that while its question is typed.
+    loaded = page.evaluate("""async () => {
+        const ofThread = document.querySelector('script[data-thread]').dataset.thread.split(' ');
+        const all = () => performance.getEntriesByType('resource').map((each) => ({
+            name: new URL(each.name).pathname, kind: each.initiatorType, start: each.startTime }));
+        const painted = () => performance.getEntriesByName('first-contentful-paint')[0]?.startTime;
+        const came = (file) => all().some(({ name }) => name === file);
+        while (!painted() || !ofThread.every(came)) await new Promise((go) => setTimeout(go, 20));
+        return all().filter(({ name, start }) => start <= painted() || ofThread.includes(name));
+    }""")
+    files = [each["name"] for each in loaded if each["name"].endswith((".js", ".css"))]
+    sizes = {name: (FOLDER / f"{name[1:]}.gz").stat().st_size for name in files}
+    assert {name.rpartition(".")[2] for name in files} == {"js", "css"} and len(sizes) > 5
+    assert sum(sizes.values()) <= 230_000, sizes
+    # Each came once, and `early.js` asked for the messages before the page did.
+    assert len(files) == len(sizes)
+    history = [each["kind"] for each in loaded if each["name"] == "/api/chat/history"]
+    assert history == ([] if is_new else ["link"])
+
+
+def test_a_tooltip_that_was_wanted_before_its_code_came_is_shown(serve: Any, open_page: Any) -> None:
+    running = serve(SCRIPT)
+    page = open_page(running, f"/c/{running.answer('How many rockets?')['thread_id']}")
+    held: list[Any] = []
+    page.route("**/assets/OpenTooltip-*.js", lambda route: held.append(route))
+    page.reload()
+    button = page.get_by_role("button", name="Share", exact=True)
+    button.hover()
+    page.wait_for_timeout(1000)
+    shown = page.locator("body > :not(#root)").get_by_text("Share", exact=True)
+    assert len(held) == 1 and shown.count() == 0
+    held[0].continue_()
+    shown.wait_for()
+    page.locator("#question").hover()
+    shown.wait_for(state="detached")
+    # Now that its code is there it is shown again, and Escape closes it.
+    button.hover()
+    shown.wait_for()
+    page.keyboard.press("Escape")
+    shown.wait_for(state="detached")
 
 
 def test_usage_is_by_conversation_and_model(serve: Any, open_page: Any) -> None:

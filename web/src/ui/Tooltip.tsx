@@ -1,7 +1,6 @@
 import { Tooltip as Base } from "@base-ui/react/tooltip";
 import type { ReactElement, ReactNode } from "react";
 import { Kbd } from "./Kbd";
-import styles from "./Tooltip.module.css";
 
 interface Told {
   content: ReactNode;
@@ -10,7 +9,7 @@ interface Told {
 }
 
 /** One tooltip serves the whole page: an answer has hundreds of things that tell more, and shows one of them. */
-const tooltip = Base.createHandle<Told>();
+export const tooltip = Base.createHandle<Told>();
 
 interface TooltipProps {
   text: string;
@@ -32,19 +31,4 @@ export function Tooltip({ text, keys, children }: TooltipProps) {
 /** Tells more than a name. `children` is one element that takes a ref. */
 export function HoverCard({ told, children }: { told: ReactNode; children: ReactElement }) {
   return <Base.Trigger handle={tooltip} payload={{ content: told, isCard: true }} delay={200} render={children} />;
-}
-
-/** Where all of them are shown. */
-export function Tooltips() {
-  return (
-    <Base.Root handle={tooltip}>
-      {({ payload }) => (
-        <Base.Portal>
-          <Base.Positioner sideOffset={6} className={styles["positioner"]}>
-            <Base.Popup className={styles[payload?.isCard ? "card" : "popup"]}>{payload?.content}</Base.Popup>
-          </Base.Positioner>
-        </Base.Portal>
-      )}
-    </Base.Root>
-  );
 }
