@@ -21,13 +21,13 @@ from pathlib import Path
 from statistics import median, quantiles
 from typing import Any
 
-from longthread.tools import api, code, query
 from longthread.tools.analysis.open import open_source
 from longthread.tools.analysis.source import Source
-from longthread.tools.code.confinement import lacking
-from longthread.tools.query import compile_template
+from longthread.tools.confinement import lacking
 from longthread.tools.secrets import Secrets
 from longthread.tools.tool import DefinedTool
+from longthread.tools.types import api, code, query
+from longthread.tools.types.query import compile_template
 
 PROPERTIES = {"query": {"type": "string"}, "limit": {"type": "integer", "default": 10}}
 PARAMETERS = {"type": "object", "properties": PROPERTIES, "required": ["query"]}

@@ -38,7 +38,7 @@ from longthread.server.history import run_json
 from longthread.store import log, runs, wait_list
 from longthread.store.listing import latest_runs
 from longthread.testing import ScriptedChatModel
-from longthread.tools import registry
+from longthread.tools import tool_type
 from longthread.tools.secrets import read_secrets
 from longthread.tools.tool import DefinedTool, Observation, Tool, make_success
 from longthread.tools.tool_type import ToolParts
@@ -494,7 +494,7 @@ async def test_all_tools_of_a_definition_are_approved(monkeypatch: pytest.Monkey
     for approve in (True, False):
         implementation = {"command": "server", "approve": approve}
         definition = ToolDefinition("t", "server", "mcp", {}, implementation)
-        tools = await registry.build(definition, None)  # type: ignore[arg-type]
+        tools = await tool_type.build(definition, None)  # type: ignore[arg-type]
         assert [tool.approve for tool in tools] == [approve] * 2
 
 

@@ -14,13 +14,12 @@ from longthread.tools.analysis.source import Source
 from longthread.tools.analysis.toolbox import analysis_tools
 from longthread.tools.catalog.definitions import Catalog
 from longthread.tools.catalog.names import named_address
-from longthread.tools.code import Interpreters
 from longthread.tools.mcp import Servers
-from longthread.tools.registry import build, find_type
 from longthread.tools.semantic.query_metric import semantic_layer, semantic_tools
 from longthread.tools.sources import Opener, RunSources
 from longthread.tools.tool import Tool
-from longthread.tools.tool_type import ToolParts
+from longthread.tools.tool_type import ToolParts, build, find_type
+from longthread.tools.types.code import Interpreters
 
 
 @asynccontextmanager

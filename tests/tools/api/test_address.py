@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from longthread.errors import ApiFailed, ApiRefused
-from longthread.tools.api.address import addresses_of, by_the_system, refusal
+from longthread.tools.api_request import addresses_of, by_the_system, refusal
 
 PUBLIC = ["8.8.8.8", "1.1.1.1", "93.184.216.34", "172.32.0.1", "192.169.0.1", "2606:4700::1111", "2a00:1450:4001::200e"]
 PRIVATE = [

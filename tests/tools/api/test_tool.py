@@ -21,8 +21,8 @@ import pytest
 from tests.tools.api.conftest import Server, answer
 
 from longthread.errors import ToolInvalid
-from longthread.tools.api.address import by_the_system
-from longthread.tools.api.exchange import Network
+from longthread.tools.api_exchange import Network
+from longthread.tools.api_request import by_the_system
 from longthread.tools.secrets import Secrets
 from longthread.tools.tool import Observation
 from longthread.tools.types.api import build, check

@@ -19,11 +19,9 @@ import pytest
 
 from longthread.errors import ToolInvalid
 from longthread.tools.analysis.isolation.forkserver import ForkServer
-from longthread.tools.code import Interpreters
-from longthread.tools.code import interpreters as cpython
-from longthread.tools.code.confinement import lacking
+from longthread.tools.confinement import lacking
 from longthread.tools.tool import Observation
-from longthread.tools.types.code import build, check
+from longthread.tools.types.code import _MODULE, Interpreters, build, check
 
 PARAMETERS: dict[str, Any] = {
     "type": "object",
@@ -70,7 +68,7 @@ class _Shared(ForkServer):
 
 @pytest.fixture(scope="module")
 def fork_server() -> Iterator[_Shared]:
-    server = _Shared(cpython._MODULE)
+    server = _Shared(_MODULE)
     yield server
     server.end()
 

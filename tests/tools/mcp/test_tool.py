@@ -16,10 +16,9 @@ import httpx
 import pytest
 
 from longthread.errors import ApiRefused, ToolInvalid
-from longthread.tools.api.exchange import Network
-from longthread.tools.mcp import Servers
-from longthread.tools.mcp.servers import ServerUrl
-from longthread.tools.mcp.transports import Web
+from longthread.tools.api_exchange import Network
+from longthread.tools.mcp import Servers, ServerUrl
+from longthread.tools.mcp_session import Web
 from longthread.tools.secrets import Secrets
 from longthread.tools.tool import Tool
 from longthread.tools.types.mcp import build, check
@@ -333,7 +332,7 @@ def test_parameters_need_the_tool_that_takes_them() -> None:
 async def test_without_the_library_the_message_says_what_to_install(
     servers: Servers, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setitem(sys.modules, "longthread.tools.mcp.session", None)
+    monkeypatch.setitem(sys.modules, "longthread.tools.mcp_session", None)
     with pytest.raises(ToolInvalid, match=r"pip install 'mcp"):
         await build(defined(command="x"), servers)
 

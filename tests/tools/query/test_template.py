@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from longthread.errors import ArgumentsInvalid, ToolInvalid
-from longthread.tools.query import compile_template
+from longthread.tools.types.query import compile_template
 
 PROPERTIES: dict[str, Any] = {
     "query": {"type": "string"},

@@ -8,8 +8,7 @@ from typing import Any
 import pytest
 
 from longthread.model.catalog import Skill
-from longthread.tools.skills import disclose, load_skill_tool, select_triggered
-from longthread.tools.skills.disclosure import SHORT
+from longthread.tools.skills import SHORT, disclose, load_skill_tool, select_triggered
 from longthread.view.tokens import estimate
 
 LONG = "Do it step by step. " * 60

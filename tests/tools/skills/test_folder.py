@@ -13,8 +13,8 @@ import pytest
 
 from longthread.errors import CatalogInvalid, InvalidInput
 from longthread.tools.catalog.documents import read_paths, read_skills, read_text
-from longthread.tools.skills.bundle import MOST_BYTES, File, files_in, path_problem
-from longthread.tools.skills.folder import Page, export_files, folder_name, read_skill, write_skill
+from longthread.tools.skill_folder import Page, export_files, folder_name, read_skill, write_skill
+from longthread.tools.skills import MOST_BYTES, File, files_in, path_problem
 from longthread.tools.yamltext import as_yaml
 
 PAGE = """\

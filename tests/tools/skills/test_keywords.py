@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from longthread.tools.skills.disclosure import triggers
+from longthread.tools.skills import triggers
 
 
 @pytest.mark.parametrize(

@@ -28,7 +28,7 @@ from longthread.tools.analysis.result import is_whole
 from longthread.tools.analysis.source import Source
 from longthread.tools.analysis.toolbox import run_query
 from longthread.tools.arguments import names_in
-from longthread.tools.query import BoundStatement, compile_template
+from longthread.tools.types.query import BoundStatement, compile_template
 
 KEPT_ROWS, KEPT_BYTES = 1_000, 128_000
 """Rows that a card keeps, and bytes of their JSON."""

@@ -42,10 +42,10 @@ from longthread.store import log, runs, wait_list
 from longthread.store.wait_list import QuestionKey, QueuedQuestion, StartableQuestion, WhenBusy
 from longthread.tools.analysis.source import Source
 from longthread.tools.catalog.role import AgentRole, role_of_run
-from longthread.tools.code import Interpreters
 from longthread.tools.mcp import Servers
 from longthread.tools.semantic.query_metric import semantic_layer
 from longthread.tools.tool_type import ToolParts
+from longthread.tools.types.code import Interpreters
 
 _SOURCE_SECONDS = 1.0
 """So long the queue waits for the schema of a question's source."""

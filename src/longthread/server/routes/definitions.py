@@ -45,9 +45,8 @@ from longthread.tools.catalog.fields import LONGEST_NAME, MOST_OBJECTS
 from longthread.tools.catalog.names import Names
 from longthread.tools.catalog.role import AgentRole, active_roles
 from longthread.tools.catalog.teach import LONGEST_MEANING, LONGEST_SQL
-from longthread.tools.registry import find_type, list_types
 from longthread.tools.tool import Tool, make_failure
-from longthread.tools.tool_type import Bilingual, FormField
+from longthread.tools.tool_type import Bilingual, FormField, find_type, list_types
 from longthread.tools.trial import open_trial
 
 router = APIRouter(prefix="/api/catalog", tags=["catalog"], dependencies=[OWNER_ONLY])

@@ -47,9 +47,8 @@ from longthread.tools.catalog.names import Names, address_of, may_be_name
 from longthread.tools.catalog.plan import Change, KnownCatalog, plan_changes
 from longthread.tools.catalog.role import version_of
 from longthread.tools.catalog.teach import name_of, taught, untaught, with_semantics
-from longthread.tools.registry import find_type
-from longthread.tools.skills.folder import export_files, write_skill
-from longthread.tools.tool_type import Power
+from longthread.tools.skill_folder import export_files, write_skill
+from longthread.tools.tool_type import Power, find_type
 
 _MEANING: Mapping[Power, str] = {
     "code": "runs code",

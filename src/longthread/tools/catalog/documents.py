@@ -17,7 +17,7 @@ import yaml
 
 from longthread.errors import CatalogInvalid, InvalidInput
 from longthread.model.catalog import KINDS, Kind
-from longthread.tools.skills.folder import read_skill, skill_folders
+from longthread.tools.skill_folder import read_skill, skill_folders
 from longthread.tools.yamltext import expect_unique, yaml_loader, yaml_problem
 
 STDIN = "-"

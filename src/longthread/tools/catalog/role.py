@@ -39,10 +39,9 @@ from longthread.store.driver import Driver, Transaction
 from longthread.tools.catalog import address
 from longthread.tools.catalog.fields import without_key
 from longthread.tools.catalog.names import Names
-from longthread.tools.registry import build, with_defaults
 from longthread.tools.skills import Disclosure, disclose, select_triggered
 from longthread.tools.tool import Tool
-from longthread.tools.tool_type import ToolParts
+from longthread.tools.tool_type import ToolParts, build, with_defaults
 
 _logger = logging.getLogger(__name__)
 

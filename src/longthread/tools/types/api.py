@@ -8,8 +8,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from longthread.errors import ApiFailed, ApiStatus, LongthreadError
-from longthread.tools.api.exchange import BROKEN, NOT_SENT, ApiResponse, Network, send_request
-from longthread.tools.api.template import FIELDS, IDEMPOTENT, METHODS, FilledRequest, RequestTemplate
+from longthread.tools.api_exchange import BROKEN, NOT_SENT, ApiResponse, Network, send_request
+from longthread.tools.api_request import FIELDS, IDEMPOTENT, METHODS, FilledRequest, RequestTemplate
 from longthread.tools.arguments import Arguments, add_tool_name
 from longthread.tools.secrets import Secrets, read_secrets
 from longthread.tools.tool import DefinedTool, ImplementationFields, Observation, Tool, make_failure, make_success

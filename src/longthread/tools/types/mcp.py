@@ -11,7 +11,7 @@ from typing import Any
 
 from longthread.errors import LongthreadError, McpFailed, McpToolFailed, ToolInvalid
 from longthread.tools.arguments import Arguments, harmless
-from longthread.tools.mcp.servers import Implementation, Servers, ServerTool
+from longthread.tools.mcp import Implementation, Servers, ServerTool
 from longthread.tools.secrets import Secrets, read_secrets
 from longthread.tools.tool import DefinedTool, Observation, Tool, make_failure, make_success, spell_in_pinyin
 from longthread.tools.tool_type import Bilingual, FormField, Power, ToolParts, ToolType, find_power

@@ -23,7 +23,7 @@ import traceback
 from pathlib import Path
 from typing import Any
 
-from longthread.tools.analysis.isolation import memory
+from longthread.tools.analysis.isolation import forkserver_main, memory
 from longthread.tools.analysis.isolation.wire import WireMessage, receive
 
 _LANDLOCK_CREATE, _LANDLOCK_ADD, _LANDLOCK_RESTRICT, _CAPSET = 444, 445, 446, 126
@@ -222,3 +222,7 @@ def _write(descriptor: int, answer: WireMessage) -> None:
     left = memoryview(_LENGTH.pack(len(data)) + data)
     while left:
         left = left[os.write(descriptor, left) :]
+
+
+if __name__ == "__main__":
+    forkserver_main.run(serve)

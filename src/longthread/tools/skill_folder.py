@@ -20,7 +20,7 @@ import yaml
 
 from longthread.errors import CatalogInvalid, InvalidInput
 from longthread.model.catalog import same
-from longthread.tools.skills.bundle import (
+from longthread.tools.skills import (
     MOST_BYTES,
     MOST_FILES,
     PAGE,

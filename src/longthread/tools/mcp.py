@@ -15,8 +15,8 @@ from longthread.tools.secrets import Secrets, secret_names
 from longthread.tools.tool import ImplementationFields
 
 if TYPE_CHECKING:
-    from longthread.tools.api.exchange import Network
-    from longthread.tools.mcp.session import Session
+    from longthread.tools.api_exchange import Network
+    from longthread.tools.mcp_session import Session
 
 FIELDS = (
     "server", "transport", "command", "args", "env", "cwd", "url", "headers", "tool_name", "tools", "exclude",
@@ -136,7 +136,7 @@ class Implementation:
     def _checked_host(self) -> str:
         import httpx  # it takes time to load, and most agents have no such server
 
-        from longthread.tools.api.address import port_of
+        from longthread.tools.api_request import port_of
 
         found = _URL.fullmatch(self._place)
         try:
@@ -250,10 +250,10 @@ class Servers:
 
 def _new_session(endpoint: McpEndpoint, network: Network | None) -> Session:
     """A session. The MCP library, an extra that is slow to load, is imported here."""
-    from longthread.tools.api.exchange import Network
+    from longthread.tools.api_exchange import Network
 
     try:
-        from longthread.tools.mcp.session import Session
+        from longthread.tools.mcp_session import Session
     except ImportError as error:
         raise ExtraMissing(what="A tool of type mcp", package="mcp", extra="mcp") from error
     return Session(endpoint, network or Network())

@@ -21,8 +21,7 @@ from typing import Any
 import httpx
 
 from longthread.errors import ApiFailed, ApiRefused
-from longthread.tools.api.address import Hosts, Resolve, addresses_of, by_the_system, host_of, port_of
-from longthread.tools.api.template import FilledRequest
+from longthread.tools.api_request import FilledRequest, Hosts, Resolve, addresses_of, by_the_system, host_of, port_of
 from longthread.tools.secrets import Secrets
 
 SHOWN = 64_000

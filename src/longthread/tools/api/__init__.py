@@ -1,1 +1,0 @@
-"""API tools: one HTTP request from a template, to listed hosts and checked addresses."""
