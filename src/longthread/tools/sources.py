@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from longthread.errors import SourceError, SqlTimeout
 from longthread.loop_bridge import to_the_end
 from longthread.settings import Settings
-from longthread.tools.analysis.files.encoding import find_codec
+from longthread.tools.analysis.files.listing import find_codec
 from longthread.tools.analysis.isolation.remote import IdleWorkers
 from longthread.tools.analysis.limits import Limits
 from longthread.tools.analysis.open import open_source
@@ -22,7 +22,7 @@ from longthread.tools.own_files import OwnFiles
 from longthread.tools.uploads import Uploads
 
 if TYPE_CHECKING:
-    from longthread.tools.analysis.policy.user_policy import Policies
+    from longthread.tools.analysis.user_policy import Policies
 
 
 class Opener:
@@ -69,7 +69,7 @@ class Opener:
 
 
 def _policies(path: Path) -> Policies:
-    from longthread.tools.analysis.policy.user_policy import Policies  # here: most have none
+    from longthread.tools.analysis.user_policy import Policies  # here: most have none
 
     return Policies.read(path)
 

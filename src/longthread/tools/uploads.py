@@ -28,8 +28,7 @@ from longthread.settings import Settings
 from longthread.tools.analysis.address import is_url, parse_url
 from longthread.tools.analysis.dialects.dialect import find_dialect
 from longthread.tools.analysis.dialects.sqlite import DIALECT as SQLITE
-from longthread.tools.analysis.files.encoding import name_encoding, recode_file
-from longthread.tools.analysis.files.listing import reader_of
+from longthread.tools.analysis.files.listing import name_encoding, reader_of, recode_file
 from longthread.tools.analysis.open import database_kind
 from longthread.tools.upload_files import (
     UNFINISHED,

@@ -477,7 +477,7 @@ async def test_a_password_need_not_be_utf_8(mysql_url: str, opened: Opened, monk
 async def test_a_row_that_is_too_large_is_not_put_together(
     source: Source, ask: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("longthread.tools.analysis.engines.mysqlsession._LARGEST", 1_000_000)
+    monkeypatch.setattr("longthread.tools.analysis.engines.mysql._LARGEST", 1_000_000)
     texts = ", ".join("x" for _ in range(30))
     sql = f"WITH t AS (SELECT repeat('a', id * 200) AS x FROM rockets) SELECT {texts} FROM t ORDER BY 1"
     found = await ask(source, "run_sql", sql=sql)

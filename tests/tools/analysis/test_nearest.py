@@ -13,8 +13,8 @@ from tests import mysqlserver
 from longthread.tools.analysis import nearest
 from longthread.tools.analysis.nearest import close_values, notes_of
 from longthread.tools.analysis.open import open_source
-from longthread.tools.analysis.policy.user_policy import UserPolicy
 from longthread.tools.analysis.source import Source
+from longthread.tools.analysis.user_policy import UserPolicy
 
 ROWS = [("United States", "paid"), ("México", "open"), ("São Tomé", "Paid "), ("中国大陆", "paid"), ("France", "open")]
 SETUP = [

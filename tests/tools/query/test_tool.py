@@ -19,8 +19,8 @@ from tests.engines import ENGINES
 from longthread.errors import SourceNotFound, ToolInvalid
 from longthread.tools.analysis.limits import Limits
 from longthread.tools.analysis.open import open_source
-from longthread.tools.analysis.policy.user_policy import UserPolicy
 from longthread.tools.analysis.source import Source
+from longthread.tools.analysis.user_policy import UserPolicy
 from longthread.tools.tool import Observation
 from longthread.tools.types.query import build, check
 

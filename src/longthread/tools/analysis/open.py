@@ -33,13 +33,12 @@ from longthread.tools.analysis.dialects.duckdb import DIALECT as DUCKDB
 from longthread.tools.analysis.dialects.sqlite import DIALECT as SQLITE
 from longthread.tools.analysis.engine import Engine
 from longthread.tools.analysis.engines.sqlite import is_sqlite
-from longthread.tools.analysis.files.encoding import find_codec
-from longthread.tools.analysis.files.listing import KINDS, data_files, left_out, reader_of, unread_sheet
+from longthread.tools.analysis.files.listing import KINDS, data_files, find_codec, left_out, reader_of, unread_sheet
 from longthread.tools.analysis.isolation.remote import IdleWorkers, WorkerEngine
 from longthread.tools.analysis.isolation.worker import DATA_FILES, engine_class
 from longthread.tools.analysis.limits import Limits
-from longthread.tools.analysis.policy.user_policy import UserPolicy
 from longthread.tools.analysis.source import Source
+from longthread.tools.analysis.user_policy import UserPolicy
 from longthread.tools.own_files import OwnFiles
 
 _HEAD = 16

@@ -24,12 +24,11 @@ from longthread.tools.analysis.engine import Engine, FormatsInFiles, SourceConne
 from longthread.tools.analysis.guard import Guard, Judged
 from longthread.tools.analysis.limits import GRACE, Interrupted, Limits, Watch
 from longthread.tools.analysis.missing_names import apply_mends, mend_date_parts
-from longthread.tools.analysis.policy.restricted_schema import Restricted, restrict
-from longthread.tools.analysis.policy.rewrite import rewrite_statement
-from longthread.tools.analysis.policy.user_policy import UserPolicy
+from longthread.tools.analysis.policy_rewrite import rewrite_statement
 from longthread.tools.analysis.resolver import Resolver
 from longthread.tools.analysis.schema import Schema
 from longthread.tools.analysis.schema_values import READ_SECONDS, SourceValues, read_values
+from longthread.tools.analysis.user_policy import Restricted, UserPolicy, restrict
 
 T = TypeVar("T")
 _log = logging.getLogger(__name__)

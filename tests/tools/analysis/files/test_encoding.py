@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from longthread.errors import InvalidInput
-from longthread.tools.analysis.files.encoding import find_codec, likely, rank_encodings
+from longthread.tools.analysis.files.listing import find_codec, likely, rank_encodings
 
 _TEXTS = {
     "cp1252": [

@@ -11,10 +11,10 @@ import pytest
 from tests.engines import ENGINES, made_database
 
 from longthread.tools.analysis.open import open_source
-from longthread.tools.analysis.policy.user_policy import UserPolicy
 from longthread.tools.analysis.schema import Column
 from longthread.tools.analysis.schema_text import schema_text
 from longthread.tools.analysis.source import Source
+from longthread.tools.analysis.user_policy import UserPolicy
 
 Ask = Callable[..., Awaitable[dict[str, Any]]]
 ROWS = """

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from longthread.errors import PoliciesInvalid, SourceWithoutPolicy
-from longthread.tools.analysis.policy.user_policy import Policies, UserPolicy
+from longthread.tools.analysis.user_policy import Policies, UserPolicy
 
 TEXT = """
 users:

@@ -19,9 +19,9 @@ from tests.engines import ENGINES
 from longthread.errors import PolicyUnusable
 from longthread.tools.analysis.address import SourceUrl
 from longthread.tools.analysis.open import open_source
-from longthread.tools.analysis.policy.user_policy import UserPolicy
 from longthread.tools.analysis.schema import Schema
 from longthread.tools.analysis.source import Source
+from longthread.tools.analysis.user_policy import UserPolicy
 
 Ask = Callable[..., Awaitable[dict[str, Any]]]
 TABLES = """

@@ -10,12 +10,12 @@ import pytest
 from tests.engines import ENGINES, made_database
 
 from longthread.tools.analysis.open import open_source
-from longthread.tools.analysis.policy.user_policy import UserPolicy
 from longthread.tools.analysis.quoting import quote_identifier, quoted_if_needed, quoted_label
 from longthread.tools.analysis.schema import Column, ForeignKey, Schema, Table
 from longthread.tools.analysis.schema_text import SchemaText, schema_text
 from longthread.tools.analysis.schema_values import SourceValues, read_values
 from longthread.tools.analysis.source import Source
+from longthread.tools.analysis.user_policy import UserPolicy
 from longthread.view.tokens import estimate
 
 SCRIPT = """

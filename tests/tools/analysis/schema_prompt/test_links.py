@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 
 from longthread.tools.analysis.open import open_source
-from longthread.tools.analysis.policy.user_policy import UserPolicy
 from longthread.tools.analysis.schema_text import schema_text
 from longthread.tools.analysis.schema_values import read_links
 from longthread.tools.analysis.source import Source
+from longthread.tools.analysis.user_policy import UserPolicy
 
 SCRIPT = """
 CREATE TABLE users (uid INTEGER, username TEXT);

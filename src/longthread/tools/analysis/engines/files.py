@@ -15,18 +15,26 @@ import duckdb
 
 from longthread.errors import SourceEmpty, SourceError, SourceIsStore, SourceNotFound, SourceUnreadable
 from longthread.tools.analysis.engines.duckdb import DuckdbEngine, lock, settings, translate_errors
-from longthread.tools.analysis.files.delimited import (
+from longthread.tools.analysis.files.listing import (
+    base_name,
+    data_files,
+    left_out,
+    likely,
+    name_encoding,
+    reader_of,
+    recode_file,
+    stem_of,
+)
+from longthread.tools.analysis.files.notes import Note
+from longthread.tools.analysis.files.text_files import (
     DelimitedTable,
+    json_table,
     load_findings,
     of_sheet,
     read_delimited,
     save_findings,
     state_of,
 )
-from longthread.tools.analysis.files.encoding import likely, name_encoding, recode_file
-from longthread.tools.analysis.files.jsontext import json_table
-from longthread.tools.analysis.files.listing import base_name, data_files, left_out, reader_of, stem_of
-from longthread.tools.analysis.files.notes import Note
 from longthread.tools.analysis.files.workbook import is_text, sheets_of
 from longthread.tools.analysis.limits import Limits
 from longthread.tools.analysis.quoting import UniqueNames, literal, quote_identifier

@@ -16,9 +16,9 @@ from sqlglot.errors import SqlglotError
 from longthread.errors import SqlRefused, TableNotFound
 from longthread.tools.analysis.dialects.dialect import find_dialect
 from longthread.tools.analysis.guard import BROKEN, Guard
-from longthread.tools.analysis.policy.restricted_schema import Restricted
 from longthread.tools.analysis.schema import Table
 from longthread.tools.analysis.sql_text import sqlglot_name, write_sql
+from longthread.tools.analysis.user_policy import Restricted
 from longthread.tools.analysis.value_size import name_of
 
 _PLAIN_PARTS = frozenset({"this", "db", "catalog", "alias", "joins", "laterals"})
