@@ -14,7 +14,7 @@ COMMANDS = {
     "state": "longthread.cli.commands.threads:state",
     "view": "longthread.cli.commands.view:view",
     "recall": "longthread.cli.commands.recall:recall",
-    "forget": "longthread.cli.commands.forget:forget",
+    "forget": "longthread.cli.commands.memories:forget",
     "doctor": "longthread.cli.commands.doctor:doctor",
     "import": "longthread.cli.commands.transfer:import_",
     "export": "longthread.cli.commands.transfer:export",
