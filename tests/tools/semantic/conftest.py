@@ -17,8 +17,8 @@ from longthread.model.semantics import layer_of
 from longthread.tools.analysis.limits import Limits
 from longthread.tools.analysis.open import open_source
 from longthread.tools.catalog.fields import FieldReader
+from longthread.tools.semantic.expressions import read_semantics
 from longthread.tools.semantic.query_metric import semantic_tools
-from longthread.tools.semantic.reader import read_semantics
 
 SHOP = """
 CREATE TABLE cities (id INTEGER PRIMARY KEY, name TEXT);

@@ -15,7 +15,7 @@ from longthread.tools.catalog import address
 from longthread.tools.catalog.documents import DefinitionDocument
 from longthread.tools.catalog.fields import LONGEST_NAME, FieldProblem, FieldReader, read_route, read_upstream, short
 from longthread.tools.catalog.teach import read_examples, read_terms
-from longthread.tools.semantic.reader import read_semantics
+from longthread.tools.semantic.expressions import read_semantics
 from longthread.tools.skill_folder import LONGEST_FRONT, front_problems
 from longthread.tools.skills import bundle_problems
 from longthread.tools.tool_type import ToolType, find_type, list_types
