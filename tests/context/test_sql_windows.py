@@ -18,7 +18,7 @@ from longthread.llm.server_facts import ServerWindow
 from longthread.messages.message import Message
 from longthread.model.run import Event
 from longthread.runs.analyst import Analyst
-from longthread.runs.inspect import sent
+from longthread.runs.inspect import calls_of, look, sent
 from longthread.settings import Settings
 from longthread.store import endpoints, runs
 from longthread.store.driver import Driver
@@ -104,6 +104,33 @@ async def test_a_conversation_counts_as_the_short_tables_that_are_sent(open_anal
     assert [text.splitlines()[-1] for text in shown] == questions
     tables = [text for text in shown if "3 of 300 rows" in text]
     assert len(tables) == 11 and size_of(model.calls[-1].messages) < 6_000
+    async with analyst.store.reading() as tx:
+        calls = await calls_of(tx, "t")
+        inspected = await look(tx, calls, len(calls))
+        assert (await sent(tx, calls[-1])).messages == model.calls[-1].messages
+    assert inspected.tokens == sum(entry.tokens for entry in inspected.entries) < 2_500
+
+
+async def test_a_conversation_that_described_a_table_goes_on_in_sql(open_analyst: OpenAnalyst, wide: str) -> None:
+    """A description counts as the text that is sent, and its number of rows is no table."""
+    script = [call("describe_table", table="big"), finish("It has notes.")]
+
+    def reply(messages: list[Message]) -> Any:
+        return fence("SELECT count(*) AS n FROM big") if is_writing(messages) or not script else script.pop(0)
+
+    model = ScriptedModel(reply, tool_calling=True)
+    analyst = await open_analyst(model)
+    assert (await ask(analyst, "What is in big?", wide, "native"))[-1].type == "finished"
+    for question in ("How many notes are there?", "And in all?"):
+        events = await ask(analyst, question, wide)
+        assert (events[-1].type, "300" in str(events[-1].data["answer"])) == ("finished", True), events[-1].data
+    async with analyst.store.reading() as tx:
+        calls = await calls_of(tx, "t")
+        inspected = await look(tx, calls, len(calls))
+        assert (await sent(tx, calls[-1])).messages == model.calls[-1].messages
+    texts = [message.text for message in model.calls[-1].messages[1:]]
+    assert any("city" in text for text in texts), "the description is sent"
+    assert inspected.tokens == sum(entry.tokens for entry in inspected.entries) <= sum(map(estimate, texts)) + 60
 
 
 @pytest.mark.parametrize("protocol", ["native", "sql"])

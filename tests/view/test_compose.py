@@ -28,7 +28,7 @@ def threads(draw: st.DrawFn) -> list[ViewItem]:
     writes = draw(st.booleans())  # a protocol that sends a short text for each message
 
     def add(role: str, text: str, **more: object) -> None:
-        written = min(60, len(text)) if writes else None
+        written = text[:60] if writes else None
         items.append(ViewItem(f"e{len(items)}", role, text, written=written, **more))  # type: ignore[arg-type]
 
     for _ in range(draw(st.integers(1, 6))):

@@ -64,14 +64,16 @@ def test_what_has_become_too_long_is_planned_anew_with_room_to_grow() -> None:
 
 
 def _older(view: View, recent: int, pinned: str) -> int:
-    """The characters of the units whose messages are all before the newest ones, but for the pinned one."""
+    """The characters, as they are sent, of the units whose messages are all before the newest ones, but for the pinned
+    one."""
     count = total = 0
     parts = {part.item.key: part for part in view.shown_parts}
     units: Sequence[Sequence[ViewItem]] = units_of([part.item for part in view.shown_parts])
     for unit in reversed(units):
         if count >= recent and unit[0].key != pinned:
             texts = [parts[each.key].text for each in unit]
-            total += sum(len(each.text if text is None else text) for each, text in zip(unit, texts, strict=True))
+            wholes = [each.text if each.written is None else each.written for each in unit]
+            total += sum(len(whole if text is None else text) for whole, text in zip(wholes, texts, strict=True))
         count += len(unit)
     return total
 

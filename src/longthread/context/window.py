@@ -76,7 +76,7 @@ class WindowMessage:
             if self.told_text is not None:
                 item = replace(item, text=self.told_text, stored=item.text)
             if write is not None:
-                item = replace(item, written=estimate(write(self.message), family), extra=0)
+                item = replace(item, written=write(shown_of(self.message, item.whole)), extra=0)
             # Messages of one view may have the same id.
             self._items[cached] = item if item.key == self.entry.id else replace(item, key=self.entry.id)
         return self._items[cached]

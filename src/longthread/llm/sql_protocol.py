@@ -234,7 +234,7 @@ def _result_text(text: str, most: int) -> str:
     data, error = observation.get("data"), observation.get("error")
     if isinstance(error, Mapping):
         return RETRY.format(reason=error.get("message", ""))
-    if not isinstance(data, Mapping) or "rows" not in data:
+    if not isinstance(data, Mapping) or not isinstance(data.get("rows"), list):
         return text
     if _is_empty(observation):
         return _EMPTY.format(notes=" ".join(map(str, data["notes"])))

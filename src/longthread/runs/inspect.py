@@ -15,7 +15,7 @@ from longthread.context.window import (
     spots_of,
 )
 from longthread.errors import EntryNotFound
-from longthread.llm.sql_protocol import render_answering, render_writing
+from longthread.llm.sql_protocol import render_answering, render_writing, write_message
 from longthread.messages.message import Message
 from longthread.model.entry import Entry
 from longthread.model.run import TEXTS, How, Segment, Step, segments_of
@@ -29,6 +29,7 @@ from longthread.store.driver import Transaction
 from longthread.store.run_rows import bare_steps
 from longthread.tools.tool import Tool
 from longthread.view.items import ViewEntry, show_part, units_of
+from longthread.view.tokens import ANY
 
 _CHUNK = 50
 """Steps that are read at a time."""
@@ -131,6 +132,7 @@ async def _entries(tx: Transaction, step: Step, segments: Sequence[Segment], pro
     edge = max((segment.last for segment in segments if segment.how == "condensed"), default=0)
     earlier = await _earlier(tx, step.thread_id, segments)
     begins, _ = await recall_index.first_seq(tx, step.thread_id)
+    write = write_message if prompt is not None and prompt.spoken == "sql" else None
     found: list[ViewEntry] = []
     mark = 0
     for segment, spots in zip(segments, await seen_between(tx, step.thread_id, segments, begins), strict=True):
@@ -147,7 +149,7 @@ async def _entries(tx: Transaction, step: Step, segments: Sequence[Segment], pro
             tier = None if segment.how == "left out" else 2 if seq <= edge else 3
             found.append(ViewEntry(seq, "", segment.how, "pruned", tier, 0, ""))
         for spot in spots:
-            part = show_part(segment, spot.item)
+            part = show_part(segment, spot.item_for(ANY, write))
             if part is None:
                 found.append(
                     ViewEntry(spot.entry.seq, spot.entry.role, "left out", segment.why, None, 0, spot.item.text)

@@ -412,4 +412,6 @@ def _length(units: Iterable[Sequence[ViewPart]]) -> int:
 
 
 def _text(part: ViewPart) -> str:
-    return part.item.text if part.text is None else part.text
+    if part.text is not None:
+        return part.text
+    return part.item.text if part.item.written is None else part.item.written

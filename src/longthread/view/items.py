@@ -32,8 +32,8 @@ class ViewItem:
 
     `calls` are the ids of its tool calls, `answers` the id of the call that it answers. `extra`, `thinking` and `other`
     are tokens of calls, thinking and attachments. A `silent` message has only thinking. `stored` is the JSON of a
-    result whose `text` says it in fewer tokens. `written` are the tokens of its whole text as the protocol writes it,
-    if it writes another one.
+    result whose `text` says it in fewer tokens. `written` is its whole text as the protocol sends it, if that is
+    another one.
     """
 
     key: str
@@ -49,7 +49,7 @@ class ViewItem:
     silent: bool = False
     family: str = ANY
     stored: str = ""
-    written: int | None = None
+    written: str | None = None
     # Not copied by `replace`.
     _condensed: dict[tuple[int, int], ViewPart] = field(default_factory=dict, init=False, compare=False, repr=False)
     _cut: dict[tuple[int | None, bool, int], ViewPart] = field(
@@ -59,7 +59,7 @@ class ViewItem:
     @cached_property
     def text_tokens(self) -> int:
         """The tokens of its text."""
-        return estimate(self.text, self.family) if self.written is None else self.written
+        return estimate(self.text if self.written is None else self.written, self.family)
 
     @property
     def tokens(self) -> int:
@@ -101,7 +101,7 @@ class ViewItem:
             return ViewPart(self, "left out")
         condense = condense_result if form else condense_earlier
         text = condense(self.text, limit) if self.role == "tool" else self.text
-        if self.written is not None and self.written <= estimate(text, self.family):
+        if self.written is not None and self.text_tokens <= estimate(text, self.family):
             text = self.text
         if text == self.text and not self.thinking:
             return self.whole
