@@ -19,7 +19,6 @@ _PATTERN = re.compile(r"LIKE '%((?:[^'%]|'')+)%'")
 _MOST_COLUMNS = 40
 _MOST_WORDS = 6
 _ENOUGH = 5
-_MOST_FOUND_PER_COLUMN = 20
 
 
 def is_probe(call: DemoCall) -> bool:

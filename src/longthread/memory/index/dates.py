@@ -27,7 +27,6 @@ _AFTER_MONTH = re.compile(r" *(?:[^\w ]|\d|\Z|(?:at|in|and|or|to|for|from|until|
 _ALSO_VERBS = ("may", "march")
 
 _HAN_DIGITS = "一二三四五六七八九"
-_HAN_NUMBER = "[一二三四五六七八九十]"
 _HAN_MONTH = "十[一二]?|[一二三四五六七八九]"
 _HAN_DAY = "三十一?|二?十[一二三四五六七八九]?|廿[一二三四五六七八九]?|[一二三四五六七八九]"
 _NO_COUNT = "(?! ?[个個天人元年月])"

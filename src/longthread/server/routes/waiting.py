@@ -207,9 +207,6 @@ class RejectDecision(BaseModel):
     message: str | None = None
 
 
-_Decision = Annotated[ApproveDecision | EditDecision | RejectDecision, Field(discriminator="type")]
-
-
 class Decisions(BaseModel):
     """A decision for each call, by the call's id."""
 

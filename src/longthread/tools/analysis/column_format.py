@@ -4,7 +4,8 @@ As JSON: `{"kind": "currency", "unit": "€", "places": 2}`. Where nothing else 
 name and values. Values are grouped, rounded to the column's places, with its unit, and without the tail of a double
 (52838.549999999996).
 
-The page has the same rules in `web/src/formats`; both are tested by the cases of `tests/formats.json`.
+The page has the same rules in `web/src/formats`, and shortens numbers too; both are tested by the cases of
+`tests/formats.json`.
 """
 
 from __future__ import annotations
@@ -42,8 +43,6 @@ _MOST_PLACES = 8
 _LARGEST = 21
 """Digits up to which a number is written without an exponent."""
 _WIDE = Context(prec=400)
-_SHORT = {"en": ((3, "K"), (6, "M"), (9, "B"), (12, "T")), "zh": ((4, "万"), (8, "亿"), (12, "万亿"))}
-_SHORT_FROM = 10_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,21 +169,6 @@ def write_value(value: Any, format_: ColumnFormat) -> str:
     rounded = _round(number, format_.places)
     digits = f"{rounded:f}" if format_.kind == "plain" else f"{rounded:,f}"
     return _add_affixes(digits, format_)
-
-
-def shorten_value(value: Any, format_: ColumnFormat, language: str) -> str:
-    """A cell where space is short: 1.2M, 120万. Below ten thousand, and in percent, as `write_value` does."""
-    number = number_in(value)
-    if number is None or format_.kind not in ("number", "currency", "unit") or abs(number) < _SHORT_FROM:
-        return write_value(value, format_)
-    for power, sign in reversed(_SHORT[language]):
-        scaled = number.scaleb(-power, _WIDE)
-        near = _round(scaled, max(0, _SIGNIFICANT - 1 - scaled.adjusted()))
-        if abs(near) >= 1:
-            digits = f"{near:,f}"
-            digits = digits.rstrip("0").rstrip(".") if "." in digits else digits
-            return _add_affixes(f"{digits}{sign}", format_)
-    return write_value(value, format_)
 
 
 def _round(number: Decimal, places: int | None) -> Decimal:

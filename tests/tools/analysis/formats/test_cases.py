@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from longthread.tools.analysis.column_format import format_of_json, guess_format, shorten_value, write_value
+from longthread.tools.analysis.column_format import format_of_json, guess_format, write_value
 
 CASES: dict[str, list[Any]] = json.loads((Path(__file__).parents[3] / "formats.json").read_text("utf-8"))
 
@@ -21,9 +21,3 @@ def test_a_format_is_guessed(name: str, cells: list[Any], wanted: dict[str, Any]
 @pytest.mark.parametrize(("cell", "given", "text"), CASES["written"])
 def test_a_cell_is_written(cell: Any, given: dict[str, Any], text: str) -> None:
     assert write_value(cell, format_of_json(given)) == text
-
-
-@pytest.mark.parametrize(("cell", "given", "english", "chinese"), CASES["shortened"])
-def test_a_cell_is_shortened(cell: Any, given: dict[str, Any], english: str, chinese: str) -> None:
-    short = [shorten_value(cell, format_of_json(given), language) for language in ("en", "zh")]
-    assert short == [english, chinese]
