@@ -18,7 +18,7 @@ endef
 # Where `make test-clients` puts Node.js and the clients: 1.4 GB, outside of the checkout.
 CLIENTS ?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/longthread/clients
 
-.PHONY: setup help page demo test check-page docs test-clients test-langgraph check compiled bench eval release-check lock clean
+.PHONY: setup help page demo test check-page docs screenshots test-clients test-langgraph check compiled bench eval release-check lock clean
 
 setup: $(VENV)/.run ## Install what running Longthread needs, and build the page.
 
@@ -65,6 +65,9 @@ $(VENV)/.docs: requirements/docs.txt $(VENV)/.dev
 docs: $(VENV)/.docs ## Build the documentation as a site, into site/.
 	@$(BIN)/python docs/site/build.py
 	@echo "The site is in site/. To read it: $(BIN)/python -m http.server --directory site"
+
+screenshots: $(VENV)/.dev ## Take the pictures of the documentation from the running demo.
+	@$(BIN)/python docs/site/pictures.py
 
 demo: setup ## Serve the page with the demo database at http://127.0.0.1:8765.
 	@$(BIN)/longthread demo

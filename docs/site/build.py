@@ -42,6 +42,7 @@ OTHERS = {
 """Pages whose places on the site differ from those in `docs/`."""
 _FENCE = re.compile(r"^(```.*?^```)[^\n]*$", re.DOTALL | re.MULTILINE)
 _LINK = re.compile(r"(?<!!)\[([^\[\]]*(?:\[[^\]]*\][^\[\]]*)*)\]\(([^)\s]+)\)")
+_PICTURE = re.compile(r"(!\[[^\]]*\])\(([^)\s]+)\)")
 _HEADING = re.compile(r"^(#+) (.+)$", re.MULTILINE)
 _slug: Callable[[str, str], str] = slugify(case="lower")
 
@@ -72,9 +73,19 @@ def find_pages(language: str) -> dict[str, str]:
     return found | OTHERS | {"docs/decisions": "decisions/index.md"}
 
 
+def find_pictures(language: str) -> dict[str, str]:
+    """Return the places on the site of a language's pictures, by their paths in the repository."""
+    root = "docs/zh" if language == "zh" else "docs"
+    found = [path for kind in ("png", "svg", "webp") for path in _list(f"{root}/**/*.{kind}")]
+    return {path: relpath(path, root) for path in found if language == "zh" or not path.startswith("docs/zh/")}
+
+
 def stage(folder: Path, language: str, pages: dict[str, str], release: str) -> None:
-    """Write the copies of the pages that the builder reads, and what is generated."""
+    """Write the copies of the pages that the builder reads, their pictures, and what is generated."""
     links = Links(language, pages, release)
+    for path, place in find_pictures(language).items():
+        (folder / place).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(ROOT / path, folder / place)
     for path, place in pages.items():
         if (ROOT / path).is_dir():
             continue
@@ -93,6 +104,7 @@ class Links:
     def __init__(self, language: str, pages: dict[str, str], release: str) -> None:
         self._language, self._pages = language, pages
         self._english, self._chinese = find_pages("en"), find_pages("zh")
+        self._pictures = find_pictures(language)
         self._release = release
         self._files = yaml.safe_load((ROOT / "mkdocs.yml").read_text("utf-8"))["extra"]["files_url"]
 
@@ -100,6 +112,7 @@ class Links:
         """Return a page's text with links that lead somewhere on the site, and with English anchors."""
         parts = _FENCE.split(text)
         parts[::2] = [_LINK.sub(lambda link: self._lead(path, link), part) for part in parts[::2]]
+        parts[::2] = [_PICTURE.sub(lambda picture: self._place(path, picture), part) for part in parts[::2]]
         if self._language == "en":
             return "".join(parts)
         anchors = iter(_anchors(ROOT / self._original(path)).values())
@@ -115,6 +128,13 @@ class Links:
             return link[0]  # the builder reports it
         address, anchor = self._find(self._pages[path], file, anchor)
         return f"[{words}]({address}{'#' if anchor else ''}{anchor})" if address or anchor else words
+
+    def _place(self, path: str, picture: re.Match[str]) -> str:
+        """Return a picture with the address that it has for a page of the site."""
+        file = normpath(PurePosixPath(path).parent / picture[2])
+        if file not in self._pictures:
+            return picture[0]  # the builder reports it, or it is another host's
+        return f"{picture[1]}({relpath(self._pictures[file], PurePosixPath(self._pages[path]).parent)})"
 
     def _find(self, here: str, file: str, anchor: str) -> tuple[str, str]:
         """Return where a file is for a page of the site, and the anchor there; nothing where the file is not shown."""
