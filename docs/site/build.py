@@ -22,6 +22,7 @@ import yaml
 from pymdownx.slugs import slugify
 
 from longthread import __version__
+from longthread.documentation import FILES
 
 ROOT = Path(__file__).resolve().parents[2]
 LANGUAGES = {"en": "English", "zh": "中文"}
@@ -106,7 +107,6 @@ class Links:
         self._english, self._chinese = find_pages("en"), find_pages("zh")
         self._pictures = find_pictures(language)
         self._release = release
-        self._files = yaml.safe_load((ROOT / "mkdocs.yml").read_text("utf-8"))["extra"]["files_url"]
 
     def rewrite(self, path: str, text: str) -> str:
         """Return a page's text with links that lead somewhere on the site, and with English anchors."""
@@ -150,7 +150,7 @@ class Links:
         if other is not None:
             there = f"../../{'en' if english else 'zh'}/{self._release}/{_url(other)}"
             return f"{relpath(there, _url(here) or '.')}/", anchor
-        return (f"{self._files}/{file}" if self._files else ""), anchor if self._files else ""
+        return (f"{FILES}/{file}" if FILES else ""), anchor if FILES else ""
 
     def _original(self, path: str) -> str:
         """The English page that a Chinese one says again."""
