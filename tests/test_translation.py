@@ -14,17 +14,20 @@ FIRST = {
     "README.md",
     "gateway.md",
     "guide/sql.md",
+    "how-to/ask.md",
     "how-to/connect-model.md",
     "how-to/files.md",
     "how-to/gateway-clients.md",
+    "how-to/install.md",
     "how-to/langgraph.md",
     "how-to/local-models.md",
     "how-to/plugins.md",
     "how-to/servers.md",
     "reference/analyst-eval.md",
     "reference/commands.md",
+    "reference/limits.md",
 }
-"""With the two READMEs, which test_prose.py compares: what a user reads first."""
+"""With the two READMEs: what a user reads first."""
 _CODE = re.compile(r"^```.*?^```$", re.DOTALL | re.MULTILINE)
 _HAN = re.compile(r"[\u4e00-\u9fff]")
 
@@ -71,6 +74,15 @@ def test_a_chinese_page_is_in_chinese(page: str) -> None:
     texts = [each for each in re.split(r"\n\s*\n", _CODE.sub("", chinese)) if not each.startswith(("|", "<!--"))]
     plain = [re.sub(r"`[^`]*`|\]\([^)]*\)", "", each) for each in texts]
     assert [each for each in plain if len(each.split()) > 4 and not _HAN.search(each)] == []
+
+
+def test_both_readmes_have_the_same_headings_lists_tables_and_code() -> None:
+    """Their code differs in comments alone. test_prose.py compares their links."""
+    english, chinese = ((ROOT / page).read_text("utf-8") for page in ("README.md", "README.zh-CN.md"))
+    assert outline(chinese) == outline(english)
+    code = [re.sub(r"\s+# .*", "", "\n".join(_CODE.findall(text))) for text in (english, chinese)]
+    assert code[0] == code[1]
+    assert len(english.splitlines()) <= 120
 
 
 def test_the_pages_that_are_read_first_are_there() -> None:
