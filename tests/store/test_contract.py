@@ -2,16 +2,8 @@
 
 from __future__ import annotations
 
-import shutil
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
-from pathlib import Path
-
 import pytest
 from tests.contract import OpenStore, StoreContract
-from tests.contract.concurrency import ConcurrencyContract
-from tests.contract.text import TextContract
-from tests.contract.transactions import TransactionContract
 from tests.store.samples import fill
 
 from longthread.store import log
@@ -38,22 +30,6 @@ class TestContract(StoreContract):
         assert await tables_of(store, CANARY) == set()
         once = {"memories", "memory_sources", "memory_uses", "board_cards", "board_link_threads"}
         assert await tables_of(store, "kept") == before - once, "both threads' have one id: the first's are there"
-
-
-class TestContractOffTheLoop(TextContract, TransactionContract, ConcurrencyContract):
-    """A SQLite driver in an application's event loop. On PostgreSQL nothing is different there."""
-
-    @pytest.fixture
-    def open_store(self, tmp_path: Path, sqlite_template: Path) -> OpenStore:
-        address = shutil.copyfile(sqlite_template, tmp_path / "conversations.db")
-
-        @asynccontextmanager
-        async def opened() -> AsyncIterator[Driver]:
-            async with open_at(address) as store:
-                store.leave_loop()
-                yield store
-
-        return opened
 
 
 async def tables_of(store: Driver, thread_id: str) -> set[str]:

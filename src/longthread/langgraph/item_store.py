@@ -70,7 +70,6 @@ class LongthreadStore(BaseStore):
     ) -> None:
         """Use a store that is already open on the running event loop; InvalidInput if it is no store."""
         expect_store(store, "LongthreadStore")
-        store.leave_loop()
         self._begin(Backend(store, Portal(), user_id), index, ttl)
 
     @classmethod

@@ -148,10 +148,6 @@ class Driver(Protocol):
         For a process's sign of life. After a `StoreError`, open another one."""
         ...
 
-    def leave_loop(self) -> None:
-        """Never block the event loop from now on: it is an application's, and not the store's alone."""
-        ...
-
     async def close(self) -> None:
         """Close every connection. Idempotent."""
         ...

@@ -1,9 +1,9 @@
 """Named SQL: each `.sql` file under `sql/` holds queries headed by `-- name: …`. PostgreSQL's placeholders are derived
 from them.
 
-`sql/common` is for every backend; a backend's own folder overrides it by name. `quick` after the name: the query works
-by key on little data, and may run where others wait. `bulky`: it returns many bytes, which a server need not send as
-text. Words such as `JSON[…]` stand for dialect-specific SQL (`_WORDS`).
+`sql/common` is for every backend; a backend's own folder overrides it by name. `bulky` after the name: the query
+returns many bytes, which a server need not send as text. Words such as `JSON[…]` stand for dialect-specific SQL
+(`_WORDS`).
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from functools import cache, lru_cache
 from importlib.resources import files
 from importlib.resources.abc import Traversable
 
-_HEAD = re.compile(r"^-- name: (\w+)(?: (quick|bulky))?\s*$", re.MULTILINE)
+_HEAD = re.compile(r"^-- name: (\w+)( bulky)?\s*$", re.MULTILINE)
 
 
 class Sql(str):
@@ -25,10 +25,9 @@ class Sql(str):
 
 
 class Queries(dict[str, str]):
-    """Queries by name, and the names of quick and bulky ones; composed SQL maps to itself."""
+    """Queries by name, and the names of bulky ones; composed SQL maps to itself."""
 
     def __init__(self) -> None:
-        self.quick: set[str] = set()
         self.bulky: set[str] = set()
 
     def __missing__(self, query: str) -> str:
@@ -42,10 +41,10 @@ def queries(dialect: str) -> Queries:
     """Return a dialect's queries, `sqlite` or `postgres`, by name."""
     found = Queries()
     for folder in ("common", dialect):
-        for name, kind, sql in _read_folder(files("longthread.store") / "sql" / folder):
+        for name, is_bulky, sql in _read_folder(files("longthread.store") / "sql" / folder):
             found[name] = spelled_out(sql, dialect)
-            if kind:
-                (found.quick if kind == "quick" else found.bulky).add(name)
+            if is_bulky:
+                found.bulky.add(name)
     return found
 
 
@@ -83,12 +82,12 @@ the index `entries_by_id`."""
 _WORD = re.compile(rf"\b({'|'.join(_WORDS)})\[([^\]]+)\]")
 
 
-def _read_folder(folder: Traversable) -> Iterator[tuple[str, str | None, str]]:
+def _read_folder(folder: Traversable) -> Iterator[tuple[str, bool, str]]:
     for file in sorted(folder.iterdir(), key=lambda f: f.name) if folder.is_dir() else []:
         if file.name.endswith(".sql"):
             parts = _HEAD.split(file.read_text("utf-8"))
-            for name, kind, sql in zip(parts[1::3], parts[2::3], parts[3::3], strict=True):
-                yield name, kind, sql.strip()
+            for name, bulky, sql in zip(parts[1::3], parts[2::3], parts[3::3], strict=True):
+                yield name, bool(bulky), sql.strip()
 
 
 _PART = re.compile(

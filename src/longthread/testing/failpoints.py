@@ -46,9 +46,6 @@ class DriverWrapper:
     def dedicated(self) -> AbstractAsyncContextManager[Transaction]:
         return self.driver.dedicated()
 
-    def leave_loop(self) -> None:
-        self.driver.leave_loop()
-
     async def close(self) -> None:
         await self.driver.close()
 

@@ -14,6 +14,7 @@ from langchain.agents import create_agent
 from langchain_core.messages import HumanMessage
 
 from longthread.langgraph import LongthreadSaver, LongthreadStore, MemoryMiddleware, recall_tool
+from longthread.store.log import now
 from longthread.store.open import open_store
 from longthread.testing import ScriptedChatModel
 
@@ -91,10 +92,15 @@ async def test_a_new_store_is_made_off_the_loop(tmp_path: Path, blocking_raises:
         assert await saver.aget_tuple({"configurable": {"thread_id": "t", "checkpoint_ns": ""}}) is None
 
 
-async def test_the_guard_sees_what_blocks(tmp_path: Path, blocking_raises: BlockBuster) -> None:
+async def test_the_guard_sees_a_statement_in_the_loop_s_thread_and_a_store_makes_none(
+    tmp_path: Path, blocking_raises: BlockBuster
+) -> None:
     async with open_store(tmp_path / "c.db") as store:
         blocking_raises.activate()
+        async with store.writing() as tx:
+            await tx.run("insert_thread", id="t", user_id="u", title=None, source=None, now=now())
+        async with store.reading() as tx:
+            assert await tx.fetch("select_position", id="t")
         with pytest.raises(BlockingError):
-            async with store.reading():
-                pass
+            store._writer.database.execute("SELECT 1")  # type: ignore[attr-defined]
         blocking_raises.deactivate()

@@ -1,4 +1,4 @@
-"""One connection to a SQLite file, and the two threads that may use it."""
+"""One connection to a SQLite file, and the thread that uses it."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from longthread.errors import StoreError
 from longthread.store import listing, log
 from longthread.store.backends import sqlite
 from longthread.store.backends.sqlite_connection import StoreConnection
-from longthread.store.backends.sqlite_transaction import OffLoopTransaction
+from longthread.store.backends.sqlite_transaction import SqliteTransaction
 from longthread.store.driver import Transaction, one
 from longthread.store.open import open_store
 from longthread.store.queries import Sql
 
 
-async def test_nothing_runs_here_while_the_thread_may_be_at_work(tmp_path: Path) -> None:
+async def test_who_rolls_back_waits_for_the_thread_that_may_be_at_work(tmp_path: Path) -> None:
     connection = await StoreConnection.open(tmp_path / "c.db")
     begun, go_on = threading.Event(), threading.Event()
 
@@ -36,9 +36,9 @@ async def test_nothing_runs_here_while_the_thread_may_be_at_work(tmp_path: Path)
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
-    with pytest.raises(sqlite3.ProgrammingError, match="broken off"):
-        connection.database.execute("SELECT 1")
     giving_up = asyncio.create_task(connection.rollback())
+    await asyncio.sleep(0.01)
+    assert not giving_up.done()
     go_on.set()
     await giving_up
     assert not connection.database.in_transaction
@@ -89,11 +89,10 @@ async def test_a_store_may_be_closed_while_others_read_and_write(tmp_path: Path)
         assert len(ended) == 6
 
 
-async def test_off_the_loop_a_read_of_one_batch_and_a_write_are_one_hand_over_each(
+async def test_a_read_of_one_batch_and_a_write_are_one_hand_over_each(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async with open_store(tmp_path / "c.db") as store:
-        store.leave_loop()
         handed = 0
         submit = ThreadPoolExecutor.submit
 
@@ -116,46 +115,44 @@ async def test_off_the_loop_a_read_of_one_batch_and_a_write_are_one_hand_over_ea
         assert not any(reader.database.in_transaction for reader in store._all)  # type: ignore[attr-defined]
 
 
-async def test_a_commit_waits_for_the_disk_apart_where_others_would_wait_with_it(
+async def test_no_statement_and_no_commit_runs_in_the_loop_s_thread(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    threads: list[int] = []
-    committed = sqlite._commit_timed
+    threads: set[int] = set()
+    connect = sqlite3.connect
 
-    def noted(database: sqlite3.Connection) -> float:
-        threads.append(threading.get_ident())
-        return committed(database)
+    def watched(*given: Any, **named: Any) -> sqlite3.Connection:
+        database = connect(*given, **named)
+        database.set_trace_callback(lambda _: threads.add(threading.get_ident()))
+        return database
 
+    monkeypatch.setattr(sqlite3, "connect", watched)
     async with open_store(tmp_path / "c.db") as store:
-        monkeypatch.setattr(sqlite, "_commit_timed", noted)
-        monkeypatch.setattr(sqlite, "QUICK_SECONDS", 0.0)
-        monkeypatch.setattr(sqlite, "ALONE_SECONDS", 60.0)
         async with store.writing() as tx:
             await tx.run("insert_thread", id="a", user_id="u", title=None, source=None, now=log.now())
-        async with store.reading(), store.writing() as tx:
-            await tx.run("insert_thread", id="b", user_id="u", title=None, source=None, now=log.now())
-        async with store.writing() as tx:
-            await tx.run("insert_thread", id="c", user_id="u", title=None, source=None, now=log.now())
         async with store.reading() as tx:
-            assert len(await listing.list_threads(tx, user_id="u")) == 3
-    here = threading.get_ident()
-    assert [thread == here for thread in threads] == [True, False, True]
+            assert len(await listing.list_threads(tx, user_id="u")) == 1
+        async with store.maintaining() as tx:
+            await tx.run("vacuum_all")
+        async with store.dedicated() as tx:
+            await tx.fetch("select_position", id="a")
+    assert len(threads) > 2
+    assert threading.get_ident() not in threads
 
 
 async def test_a_write_that_begins_after_it_was_cancelled_leaves_no_transaction(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    reached, go_on, done = threading.Event(), threading.Event(), OffLoopTransaction._done
+    reached, go_on, done = threading.Event(), threading.Event(), SqliteTransaction._done
 
-    def wait(self: OffLoopTransaction, *given: Any) -> list[Any]:
+    def wait(self: SqliteTransaction, *given: Any) -> list[Any]:
         reached.set()
         go_on.wait()
         return done(self, *given)
 
     async with open_store(tmp_path / "c.db") as store:
         await thread_with(store)
-        store.leave_loop()
-        monkeypatch.setattr(OffLoopTransaction, "_done", wait)
+        monkeypatch.setattr(SqliteTransaction, "_done", wait)
         writing = asyncio.create_task(extend(store, draft("lost")))
         await asyncio.to_thread(reached.wait)
         writing.cancel()

@@ -66,7 +66,6 @@ class LongthreadSaver(AsyncLongthreadSaver):
             SerializerNotUsable: `serde` does not give messages back.
         """
         expect_store(store, "LongthreadSaver")
-        store.leave_loop()
         super().__init__(store, user_id=user_id, serde=serde, index_text=index_text)
         self._home = Portal()
         self._stores = InflightWrites()

@@ -256,9 +256,6 @@ class PostgresDriver:
         finally:
             await to_the_end(connection.close())
 
-    def leave_loop(self) -> None:
-        """Nothing changes: no statement blocks."""
-
     async def close(self) -> None:
         await self._pool.close()
         while self._kept:  # which the pool has handed out

@@ -66,7 +66,7 @@ class ReadOnlyDriver(RefusesWrites):
 
     def __init__(self, driver: Driver) -> None:
         self.dialect, self.where, self.found_version = driver.dialect, driver.where, driver.found_version
-        self.reading, self.leave_loop, self.close = driver.reading, driver.leave_loop, driver.close
+        self.reading, self.close = driver.reading, driver.close
 
 
 class ReadOnlySqliteDriver(RefusesWrites):
@@ -77,7 +77,6 @@ class ReadOnlySqliteDriver(RefusesWrites):
     def __init__(self, path: Path, found: int) -> None:
         self._path = path.absolute()
         self.where, self.found_version = str(path), found
-        self._off_loop = False
 
     @classmethod
     async def open(cls, path: Path) -> ReadOnlySqliteDriver:
@@ -94,14 +93,11 @@ class ReadOnlySqliteDriver(RefusesWrites):
     async def reading(self) -> AsyncIterator[Transaction]:
         try:
             async with _connect(self._path) as (connection, state):
-                yield SqliteTransaction(connection, off_loop=self._off_loop)
+                yield SqliteTransaction(connection)
         except sqlite3.Error as error:
             raise failure(error) from error
         if not state.wal and not state.is_of(self._path):
             raise StoreError(reason=CHANGED_MEANWHILE)
-
-    def leave_loop(self) -> None:
-        self._off_loop = True
 
     async def close(self) -> None:
         """Nothing is open between two readings."""

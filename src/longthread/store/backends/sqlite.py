@@ -11,7 +11,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from longthread.errors import StoreError, StoreUnavailable
+from longthread.errors import StoreUnavailable
 from longthread.loop_bridge import to_the_end
 from longthread.metrics import STORE_SECONDS
 from longthread.store.backends.sqlite_connection import (
@@ -22,13 +22,7 @@ from longthread.store.backends.sqlite_connection import (
     failure,
     reason_of,
 )
-from longthread.store.backends.sqlite_transaction import (
-    FAILED,
-    LONGEST_PAUSE,
-    READ,
-    OffLoopTransaction,
-    SqliteTransaction,
-)
+from longthread.store.backends.sqlite_transaction import READ, WRITE, SqliteTransaction
 from longthread.store.schema import APPLICATION_ID, how_to_import, pending, schema
 
 READERS = 3
@@ -43,11 +37,6 @@ _SETTLE = (
     "PRAGMA secure_delete=ON",
 )
 _PATIENCE = f"PRAGMA busy_timeout={BUSY_SECONDS * 1000:.0f}"
-QUICK_SECONDS = 0.0015
-"""Average commit time up to which commits run in the calling thread."""
-ALONE_SECONDS = 0.008
-"""The same without other or waiting transactions: threads that wait for each other take longer."""
-_WRITE = "BEGIN IMMEDIATE"  # one that reads before it writes must not find the database changed in between
 DEDICATED_SECONDS = 2.0
 """How long a statement of a dedicated connection waits for other processes that write."""
 
@@ -64,9 +53,6 @@ class SqliteDriver:
         self.found_version = found
         self._writer = writer
         self._writing = asyncio.Lock()
-        self._commit_seconds = QUICK_SECONDS
-        self._users = 0
-        self._off_loop = False
         # The one that was used last comes first: another one would read the schema again, for as long as many queries.
         self._readers: asyncio.LifoQueue[StoreConnection] = asyncio.LifoQueue()
         self._all = [writer, *readers]
@@ -105,59 +91,27 @@ class SqliteDriver:
 
     @asynccontextmanager
     async def reading(self) -> AsyncIterator[SqliteTransaction]:
-        self._users, began = self._users + 1, time.perf_counter()
-        try:
+        with STORE_SECONDS.time_block("read"):
             connection = await self._readers.get()
             try:
-                if self._off_loop:
-                    apart = OffLoopTransaction(connection, READ)
-                    try:
-                        yield apart
-                    finally:
-                        await apart.end()
-                    return
+                tx = SqliteTransaction(connection, READ)
                 try:
-                    connection.database.execute(READ)
-                    yield SqliteTransaction(connection)
+                    yield tx
                 finally:
-                    await connection.rollback()
+                    await tx.end()
             finally:
                 self._readers.put_nowait(connection)
-        except sqlite3.Error as error:
-            raise failure(error) from error
-        finally:
-            self._users -= 1
-            STORE_SECONDS.note("read", seconds=time.perf_counter() - began)
 
     @asynccontextmanager
     async def writing(self) -> AsyncIterator[SqliteTransaction]:
-        self._users, began = self._users + 1, time.perf_counter()
-        try:
+        with STORE_SECONDS.time_block("write"):
             async with self._writing:
-                if self._off_loop:
-                    apart = OffLoopTransaction(self._writer, _WRITE)
-                    try:
-                        yield apart
-                        await apart.commit()
-                    finally:
-                        await apart.end()
-                    return
-                # A task that only writes would never let others run. Here it holds no lock that they wait for.
-                await asyncio.sleep(0)
+                tx = SqliteTransaction(self._writer, WRITE)
                 try:
-                    await self._begin()
-                    tx = SqliteTransaction(self._writer)
                     yield tx
-                    if tx.failed:
-                        raise StoreError(reason=FAILED)
-                    await self._commit()
+                    await tx.commit()
                 finally:
-                    await self._writer.rollback()  # what was not committed
-        except sqlite3.Error as error:
-            raise failure(error) from error
-        finally:
-            self._users -= 1
-            STORE_SECONDS.note("write", seconds=time.perf_counter() - began)
+                    await tx.end()
 
     @asynccontextmanager
     async def maintaining(self) -> AsyncIterator[SqliteTransaction]:
@@ -165,7 +119,7 @@ class SqliteDriver:
             try:
                 await self._writer.execute(_PATIENCE)
                 try:
-                    yield SqliteTransaction(self._writer, off_loop=self._off_loop)
+                    yield SqliteTransaction(self._writer)
                 except asyncio.CancelledError:
                     self._writer.interrupt()  # it may take as long as the file is large
                     raise
@@ -180,46 +134,15 @@ class SqliteDriver:
         try:
             connection = await StoreConnection.open(self._path, _prepare_dedicated)
             try:
-                yield SqliteTransaction(connection, off_loop=True)
+                yield SqliteTransaction(connection)
             finally:
                 await to_the_end(connection.close())
         except sqlite3.Error as error:
             raise failure(error) from error
 
-    def leave_loop(self) -> None:
-        self._off_loop = True
-
-    async def _commit(self) -> None:
-        """Commit in this thread while commits are fast or nothing else could run: a commit waits for the disk."""
-        if self._commit_seconds < (QUICK_SECONDS if self._users > 1 else ALONE_SECONDS):
-            taken = _commit_timed(self._writer.database)
-        else:
-            taken = await self._writer.apart(_commit_timed)
-        self._commit_seconds += (taken - self._commit_seconds) / 4
-
-    async def _begin(self) -> None:
-        """Begin to write. This is slow only while another process writes."""
-        until, pause = time.monotonic() + BUSY_SECONDS, 0.001
-        while True:
-            try:
-                self._writer.database.execute(_WRITE)
-                return
-            except sqlite3.OperationalError as error:
-                if code_of(error) != sqlite3.SQLITE_BUSY or time.monotonic() > until:
-                    raise
-            await asyncio.sleep(pause)
-            pause = min(2 * pause, LONGEST_PAUSE)
-
     async def close(self) -> None:
         await _close(self._all)
         self._all = []
-
-
-def _commit_timed(database: sqlite3.Connection) -> float:
-    """Commit; return the seconds it took."""
-    started = time.perf_counter()
-    database.commit()
-    return time.perf_counter() - started
 
 
 def _be_impatient(database: sqlite3.Connection) -> None:

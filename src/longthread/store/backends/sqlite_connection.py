@@ -1,5 +1,4 @@
-"""One connection to a SQLite file, and SQLite's errors as a store's. Quick statements run in the calling thread: a
-hand-over to the connection's own thread costs more than they do."""
+"""One connection to a SQLite file, with a thread of its own, and SQLite's errors as a store's."""
 
 from __future__ import annotations
 
@@ -86,20 +85,11 @@ class StoreConnection:
     """A connection, used by one task at a time."""
 
     def __init__(self, database: sqlite3.Connection, thread: ThreadPoolExecutor) -> None:
-        self._database = database
+        self.database = database
+        """SQLite's connection, for calls in its thread."""
         self._thread = thread
-        self._closed = False
         self.broken_off = False
         """Whether a task was cancelled while it waited for the thread, which may still be at work."""
-
-    @property
-    def database(self) -> sqlite3.Connection:
-        """SQLite's connection, for calls in this thread. Raises `sqlite3.ProgrammingError` if closed or in use."""
-        if self._closed:
-            raise sqlite3.ProgrammingError("Cannot operate on a closed database.")
-        if self.broken_off:
-            raise sqlite3.ProgrammingError("The transaction was broken off.")
-        return self._database
 
     @classmethod
     async def open(
@@ -131,7 +121,7 @@ class StoreConnection:
             CancelledError: the task was cancelled; work that has begun is completed.
         """
         try:
-            waiting = asyncio.get_running_loop().run_in_executor(self._thread, work, self._database)
+            waiting = asyncio.get_running_loop().run_in_executor(self._thread, work, self.database)
         except RuntimeError as error:
             raise sqlite3.ProgrammingError("Cannot operate on a closed database.") from error
         try:
@@ -147,24 +137,20 @@ class StoreConnection:
     def interrupt(self) -> None:
         """Abort the running statement, if any. Its effect is undone."""
         with suppress(sqlite3.ProgrammingError):  # closed meanwhile
-            self._database.interrupt()
+            self.database.interrupt()
 
-    async def rollback(self, *, waits: bool = True) -> None:
-        """Roll back the open transaction, if any, after the running work. If not `waits`, in the connection's thread,
-        and before its next work."""
-        with suppress(sqlite3.ProgrammingError):  # closed meanwhile, which has rolled it back
+    async def rollback(self) -> None:
+        """Roll back the open transaction, if any, before the connection's next work. Only after a cancellation, wait
+        for the running work."""
+        with suppress(sqlite3.ProgrammingError, RuntimeError):  # closed meanwhile, which has rolled it back
             if self.broken_off:
                 self.broken_off = False
                 await to_the_end(self.apart(sqlite3.Connection.rollback))
-            elif not waits:
-                with suppress(RuntimeError):  # closed meanwhile
-                    self._thread.submit(self._database.rollback)
-            elif self.database.in_transaction:
-                self.database.rollback()
+            else:
+                self._thread.submit(self.database.rollback)
 
     async def close(self) -> None:
         """Close after the running work. Idempotent."""
-        self._closed = True
         try:
             await self.apart(sqlite3.Connection.close)
         except sqlite3.ProgrammingError:

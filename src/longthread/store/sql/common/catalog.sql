@@ -99,11 +99,11 @@ ON CONFLICT (id) DO UPDATE
 SET name = excluded.name, description = excluded.description, models = excluded.models, upstream = excluded.upstream,
     model = excluded.model, is_active = excluded.is_active, updated_at = excluded.updated_at;
 
--- name: select_upstreams quick
+-- name: select_upstreams
 SELECT name, base_url, CAST(dialects AS TEXT) AS dialects, api_key, holds_state FROM upstreams WHERE is_active
 ORDER BY name;
 
--- name: select_routes quick
+-- name: select_routes
 SELECT name, models, upstream, model FROM routes WHERE is_active ORDER BY name;
 
 -- name: put_builtin_agent

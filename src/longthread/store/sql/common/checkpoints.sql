@@ -1,11 +1,11 @@
--- name: lock_thread quick
+-- name: lock_thread
 SELECT id, tip, entry_count, first_seq, incarnation, title IS NULL AS untitled
 FROM threads WHERE id = :id AND user_id = :user_id;
 
--- name: hold_thread quick
+-- name: hold_thread
 SELECT 1 FROM threads WHERE id = :id AND user_id = :user_id;
 
--- name: select_place quick
+-- name: select_place
 -- A thread, the newest checkpoint of a namespace, the number of one if it is there, and whether tasks of another have rows.
 SELECT t.id, t.tip, t.entry_count, t.first_seq, t.incarnation, t.title IS NULL AS untitled,
        h.n AS head_n, h.id AS head_id, h.writes AS head_writes,
@@ -17,7 +17,7 @@ FROM threads t LEFT JOIN checkpoints h ON h.thread_id = :id AND h.ns = :ns AND h
 )
 WHERE t.id = :id AND t.user_id = :user_id;
 
--- name: hold_known_place quick
+-- name: hold_known_place
 -- One row if a thread, which is locked, and the newest checkpoint of a namespace are these, and no task of one has rows.
 -- Whoever writes to SQLite has locked all of it.
 SELECT 1 AS found FROM threads t
@@ -29,70 +29,70 @@ WHERE t.id = :id AND t.user_id = :user_id AND t.tip = :tip AND t.entry_count = :
     SELECT 1 FROM checkpoint_writes w WHERE w.thread_id = :id AND w.ns = :ns AND w.checkpoint_id = :written_id
 );
 
--- name: grow_thread quick
+-- name: grow_thread
 -- Times are in an index: one that is newer by less than a moment is not worth another entry in it.
 UPDATE threads SET tip = :tip, entry_count = :entry_count, title = coalesce(title, CAST(:title AS TEXT)),
                    updated_at = CASE WHEN updated_at < :recent THEN :now ELSE updated_at END
 WHERE id = :id;
 
--- name: grow_active_thread quick
+-- name: grow_active_thread
 UPDATE threads SET tip = :tip, entry_count = :entry_count WHERE id = :id;
 
--- name: renew_thread quick
+-- name: renew_thread
 UPDATE threads SET incarnation = :incarnation WHERE id = :thread_id;
 
--- name: insert_checkpoint quick
+-- name: insert_checkpoint
 INSERT INTO checkpoints (thread_id, ns, n, parent_n, id, parent_id, metadata, body)
 VALUES (:thread_id, :ns, :n, :parent_n, :id, :parent_id, :metadata, :body);
 
 -- name: rewrite_checkpoint
 UPDATE checkpoints SET body = :body, writes = :writes WHERE thread_id = :thread_id AND ns = :ns AND n = :n;
 
--- name: replace_checkpoint quick
+-- name: replace_checkpoint
 UPDATE checkpoints SET parent_n = :parent_n, parent_id = :parent_id, metadata = :metadata, body = :body, writes = 0
 WHERE thread_id = :thread_id AND ns = :ns AND n = :n;
 
--- name: update_checkpoint_body quick
+-- name: update_checkpoint_body
 UPDATE checkpoints SET body = :body, writes = :writes
 WHERE thread_id = :thread_id AND ns = :ns AND n = :n AND id = :id AND writes = :before;
 
--- name: put_blob quick
+-- name: put_blob
 INSERT INTO checkpoint_blobs (thread_id, ns, n, channel, body) VALUES (:thread_id, :ns, :n, :channel, :body)
 ON CONFLICT (thread_id, ns, n, channel) DO UPDATE SET body = excluded.body;
 
--- name: delete_blob quick
+-- name: delete_blob
 DELETE FROM checkpoint_blobs WHERE thread_id = :thread_id AND ns = :ns AND n = :n AND channel = :channel;
 
--- name: select_blob quick
+-- name: select_blob
 SELECT body FROM checkpoint_blobs WHERE thread_id = :thread_id AND ns = :ns AND n = :n AND channel = :channel;
 
 -- name: select_blob_names
 SELECT n, channel FROM checkpoint_blobs WHERE thread_id = :thread_id AND ns = :ns;
 
--- name: insert_writes quick
+-- name: insert_writes
 INSERT INTO checkpoint_writes (thread_id, ns, checkpoint_id, task_id, task_path, writes, body)
 VALUES (:thread_id, :ns, :checkpoint_id, :task_id, :task_path, :writes, :body);
 
--- name: replace_writes quick
+-- name: replace_writes
 UPDATE checkpoint_writes SET writes = :writes, body = :body
 WHERE thread_id = :thread_id AND ns = :ns AND checkpoint_id = :checkpoint_id AND task_id = :task_id;
 
--- name: delete_writes quick
+-- name: delete_writes
 DELETE FROM checkpoint_writes
 WHERE thread_id = :thread_id AND ns = :ns AND checkpoint_id = :checkpoint_id AND task_id = :task_id;
 
--- name: delete_writes_of quick
+-- name: delete_writes_of
 DELETE FROM checkpoint_writes WHERE thread_id = :thread_id AND ns = :ns AND checkpoint_id = :checkpoint_id;
 
--- name: select_writes_of quick
+-- name: select_writes_of
 SELECT ns, checkpoint_id, task_id, task_path, writes, body FROM checkpoint_writes
 WHERE thread_id = :thread_id AND ns = :ns AND checkpoint_id = :checkpoint_id;
 
--- name: select_writes_of_task quick
+-- name: select_writes_of_task
 SELECT ns, checkpoint_id, task_id, task_path, writes, body FROM checkpoint_writes
 WHERE thread_id = :thread_id AND ns = :ns AND checkpoint_id = :checkpoint_id AND task_id = :task_id;
 
--- name: select_writes_of_newest quick
+-- name: select_writes_of_newest
 SELECT ns, checkpoint_id, task_id, task_path, writes, body FROM checkpoint_writes
 WHERE thread_id = :thread_id AND ns = :ns AND checkpoint_id = (
     SELECT id FROM checkpoints WHERE thread_id = :thread_id AND ns = :ns ORDER BY n DESC LIMIT 1
@@ -102,12 +102,12 @@ WHERE thread_id = :thread_id AND ns = :ns AND checkpoint_id = (
 SELECT ns, checkpoint_id, task_id, task_path, writes, body FROM checkpoint_writes
 WHERE thread_id = :thread_id AND ns = :ns AND checkpoint_id >= :first AND checkpoint_id <= :last;
 
--- name: select_checkpoint quick
+-- name: select_checkpoint
 SELECT c.thread_id, c.ns, c.n, c.id, coalesce(p.id, c.parent_id) AS parent_id, c.metadata, c.writes, c.body
 FROM checkpoints c LEFT JOIN checkpoints p ON p.thread_id = c.thread_id AND p.ns = c.ns AND p.n = c.parent_n
 WHERE c.thread_id = :thread_id AND c.ns = :ns AND c.id = :id;
 
--- name: select_newest_checkpoint quick
+-- name: select_newest_checkpoint
 SELECT c.thread_id, c.ns, c.n, c.id, coalesce(p.id, c.parent_id) AS parent_id, c.metadata, c.writes, c.body
 FROM checkpoints c LEFT JOIN checkpoints p ON p.thread_id = c.thread_id AND p.ns = c.ns AND p.n = c.parent_n
 WHERE c.thread_id = :thread_id AND c.ns = :ns ORDER BY c.n DESC LIMIT 1;

@@ -1,4 +1,4 @@
--- name: select_known_replies quick
+-- name: select_known_replies
 -- Those of one conversation and the newest few others: what many conversations have in common has as many rows. The nodes
 -- are found first (MATERIALIZED, CROSS): otherwise a planner without statistics reads all conversations of the user.
 WITH n AS MATERIALIZED (
@@ -17,12 +17,12 @@ SELECT node, thread_id, seq, call, place, updated_at, tip, client FROM (
 ) found
 WHERE newest <= 32;
 
--- name: select_thread_nodes quick
+-- name: select_thread_nodes
 SELECT n.node, n.seq, n.call, t.tip FROM gateway_nodes n JOIN threads t ON t.number = n.thread
 WHERE t.id = :thread_id AND n.node AMONG_NUMBERS[:nodes] AND n.place = 0 AND n.seq >= t.first_seq
   AND (t.expires_at IS NULL OR t.expires_at > :now);
 
--- name: select_gateway_call quick
+-- name: select_gateway_call
 SELECT c.thread_id, c.n, c.response_id, coalesce(c.dialect, f.dialect) AS dialect, coalesce(c.upstream, f.upstream) AS upstream,
        coalesce(c.family, f.family) AS family, coalesce(c.model, f.model) AS model, c.frame, c.tools, c.status, c.asked_seq,
        c.reply_seq, c.reply_end, c.asked, c.ends, c.previous, c.base, c.hidden, c.hidden_hash, c.restored, c.dropped,
@@ -46,7 +46,7 @@ SELECT c.thread_id, c.n, c.response_id, coalesce(c.dialect, f.dialect) AS dialec
 FROM gateway_calls c LEFT JOIN gateway_frames f ON f.thread_id = c.thread_id AND f.id = c.frame
 WHERE c.thread_id = :thread_id AND c.n AMONG_NUMBERS[:numbers] ORDER BY c.n;
 
--- name: select_gateway_position quick
+-- name: select_gateway_position
 -- The thread's last call, the tools of its first one that had any, and whether a frame, a node and a live run are there.
 SELECT coalesce(max(n), 0) AS n, coalesce((
     SELECT c.tools FROM gateway_calls c WHERE c.thread_id = :thread_id AND c.tools <> 0 ORDER BY c.n LIMIT 1
@@ -57,7 +57,7 @@ SELECT coalesce(max(n), 0) AS n, coalesce((
 (SELECT owner FROM thread_clients WHERE thread_id = :thread_id) AS owner
 FROM gateway_calls WHERE thread_id = :thread_id;
 
--- name: insert_gateway_call quick
+-- name: insert_gateway_call
 INSERT INTO gateway_calls (thread_id, n, response_id, frame, tools, status, asked_seq, reply_seq, reply_end, asked, ends,
                            previous, base, hidden, hidden_hash, restored, dropped, head, started_at, elapsed_ms)
 VALUES (:thread_id, :n, :response_id, :frame, :tools, :status, :asked_seq, :reply_seq, :reply_end, :asked, :ends,
@@ -66,19 +66,19 @@ VALUES (:thread_id, :n, :response_id, :frame, :tools, :status, :asked_seq, :repl
 -- name: refuse_gateway_calls
 UPDATE gateway_calls SET refused = TRUE WHERE thread_id = :thread_id AND n = :n;
 
--- name: insert_gateway_frame quick
+-- name: insert_gateway_frame
 INSERT INTO gateway_frames (thread_id, id, dialect, upstream, family, model, body)
 VALUES (:thread_id, :id, :dialect, :upstream, :family, :model, :body) ON CONFLICT (thread_id, id) DO NOTHING;
 
 -- name: select_gateway_frame
 SELECT body FROM gateway_frames WHERE thread_id = :thread_id AND id = :id;
 
--- name: insert_gateway_node quick
+-- name: insert_gateway_node
 INSERT INTO gateway_nodes (thread, seq, place, node, call)
 VALUES ((SELECT number FROM threads WHERE id = :thread_id), :seq, :place, :node, :call)
 ON CONFLICT (thread, seq, place) DO NOTHING;
 
--- name: extend_expiry quick
+-- name: extend_expiry
 -- Also of the threads above, unless they have expired: what is below goes with them.
 WITH RECURSIVE above (id, parent, user_id, depth) AS (
     SELECT id, parent_thread_id, user_id, 0 FROM threads WHERE id = :id
@@ -89,7 +89,7 @@ WITH RECURSIVE above (id, parent, user_id, depth) AS (
 UPDATE threads SET expires_at = :expires_at
 WHERE id IN (SELECT id FROM above) AND (id = :id OR (expires_at > :now AND expires_at < :expires_at));
 
--- name: put_thread_client quick
+-- name: put_thread_client
 INSERT INTO thread_clients (thread_id, client_type, last_signature, access_count, client, owner)
 VALUES (:thread_id, :client_type, :last_signature, 1, :client, :owner)
 ON CONFLICT (thread_id) DO UPDATE
@@ -97,14 +97,14 @@ SET client_type = excluded.client_type, client = excluded.client, access_count =
     last_signature = coalesce(excluded.last_signature, thread_clients.last_signature),
     owner = coalesce(thread_clients.owner, excluded.owner);
 
--- name: select_gateway_owner quick
+-- name: select_gateway_owner
 SELECT owner FROM thread_clients WHERE thread_id = :thread_id;
 
--- name: select_unowned quick
+-- name: select_unowned
 SELECT 1 AS found FROM thread_clients c JOIN threads t ON t.id = c.thread_id
 WHERE c.thread_id = :thread_id AND c.owner IS NULL AND t.user_id = :user_id;
 
--- name: select_any_unowned quick
+-- name: select_any_unowned
 SELECT EXISTS (SELECT 1 FROM thread_clients WHERE owner IS NULL) AS found;
 
 -- name: put_gateway_owner

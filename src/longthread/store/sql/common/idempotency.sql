@@ -3,7 +3,7 @@ INSERT INTO idempotency_keys (user_id, key, request, thread_id, run_id, created_
 VALUES (:user_id, :key, :request, :thread_id, :run_id, :now)
 ON CONFLICT DO NOTHING;
 
--- name: select_idempotency_key quick
+-- name: select_idempotency_key
 SELECT request, thread_id, run_id FROM idempotency_keys WHERE user_id = :user_id AND key = :key AND created_at >= :since;
 
 -- name: delete_old_idempotency_keys

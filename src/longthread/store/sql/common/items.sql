@@ -1,4 +1,4 @@
--- name: select_item quick
+-- name: select_item
 SELECT * FROM items
 WHERE user_id = :user_id AND namespace = :namespace AND key = :key
   AND (expires_at IS NULL OR expires_at > :alive_at);
@@ -54,7 +54,7 @@ UPDATE items SET expires_at = :expires_at
 WHERE user_id = :user_id AND namespace = :namespace AND key = :key AND ttl_minutes IS NOT NULL
   AND expires_at < :expires_at;
 
--- name: delete_item quick
+-- name: delete_item
 DELETE FROM items WHERE user_id = :user_id AND namespace = :namespace AND key = :key;
 
 -- name: select_expired_items

@@ -1,9 +1,9 @@
--- name: insert_thread quick
+-- name: insert_thread
 INSERT INTO threads (id, user_id, title, source, created_at, updated_at)
 VALUES (:id, :user_id, :title, :source, :now, :now)
 ON CONFLICT (id) DO NOTHING;
 
--- name: select_thread quick
+-- name: select_thread
 SELECT * FROM threads WHERE id = :id AND user_id = :user_id;
 
 -- name: select_threads
@@ -93,10 +93,10 @@ UPDATE threads SET title = :title, metadata = :metadata WHERE id = :id AND user_
 -- name: update_tags
 UPDATE threads SET tags = :tags WHERE id = :id AND user_id = :user_id;
 
--- name: select_tool_categories quick
+-- name: select_tool_categories
 SELECT tool_categories FROM threads WHERE id = :id;
 
--- name: update_tool_categories quick
+-- name: update_tool_categories
 UPDATE threads SET tool_categories = :categories WHERE id = :id;
 
 -- name: update_metadata
@@ -133,7 +133,7 @@ WHERE t.user_id = :user_id AND m.data LIKE CAST(:noted AS TEXT)
 ORDER BY e.created_at DESC, e.id DESC
 LIMIT :limit;
 
--- name: update_source quick
+-- name: update_source
 UPDATE threads SET source = :source WHERE id = :id;
 
 -- name: delete_thread
@@ -148,30 +148,30 @@ SELECT t.id FROM threads t
 WHERE t.id = :thread_id AND t.first_seq <= :seq
   AND (t.tip = :seq OR EXISTS (SELECT 1 FROM entries e WHERE e.thread_id = t.id AND e.parent_seq = :seq));
 
--- name: select_position quick
+-- name: select_position
 SELECT tip, entry_count FROM threads WHERE id = :id;
 
--- name: move_tip quick
+-- name: move_tip
 UPDATE threads SET tip = :tip, entry_count = :entry_count, updated_at = :now WHERE id = :id;
 
--- name: advance_tip quick
+-- name: advance_tip
 -- Times are in an index: one that is newer by less than a moment is not worth another entry in it.
 UPDATE threads SET tip = :tip, entry_count = :entry_count,
                    updated_at = CASE WHEN updated_at < :recent THEN :now ELSE updated_at END
 WHERE id = :id;
 
--- name: insert_entry quick
+-- name: insert_entry
 INSERT INTO entries (thread_id, seq, parent_seq, id, role, text, tool_calls, tool_call_id, name, payload, tokens,
                      latency_ms, run_id, metadata, created_at, replaces)
 VALUES (:thread_id, :seq, :parent_seq, :id, :role, :text, :tool_calls, :tool_call_id, :name, :payload, :tokens,
         :latency_ms, :run_id, :metadata, :created_at, :replaces);
 
--- name: select_entry quick
+-- name: select_entry
 -- `first_seq` tells which parents retention has deleted.
 SELECT e.*, (SELECT first_seq FROM threads WHERE id = :thread_id) AS first_seq
 FROM entries e WHERE e.thread_id = :thread_id AND e.id = :id;
 
--- name: select_parent quick
+-- name: select_parent
 SELECT parent_seq FROM entries WHERE thread_id = :thread_id AND seq = :seq;
 
 -- name: select_ancestor
@@ -183,14 +183,14 @@ WITH RECURSIVE up (seq, steps) AS (
 )
 SELECT min(seq) AS seq FROM up;
 
--- name: select_entries_down quick
+-- name: select_entries_down
 -- Bounded on both sides: without statistics PostgreSQL would read the whole thread for a LIMIT, and sort it.
 -- `versions` tells whether a message of the thread has several.
 SELECT e.*, (SELECT first_seq FROM threads WHERE id = :thread_id) AS first_seq,
        EXISTS (SELECT 1 FROM entries r WHERE r.thread_id = :thread_id AND r.replaces IS NOT NULL) AS versions
 FROM entries e WHERE e.thread_id = :thread_id AND e.seq BETWEEN :first AND :seq ORDER BY e.seq DESC LIMIT :limit;
 
--- name: select_place_before quick
+-- name: select_place_before
 -- The nearest entry up to `seq` on its branch that takes a place of its own.
 WITH RECURSIVE up (seq, parent_seq, replaces) AS (
     SELECT seq, parent_seq, replaces FROM entries WHERE thread_id = :thread_id AND seq = :seq
@@ -200,7 +200,7 @@ WITH RECURSIVE up (seq, parent_seq, replaces) AS (
 )
 SELECT seq FROM up WHERE replaces IS NULL;
 
--- name: select_later_versions quick
+-- name: select_later_versions
 -- Per entry from `first` to `last`, its newest version written after `after` and before `before`.
 SELECT replaces, max(seq) AS seq FROM entries
 WHERE thread_id = :thread_id AND replaces BETWEEN :first AND :last AND seq > :after AND seq < :before
@@ -218,7 +218,7 @@ SELECT seq, replaces FROM entries WHERE thread_id = :thread_id AND replaces IS N
 SELECT e.*, (SELECT first_seq FROM threads WHERE id = :thread_id) AS first_seq
 FROM entries e WHERE e.thread_id = :thread_id AND e.seq BETWEEN :first AND :last ORDER BY e.seq;
 
--- name: select_entry quick
+-- name: select_entry
 -- `first_seq` tells which parents retention has deleted. A plain comparison of the thread's id could have the whole thread
 -- read.
 SELECT e.*, (SELECT first_seq FROM threads WHERE id = :thread_id) AS first_seq
@@ -226,7 +226,7 @@ FROM entries e
 WHERE THREAD_KEY[e.thread_id] || ENTRY_KEY[e.id] = THREAD_KEY[CAST(:thread_id AS TEXT)] || ENTRY_KEY[CAST(:id AS TEXT)]
   AND e.thread_id || '' = :thread_id AND e.id = :id;
 
--- name: select_entry_seq quick
+-- name: select_entry_seq
 SELECT e.seq FROM entries e
 WHERE THREAD_KEY[e.thread_id] || ENTRY_KEY[e.id] = THREAD_KEY[CAST(:thread_id AS TEXT)] || ENTRY_KEY[CAST(:id AS TEXT)]
   AND e.thread_id || '' = :thread_id AND e.id = :id;

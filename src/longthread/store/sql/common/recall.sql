@@ -10,7 +10,7 @@ WHERE t.user_id = :user_id
 GROUP BY t.id, t.tip, t.first_seq, t.entry_count
 ORDER BY t.id;
 
--- name: select_recall_thread quick
+-- name: select_recall_thread
 SELECT t.id AS thread_id, t.tip, t.first_seq, t.entry_count,
        coalesce(sum(s.entries), 0) AS entries, coalesce(sum(s.words), 0) AS words,
        coalesce(sum(s.last_seq - s.first_seq + 1), 0) AS covered, coalesce(min(s.form), 0) AS form
@@ -32,7 +32,7 @@ WHERE thread_id = :thread_id AND first_seq BETWEEN :first AND :last ORDER BY fir
 SELECT segment, data FROM recall_postings
 WHERE thread_id = :thread_id AND bucket < :below AND segment BETWEEN :first AND :last;
 
--- name: select_incarnation quick
+-- name: select_incarnation
 SELECT incarnation FROM threads WHERE id = :thread_id;
 
 -- name: select_recall_times

@@ -48,7 +48,7 @@ UPDATE conversation_summaries SET last_seq = :to WHERE thread_id = :thread_id AN
 -- name: delete_summary
 DELETE FROM conversation_summaries WHERE thread_id = :thread_id;
 
--- name: select_summary quick
+-- name: select_summary
 SELECT s.summary, s.message_count, s.config_hash, s.first_seq, s.last_seq, s.model,
     CASE WHEN s.model IS NULL THEN s.digest END AS digest,
     coalesce(s.digest LIKE '%"unwritten":%', FALSE) AS unwritten, (

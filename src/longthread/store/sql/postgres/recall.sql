@@ -1,4 +1,4 @@
--- name: select_first_version quick
+-- name: select_first_version
 -- Whether there is any. The least one, for that is in the index: the planner believes that nearly all entries have one,
 -- and would look through the table for any other way to ask.
 SELECT min(substring(metadata FROM '"message_id":"((?:[^"\\]|\\.)*)"')) AS message_id FROM entries

@@ -1,4 +1,4 @@
--- name: select_first_version quick
+-- name: select_first_version
 -- Whether there is any.
 SELECT min(CASE WHEN json_valid(metadata) THEN json_extract(metadata, '$.message_id') END) AS message_id FROM entries
 WHERE thread_id = :thread_id

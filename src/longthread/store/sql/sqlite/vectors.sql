@@ -21,7 +21,7 @@ WHERE v.thread_id = :thread_id AND v.model = :model AND v.seq IN (SELECT value F
 -- name: has_vector_index
 SELECT 0 AS has;
 
--- name: select_signature_stamps quick
+-- name: select_signature_stamps
 -- One value, whatever there is: it is asked for with each question, and is mostly what it was before. SQLite puts it
 -- together in the order of the key; were it another one, the signatures would be looked at again.
 SELECT coalesce(group_concat(s.block || '/' || s.stamp, ' '), '') AS stamps
