@@ -6,11 +6,12 @@ import asyncio
 import sqlite3
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.contract.base import branch_ids, draft, extend, thread_with
+from tests.contract.base import USER, branch_ids, draft, extend, thread_with
 
 from longthread.errors import StoreError
 from longthread.store import listing, log
@@ -160,6 +161,25 @@ async def test_a_write_that_begins_after_it_was_cancelled_leaves_no_transaction(
         go_on.set()
         with pytest.raises(asyncio.CancelledError):
             await writing
+        await extend(store, draft("next"))
+        assert await branch_ids(store) == ["next"]
+
+
+async def test_nothing_is_committed_after_a_cancellation_that_somebody_handled(tmp_path: Path) -> None:
+    go_on = threading.Event()
+    async with open_store(tmp_path / "c.db") as store:
+        await thread_with(store)
+        with pytest.raises(StoreError, match="nothing of it was written"):
+            async with store.writing() as tx:
+                await log.extend(tx, "t", [draft("lost")])
+                keeping = asyncio.create_task(store._writer.apart(lambda _: go_on.wait()))  # type: ignore[attr-defined]
+                await asyncio.sleep(0)
+                with suppress(TimeoutError):
+                    async with asyncio.timeout(0.01):
+                        await tx.fetch("select_position", id="t")  # what it takes along is never done
+                go_on.set()
+                await log.create_thread(tx, "part", user_id=USER)
+        await keeping
         await extend(store, draft("next"))
         assert await branch_ids(store) == ["next"]
 

@@ -125,19 +125,25 @@ class SqliteTransaction:
         """Do what waits and then `steps`; return the results of these."""
         self._expect_sound()
         work, self._waiting = [*self._waiting, *steps], []
+        try:
+            return (await self._do(work))[-len(steps) :]
+        except BaseException as error:  # a cancellation too: the thread may have done it, or a part
+            self._failed = True
+            if isinstance(error, ERRORS):
+                raise failure(error) from error
+            raise
+
+    async def _do(self, work: Iterable[_Work]) -> list[Any]:
+        """Do work in the connection's thread, and begin again as long as another process writes."""
         until, pause = time.monotonic() + BUSY_SECONDS, 0.001
         while True:
             try:
-                return (await self._connection.apart(lambda database: self._done(database, work)))[-len(steps) :]
-            except NotAsExpected:
-                self._failed = True
-                raise
-            except ERRORS as error:
+                return await self._connection.apart(lambda database: self._done(database, work))
+            except sqlite3.Error as error:
                 is_busy = not self._has_begun and code_of(error) == sqlite3.SQLITE_BUSY
                 if not is_busy or time.monotonic() > until:
-                    self._failed = True  # SQLite may have ended the transaction already
-                    raise failure(error) from error
-            await asyncio.sleep(pause)  # another process writes
+                    raise
+            await asyncio.sleep(pause)
             pause = min(2 * pause, LONGEST_PAUSE)
 
     def _done(self, database: sqlite3.Connection, work: Iterable[_Work]) -> list[Any]:
