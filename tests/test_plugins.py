@@ -23,14 +23,18 @@ from longthread.errors import ExtraMissing, LongthreadError, ModelNotUsable, Plu
 from longthread.llm.embedders import embedder_of
 from longthread.llm.models import resolve_model
 from longthread.plugins import Plugins, plugins
+from longthread.runs.services.sources import Sources
 from longthread.settings import Settings
+from longthread.store.driver import Driver
 from longthread.tools.analysis.address import normalize_spec
 from longthread.tools.analysis.dialects.dialect import find_dialect, list_sources
 from longthread.tools.analysis.limits import Limits
 from longthread.tools.analysis.open import open_source
+from longthread.tools.analysis.source import Source
+from longthread.tools.catalog.address import normalize_address
+from longthread.tools.catalog.definitions import Catalog
 from longthread.tools.catalog.documents import DefinitionDocument
 from longthread.tools.catalog.drafts import draft_of
-from longthread.tools.catalog.names import may_be_name
 
 ROOT = Path(__file__).parents[1]
 HOOK = "from longthread.plugins import hookimpl\n@hookimpl\ndef {}():\n    return {!r}\n"
@@ -164,20 +168,67 @@ def test_the_plugin_of_the_guide_works(tmp_path: Path) -> None:
     assert "You said: " in asked.stdout, asked.stderr
 
 
-async def test_a_source_is_asked_by_its_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.fixture
+def birds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """A plugin offers the source `parrots`. Commands run in the folder `here`."""
     code = HOOK.format("offer_sources", {"parrots": "birds:find"})
     code += f"def find():\n    from pathlib import Path\n    return 'Birds', Path({str(tmp_path)!r}, 'b.sqlite')\n"
     install(tmp_path, "birds", code)
-    with sqlite3.connect(tmp_path / "b.sqlite") as connection:
-        connection.execute("CREATE TABLE parrots (name TEXT)")
+    create_table(tmp_path / "b.sqlite", "parrots")
+    (tmp_path / "here").mkdir()
+    monkeypatch.chdir(tmp_path / "here")
     monkeypatch.syspath_prepend(tmp_path)
     plugins.cache_clear()
-    source = await open_source("parrots")
-    tables = [*(await source.schema()).tables]
-    await source.close()
-    assert (source.spec, source.name, tables) == ("parrots", "Birds", ["parrots"])
-    assert (normalize_spec("parrots"), may_be_name("parrots")) == ("parrots", False)
+    yield
     plugins.cache_clear()
+    sys.modules.pop("birds", None)
+
+
+def create_table(path: Path, name: str) -> None:
+    """Create a database file with an empty table."""
+    with sqlite3.connect(path) as connection:
+        connection.execute(f"CREATE TABLE {name} (name TEXT)")
+
+
+async def list_tables(source: Source) -> list[str]:
+    """Return the names of a source's tables, and close it."""
+    async with source:
+        return [*(await source.schema()).tables]
+
+
+@pytest.mark.usefixtures("birds")
+async def test_a_source_is_asked_by_its_name() -> None:
+    source = await open_source("parrots")
+    assert (source.spec, source.name, await list_tables(source)) == ("parrots", "Birds", ["parrots"])
+    assert (normalize_spec("parrots"), normalize_address("parrots")) == ("parrots", "parrots")
+
+
+@pytest.mark.usefixtures("birds")
+async def test_a_file_comes_before_a_plugins_source_of_its_name(tmp_path: Path) -> None:
+    path = tmp_path / "here/parrots"
+    create_table(path, "own_birds")
+    source = await open_source("parrots")
+    assert (source.spec, await list_tables(source)) == (str(path), ["own_birds"])
+    assert normalize_spec("parrots") == normalize_address("parrots") == str(path)
+    assert normalize_address("parrots", tmp_path) == "parrots"
+
+
+@pytest.mark.usefixtures("birds")
+async def test_a_definition_comes_before_a_plugins_source_of_its_name(tmp_path: Path, store: Driver) -> None:
+    sources = Sources(store, Settings.of(data_dir=tmp_path, source="parrots"))
+    assert await list_tables(await sources.open("parrots", None, user_id="ada")) == ["parrots"]
+    create_table(tmp_path / "own.sqlite", "own_birds")
+    await Catalog(store).add_source({"kind": "source", "name": "parrots", "address": str(tmp_path / "own.sqlite")})
+    for given in ("parrots", None):
+        assert await list_tables(await sources.open(given, None, user_id="ada")) == ["own_birds"]
+    assert await list_tables(await sources.open_again("parrots", user_id="ada")) == ["parrots"]  # a thread's
+    await sources.close()
+
+
+@pytest.mark.usefixtures("birds")
+async def test_terms_are_added_to_a_plugins_source_by_its_name(store: Driver) -> None:
+    change = await Catalog(store).teach("parrots", {"terms": [{"name": "talker", "meaning": "It talks."}]})
+    assert (change.definition.name, change.definition.body["address"]) == ("parrots", "parrots")
 
 
 ENGINE = """

@@ -40,7 +40,8 @@ class Sources:
         given = spec
         if spec is None and thread is not None:
             found = await self._find(thread, user_id) if isinstance(thread, str) else thread
-            spec = await self.with_password(found.source) if found and found.source else None
+            if found and found.source:
+                return await self.open_again(found.source, user_id=user_id)
         spec = spec or self._settings.source
         if not spec:
             raise SourceMissing()
@@ -63,10 +64,10 @@ class Sources:
             return source.spec
 
     async def open_again(self, spec: str, *, user_id: str) -> Source:
-        """Open a source that was opened before, by its `spec`. The caller closes it. Raises SourceError."""
+        """Open a source that was opened before, by its `spec`, which is no name in the catalog: a plugin's source may
+        have the same. The caller closes it. Raises SourceError."""
         # Its address is not cached: it may come from the catalog, and may change.
-        address = await named_address(self._store, await self.with_password(spec))
-        return await self._opener.open(address, user_id)
+        return await self._opener.open(await self.with_password(spec), user_id)
 
     async def fingerprint(self, spec: str, *, user_id: str) -> str:
         """Return the present fingerprint of a source that was opened before, by its `spec`. Raises SourceError."""

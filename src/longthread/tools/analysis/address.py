@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -109,9 +110,13 @@ def is_bare(spec: str) -> bool:
     return _BARE.fullmatch(spec) is not None
 
 
-def is_offered(spec: str) -> bool:
-    """Whether a spec is the name of a source that a plugin offers, or `demo`, which means no file in any case."""
-    return spec == DEMO or (is_bare(spec) and plugins().find("sources", spec) is not None)
+def is_offered(spec: str, folder: Path = Path()) -> bool:
+    """Whether a spec means a source that a plugin offers: `demo` in any case, another name where `folder` has no file
+    of that name."""
+    if spec == DEMO or not is_bare(spec):
+        return spec == DEMO
+    is_path = os.path.exists(folder / spec)  # noqa: PTH110 - `Path.exists` raises an error for a name that is too long
+    return not is_path and plugins().find("sources", spec) is not None
 
 
 def redact_spec(spec: str) -> str:

@@ -29,7 +29,7 @@ def normalize_address(address: str, folder: Path | None = None) -> str:
     if is_url(address):
         parse_url(_PLACE.sub("x", address))
         return address
-    if is_offered(address):
+    if is_offered(address, folder or Path()):
         return address
     try:
         path = Path(address).expanduser()

@@ -39,7 +39,7 @@ from longthread.store.catalog import NOTHING, Belongings, StoredDefinition
 from longthread.store.driver import Driver, Transaction
 from longthread.store.maintenance.space import scrub
 from longthread.store.open import open_store
-from longthread.tools.analysis.address import normalize_spec
+from longthread.tools.analysis.address import is_offered, normalize_spec
 from longthread.tools.catalog import address
 from longthread.tools.catalog.documents import DefinitionDocument, read_data, read_paths
 from longthread.tools.catalog.drafts import DefinitionDraft, draft_of
@@ -337,7 +337,7 @@ def _source_named(names: Names, spec: str) -> Definition:
         found = [each for each in there if address.is_of(str(each.body["address"]), normalize_spec(spec))]
     if found:
         return found[0]
-    if may_be_name(spec) and not Path(spec).exists():
+    if may_be_name(spec) and not is_offered(spec) and not Path(spec).exists():
         return names.one("source", spec)  # raises
     name, taken = name_of(spec), set(names.names("source"))
     free = next(each for each in (name, *(f"{name}-{n}" for n in range(2, len(taken) + 3))) if each not in taken)

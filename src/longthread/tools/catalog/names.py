@@ -10,7 +10,7 @@ from longthread.errors import DefinitionAmbiguous, DefinitionNotFound
 from longthread.model.catalog import BY_NAME, Body, Definition, Kind, references, source_of
 from longthread.store import catalog as catalog_store
 from longthread.store.driver import Driver
-from longthread.tools.analysis.address import is_bare, is_offered, is_url
+from longthread.tools.analysis.address import DEMO, is_bare, is_url
 from longthread.tools.catalog import address
 from longthread.tools.catalog.fields import near, without_key
 
@@ -109,8 +109,8 @@ _OFF = "It is switched off: is_active is false."
 
 
 def may_be_name(spec: str) -> bool:
-    """Whether a text may be a name in the catalog: it is no path, no URL and no plugin's source."""
-    return is_bare(spec) and not is_offered(spec)
+    """Whether a text may be a name in the catalog: it is no path, no URL and not `demo`."""
+    return is_bare(spec) and spec != DEMO
 
 
 async def address_of(store: Driver, name: str) -> str:
@@ -130,7 +130,7 @@ async def address_of(store: Driver, name: str) -> str:
 
 async def named_address(store: Driver, spec: str) -> str:
     """Return the address of the source that `spec` names in the catalog, with its secrets; `spec` where it names none.
-    Write `./NAME` for a file of the same name.
+    A plugin's source of the same name comes after it. Write `./NAME` for a file of the same name.
 
     Raises:
         SecretUnusable: one of its secrets is not set.
