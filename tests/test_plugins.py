@@ -10,6 +10,7 @@ import subprocess
 import sys
 import tomllib
 from collections.abc import Callable, Iterator
+from contextlib import nullcontext
 from importlib.metadata import distributions
 from pathlib import Path
 from typing import Any
@@ -19,7 +20,7 @@ from typer.testing import CliRunner
 
 from longthread.cli.app import app
 from longthread.cli.language import OPTION, choose, translate
-from longthread.errors import ExtraMissing, LongthreadError, ModelNotUsable, PluginFailed
+from longthread.errors import ExtraMissing, LongthreadError, ModelNotUsable, PluginFailed, ToolOnCommandLine
 from longthread.llm.embedders import embedder_of
 from longthread.llm.models import resolve_model
 from longthread.plugins import Plugins, plugins
@@ -32,7 +33,7 @@ from longthread.tools.analysis.limits import Limits
 from longthread.tools.analysis.open import open_source
 from longthread.tools.analysis.source import Source
 from longthread.tools.catalog.address import normalize_address
-from longthread.tools.catalog.definitions import Catalog
+from longthread.tools.catalog.definitions import Catalog, power_of
 from longthread.tools.catalog.documents import DefinitionDocument
 from longthread.tools.catalog.drafts import draft_of
 
@@ -277,6 +278,38 @@ def test_a_type_of_tools_is_defined_by_its_name(tmp_path: Path, monkeypatch: pyt
     known = ", ".join([*plugins().core["tool_types"], "dice"])
     assert problems[-1] == f"tool roll, type: it must be one of {known}, and is card."
     plugins.cache_clear()
+    sys.modules.pop("rolling")
+
+
+@pytest.mark.parametrize(
+    ("more", "power"),
+    [
+        ("", "code"),
+        (", power=lambda _: None", "code"),
+        (", about=ABOUT", None),
+        (", about=ABOUT, power=lambda _: 'program'", "program"),
+        (", about=ABOUT, power=lambda given: given['sides']", "code"),
+    ],
+)
+async def test_a_type_of_tools_that_says_nothing_of_itself_is_defined_on_the_command_line(
+    more: str, power: str | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, store: Driver
+) -> None:
+    code = HOOK.format("offer_tool_types", {"dice": "rolling:TYPE"})
+    code += "from longthread.tools.tool_type import Bilingual, ToolType\nABOUT = Bilingual('Rolls.', '掷。')\n"
+    code += f"TYPE = ToolType(Bilingual('Dice', '骰子'), lambda *_: None, None{more})\n"
+    install(tmp_path, "rolling", code)
+    monkeypatch.syspath_prepend(tmp_path)
+    plugins.cache_clear()
+    tool = {"kind": "tool", "name": "roll", "type": "dice", "schema": {"name": "roll"}, "implementation": {}}
+    assert power_of(tool) == power
+    with pytest.raises(ToolOnCommandLine) if power else nullcontext():
+        await Catalog(store).define_over_http(tool)
+    await Catalog(store).apply([tool])
+    with pytest.raises(ToolOnCommandLine) if power else nullcontext():
+        await Catalog(store).define_over_http(tool | {"implementation": {"more": 1}})
+    await Catalog(store).define_over_http(tool | {"is_active": False})
+    plugins.cache_clear()
+    sys.modules.pop("rolling")
 
 
 @pytest.fixture

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
@@ -50,6 +51,7 @@ from longthread.tools.catalog.teach import name_of, taught, untaught, with_seman
 from longthread.tools.skill_folder import export_files, write_skill
 from longthread.tools.tool_type import Power, find_type
 
+_logger = logging.getLogger(__name__)
 _MEANING: Mapping[Power, str] = {
     "code": "runs code",
     "program": "starts a program",
@@ -59,11 +61,16 @@ _MEANING: Mapping[Power, str] = {
 
 
 def power_of(body: Mapping[str, Any]) -> Power | None:
-    """What a tool's definition can do that only the command line may define; None: nothing."""
+    """What a tool's definition can do that only the command line may define; None: nothing. A type that is not known,
+    says nothing of itself in a form, or cannot tell what it does may run code."""
     tool_type, implementation = find_type(str(body.get("type"))), body.get("implementation")
-    if tool_type is None:
+    if tool_type is None or tool_type.about is None:
         return "code"
-    return tool_type.power(implementation if isinstance(implementation, Mapping) else {})
+    try:
+        return tool_type.power(implementation if isinstance(implementation, Mapping) else {})
+    except Exception:  # whatever the code of a plugin raises, the other tools are listed
+        _logger.warning("Tools of type %s are defined on the command line alone.", body.get("type"), exc_info=True)
+        return "code"
 
 
 def expect_definable(made: Definition, before: Definition | None) -> None:
