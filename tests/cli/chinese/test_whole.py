@@ -22,6 +22,7 @@ from longthread.errors import LongthreadError
 from longthread.model.catalog import Kind
 from longthread.model.run import How, Outcome, RunStatus
 from longthread.phrasebook import Phrasebook, fields_of, literals_of
+from longthread.plugins import OfferKind
 
 pytestmark = pytest.mark.one_backend
 
@@ -123,7 +124,7 @@ def test_what_the_command_line_says_has_chinese() -> None:
     assert len(given) > 40
     whole = {text for text in given if len(text.replace("{}", "")) > 20}  # else they are put together of others
     assert {text for text in whole if not is_chinese(book.translate(text.replace("{}", "x")))} == set()
-    words = {*get_args(How), *get_args(Outcome), *get_args(Kind), *get_args(RunStatus)}
+    words = {*get_args(How), *get_args(Outcome), *get_args(Kind), *get_args(RunStatus), *get_args(OfferKind)}
     words |= {*view._WHY.values(), *view._TIERS.values(), *terminal._PAUSES.values(), *serve._KEPT.values()} - {""}
     assert words - own.keys() == set()
 
