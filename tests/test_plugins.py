@@ -23,7 +23,7 @@ from longthread.cli.language import OPTION, choose, translate
 from longthread.errors import ExtraMissing, LongthreadError, ModelNotUsable, PluginFailed, ToolOnCommandLine
 from longthread.llm.embedders import embedder_of
 from longthread.llm.models import resolve_model
-from longthread.plugins import Plugins, plugins
+from longthread.plugins import OfferKind, Plugins, plugins
 from longthread.runs.services.sources import Sources
 from longthread.settings import Settings
 from longthread.store.driver import Driver
@@ -39,6 +39,23 @@ from longthread.tools.catalog.drafts import draft_of
 
 ROOT = Path(__file__).parents[1]
 HOOK = "from longthread.plugins import hookimpl\n@hookimpl\ndef {}():\n    return {!r}\n"
+TAKEN = "ValueError: the {} {} are offered already: give them other names."
+TAKEN_NAMES = [
+    *(("models", name) for name in ("openai", "openai:gpt-4o", "OpenAI", "own:x", "azure-openai:x", "demo")),
+    *(("models", name) for name in ("claude-sonnet-4-5", "Claude-x", "gpt-9", "o3-mini", "gemini-4:x")),
+    *(("embedders", name) for name in ("openai", "local", "google_genai", "deepseek")),
+    *(("commands", name) for name in ("hello", "ask", "Ask", "eval")),
+    *(("tool_types", name) for name in ("api", "API", "builtin")),
+    *(("engines", "postgres"), ("sources", "demo")),
+]
+NO_NAMES: list[tuple[str, Any]] = [
+    *(("commands", name) for name in (None, 1, "", "--help", "ask ")),
+    *(("models", name) for name in (None, "", " parrot")),
+    *(("embedders", name) for name in ("my-models", "a:b")),
+    *(("engines", name) for name in ("Parrots", "p+q")),
+    *(("sources", name) for name in ("shop.sqlite", "a/b", "", " a", 7)),
+    *(("tool_types", name) for name in ("", b"dice", "a b")),
+]
 WHOLE = HOOK.format("offer_commands", {"hello": "whole:hello"}) + "def hello(): print('Hello.')\n"
 
 
@@ -66,9 +83,13 @@ def longthread(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str
         ("import no_such_module\n", "ModuleNotFoundError: No module named 'no_such_module'."),
         (HOOK.format("offer_comands", {}), "PluginValidationError: unknown hook 'offer_comands' in plugin"),
         (HOOK.format("offer_models", {"a": "b"}), "ValueError: a has the place 'b', which is not module:attribute."),
-        (HOOK.format("offer_models", {"openai": "m:f"}), "ValueError: the models openai are offered already."),
-        (HOOK.format("offer_commands", {"hello": "m:f"}), "ValueError: the commands hello are offered already."),
-        (HOOK.format("offer_models", None), "AttributeError: 'NoneType' object has no attribute 'items'."),
+        (HOOK.format("offer_models", {"a": None}), "ValueError: a has the place None, which is not module:attribute."),
+        *((HOOK.format(f"offer_{kind}", {name: "m:f"}), TAKEN.format(kind, name)) for kind, name in TAKEN_NAMES),
+        *((HOOK.format(f"offer_{kind}", {name: "m:f"}), f"{name!r}, which cannot be") for kind, name in NO_NAMES),
+        (HOOK.format("offer_models", None), "ValueError: offer_models returned a NoneType, and must return a dictiona"),
+        (HOOK.format("offer_models", ["a:b"]), "ValueError: offer_models returned a list, and must return a dictiona"),
+        ("import sys\nsys.exit('Install acme.')\n", "SystemExit: Install acme."),
+        (HOOK.format("offer_models", {}).replace("return {}", "raise SystemExit(3)"), "SystemExit: 3."),
     ],
 )
 def test_a_plugin_that_fails_is_named_and_the_others_work(
@@ -85,7 +106,57 @@ def test_a_plugin_that_fails_is_named_and_the_others_work(
     assert reason in left_out.failure
     assert (left_out.package, left_out.version, left_out.offers) == ("longthread-worse", "1.0", {})
     assert f"The plugin worse is left out: {left_out.failure}" in caplog.messages
+    choose([OPTION, "zh"])
+    assert "ValueError" not in reason or re.search("[\u4e00-\u9fff]", translate(left_out.failure))
+    choose([OPTION, "en"])
     for name in ("whole", "worse"):
+        sys.modules.pop(name, None)
+
+
+def test_an_interrupt_is_not_taken_for_a_failure(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    install(tmp_path, "worse", "raise KeyboardInterrupt\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    with pytest.raises(KeyboardInterrupt):
+        _ = Plugins().installed
+
+
+def test_two_plugins_cannot_offer_models_of_one_provider(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    install(tmp_path, "one", HOOK.format("offer_models", {"parrot": "one:make"}))
+    install(tmp_path, "two", HOOK.format("offer_models", {"Parrot:grey": "two:make"}))
+    monkeypatch.syspath_prepend(tmp_path)
+    failures = {each.name: each.failure for each in Plugins().installed}
+    assert (failures["one"], failures["two"]) == ("", TAKEN.format("models", "Parrot:grey"))
+    for name in ("one", "two"):
+        sys.modules.pop(name)
+
+
+@pytest.mark.parametrize(
+    ("kind", "value", "reason"),
+    [
+        ("commands", "5", "is of the type int, and offer_commands needs a function: correct its place."),
+        ("models", "None", "is of the type NoneType, and offer_models needs a function: correct its place."),
+        ("embedders", "'x'", "is of the type str, and offer_embedders needs a function: correct its place."),
+        ("sources", "()", "is of the type tuple, and offer_sources needs a function: correct its place."),
+        ("engines", "dict", "is of the type type, and offer_engines needs SqlDialect: correct its place."),
+        ("tool_types", "5", "is of the type int, and offer_tool_types needs ToolType: correct its place."),
+        ("models", "__import__('sys').exit('Install acme.')", "SystemExit: Install acme."),
+    ],
+)
+def test_a_place_that_holds_something_else_is_an_error_of_its_plugin(
+    kind: OfferKind, value: str, reason: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    install(tmp_path, "odd", HOOK.format(f"offer_{kind}", {"odd": "oddity:THING"}))
+    (tmp_path / "oddity.py").write_text(f"THING = {value}\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    offer = Plugins().find(kind, "odd")
+    assert offer is not None
+    with pytest.raises(PluginFailed, match=r"^The plugin odd cannot be used: ") as caught:
+        offer.load()
+    assert reason in str(caught.value)
+    choose([OPTION, "zh"])
+    assert "correct its place" not in translate(str(caught.value))
+    choose([OPTION, "en"])
+    for name in ("odd", "oddity"):
         sys.modules.pop(name, None)
 
 
@@ -140,10 +211,16 @@ def test_commands_are_listed_and_run_although_others_fail(tmp_path: Path) -> Non
     install(tmp_path, "whole", WHOLE)
     install(tmp_path, "worse", "raise RuntimeError('It is broken.')\n")
     install(tmp_path, "lost", HOOK.format("offer_commands", {"lost": "no_such_module:command"}))
+    install(tmp_path, "left", "import sys\nsys.exit('Install acme.')\n")
+    odd = HOOK.format("offer_commands", {"five": "odd:FIVE", "odd": "odd:ask"})
+    install(tmp_path, "odd", odd + "FIVE = 5\nask = min\n")
     shown = longthread(tmp_path, "--help")
     assert re.search(r"^│ plugins .*\n│ eval .*\n│ hello ", shown.stdout, re.MULTILINE)
     assert "The plugin worse is left out: RuntimeError: It is broken." in shown.stderr
     assert "The plugin lost cannot be used: ModuleNotFoundError" in shown.stderr
+    assert "The plugin left is left out: SystemExit: Install acme." in shown.stderr
+    assert "The plugin odd cannot be used: odd:FIVE is of the type int" in shown.stderr
+    assert "The plugin odd cannot be used: ValueError: no signature found" in shown.stderr
     assert longthread(tmp_path, "hello").stdout == "Hello.\n"
     unknown = longthread(tmp_path, "lost")
     assert (unknown.returncode, "The plugin lost cannot be used" in unknown.stderr) == (1, True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from longthread.plugins import OfferedPlaces, hookimpl
+from longthread.plugins import OfferedPlaces, OfferKind, fold_name, hookimpl
 
 
 @hookimpl
@@ -47,3 +47,22 @@ def offer_tool_types() -> OfferedPlaces:
 
     names = sorted(module.name for module in pkgutil.iter_modules(types.__path__))
     return {name: f"{types.__name__}.{name}:TYPE" for name in names}
+
+
+def is_reserved(kind: OfferKind, name: str, package: str) -> bool:
+    """Return whether a plugin of a package may not offer a name, which means something of Longthread's own: a family of
+    models, a provider of LangChain's, the tools that are built in, or what another package of Longthread offers."""
+    from longthread.cli.commands import PACKAGE_COMMANDS
+    from longthread.extras import DEMO_PACKAGE
+    from longthread.llm.providers import PROVIDERS, ROWS
+
+    folded = fold_name(kind, name)
+    if kind == "commands":
+        return PACKAGE_COMMANDS.get(folded, package) != package
+    if kind in ("models", "sources") and folded == "demo":
+        return package != DEMO_PACKAGE
+    if kind == "models":
+        return name.lower().startswith(tuple(family for row in ROWS.values() for family in row.families))
+    if kind == "embedders":
+        return folded in PROVIDERS
+    return kind == "tool_types" and folded == "builtin"

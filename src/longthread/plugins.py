@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cache, cached_property
 from importlib.metadata import EntryPoint, entry_points
+from types import MappingProxyType
 from typing import Any, Literal, Protocol, get_args
 
 from pluggy import HookimplMarker, HookspecMarker, PluginManager
@@ -31,6 +32,25 @@ OfferedPlaces = Mapping[str, str]
 
 hookspec, hookimpl = HookspecMarker(GROUP), HookimplMarker(GROUP)
 _PLACE = re.compile(r"[\w.]+:\w+")
+_WORD, _LOWER_WORD = re.compile(r"[A-Za-z0-9][\w-]*"), re.compile(r"[a-z0-9_]+")
+_NAMES: Mapping[OfferKind, tuple[re.Pattern[str], str]] = MappingProxyType(
+    {
+        "commands": (_WORD, "letters, digits, - and _"),
+        "models": (re.compile(r"\S(?:.*\S)?"), "a text without space around it"),
+        "embedders": (_LOWER_WORD, "small letters, digits and _"),
+        "engines": (_LOWER_WORD, "small letters, digits and _"),
+        "sources": (re.compile(r"(?! )[^/\\.:]{1,100}(?<! )"), "at most 100 characters, without / \\ . and :"),
+        "tool_types": (_WORD, "letters, digits, - and _"),
+    }
+)
+"""What a name of each kind is: as a pattern, and in words. No other can be asked for."""
+_TYPES: Mapping[OfferKind, str] = MappingProxyType(
+    {
+        "engines": "longthread.tools.analysis.dialects.dialect:SqlDialect",
+        "tool_types": "longthread.tools.tool_type:ToolType",
+    }
+)
+"""The places of the types that some kinds have. What is offered of another kind is called."""
 _logger = logging.getLogger(__name__)
 
 
@@ -73,16 +93,24 @@ class Offer:
 
     plugin: str
     place: str
+    kind: OfferKind
 
     def load(self) -> Any:
-        """Import it. Raises PluginFailed: its plugin cannot be imported."""
-        module, _, attribute = self.place.partition(":")
+        """Import it. Raises PluginFailed: its plugin cannot be imported, or it is not of its kind's type."""
+        if self.plugin == CORE:
+            return _import_place(self.place)
         try:
-            return getattr(importlib.import_module(module), attribute)
-        except Exception as error:
-            if self.plugin == CORE:
-                raise
-            raise PluginFailed(plugin=self.plugin, reason=_describe_error(error)) from error
+            offered = _import_place(self.place)
+        except (Exception, SystemExit) as error:
+            raise PluginFailed(plugin=self.plugin, reason=describe_error(error)) from error
+        wanted = _import_place(_TYPES[self.kind]) if self.kind in _TYPES else None
+        if isinstance(offered, wanted) if wanted else callable(offered):
+            return offered
+        reason = (
+            f"{self.place} is of the type {type(offered).__name__}, and offer_{self.kind} needs "
+            f"{wanted.__name__ if wanted else 'a function'}: correct its place."
+        )
+        raise PluginFailed(plugin=self.plugin, reason=reason)
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,13 +131,14 @@ def find_entries() -> Iterable[EntryPoint]:
 
 class Plugins:
     """The core's offers and those of the plugins that `find` finds. A plugin that fails to load is left out, with a
-    warning in the log; so is one that offers a name which another one has."""
+    warning in the log; so is one that offers a name which the core or another one has."""
 
     def __init__(self, find: Callable[[], Iterable[EntryPoint]] = find_entries) -> None:
         self._find = find
         self._manager = PluginManager(GROUP)
         self._manager.add_hookspecs(Hooks)
-        self._manager.register(importlib.import_module("longthread.core_plugin"), CORE)
+        self._core: Any = importlib.import_module("longthread.core_plugin")
+        self._manager.register(self._core, CORE)
 
     @cached_property
     def core(self) -> Mapping[OfferKind, OfferedPlaces]:
@@ -127,13 +156,13 @@ class Plugins:
     def find(self, kind: OfferKind, name: str) -> Offer | None:
         """Return what is offered under a name; None: nothing is. The core's comes first."""
         if place := self.core.get(kind, {}).get(name):
-            return Offer(CORE, place)
+            return Offer(CORE, place, kind)
         return self.list_added(kind).get(name)
 
     def list_added(self, kind: OfferKind) -> dict[str, Offer]:
         """Return what the installed plugins add to the core, by name."""
         return {
-            name: Offer(plugin.name, place)
+            name: Offer(plugin.name, place, kind)
             for plugin in self.installed
             for name, place in plugin.offers.get(kind, {}).items()
         }
@@ -151,23 +180,29 @@ class Plugins:
             self._manager.register(entry.load(), entry.name)
             self._manager.check_pending()
             offers = self._read_offers(entry.name)
+            self._refuse_reserved(offers, package)
             _refuse_taken(offers, taken)
-        except Exception as error:  # noqa: BLE001 - whatever the code of a plugin raises, the others are loaded
+        except (Exception, SystemExit) as error:  # noqa: BLE001 - whatever a plugin raises, the others are loaded
             if self._manager.has_plugin(entry.name) and entry.name != CORE:
                 self._manager.unregister(name=entry.name)
-            failure = _describe_error(error)
+            failure = describe_error(error)
             _logger.warning("The plugin %s is left out: %s", entry.name, failure)
             return Plugin(entry.name, package, version, failure=failure)
         return Plugin(entry.name, package, version, offers)
 
+    def _refuse_reserved(self, offers: Mapping[OfferKind, OfferedPlaces], package: str) -> None:
+        """Raise ValueError for a name that means something without an offer: see `core_plugin.is_reserved`."""
+        for kind, places in offers.items():
+            _refuse_names(kind, [name for name in places if self._core.is_reserved(kind, name, package)])
+
     def _read_offers(self, plugin: str) -> dict[OfferKind, OfferedPlaces]:
-        """Return what a registered plugin offers. Raises ValueError: a name has no place."""
+        """Return what a registered plugin offers. Raises ValueError: it is no dictionary of names and places."""
         offers: dict[OfferKind, OfferedPlaces] = {}
         for kind in get_args(OfferKind):
             hook = getattr(self._manager.hook, f"offer_{kind}")
             for implementation in hook.get_hookimpls():
                 if implementation.plugin_name == plugin:
-                    offers[kind] = _validate_places(implementation.function())
+                    offers[kind] = _validate_places(kind, implementation.function())
         return offers
 
 
@@ -177,22 +212,46 @@ def plugins() -> Plugins:
     return Plugins()
 
 
-def _validate_places(places: OfferedPlaces) -> OfferedPlaces:
+def describe_error(error: BaseException) -> str:
+    """Return the reason that an error of a plugin's code gives, as a sentence."""
+    return f"{type(error).__name__}: {' '.join(str(error).split())}".rstrip(": ").rstrip(".") + "."
+
+
+def fold_name(kind: OfferKind, name: str) -> str:
+    """Return the form that two names have in common if they can be taken for one another. Of a model it is what is
+    before the colon."""
+    head = name.partition(":")[0] if kind == "models" else name
+    return head.strip().lower().replace("-", "_")
+
+
+def _import_place(place: str) -> Any:
+    module, _, attribute = place.partition(":")
+    return getattr(importlib.import_module(module), attribute)
+
+
+def _validate_places(kind: OfferKind, places: object) -> OfferedPlaces:
+    if not isinstance(places, Mapping):
+        returned = type(places).__name__
+        raise ValueError(f"offer_{kind} returned a {returned}, and must return a dictionary of names and places")
+    pattern, words = _NAMES[kind]
     for name, place in places.items():
-        if not _PLACE.fullmatch(place):
+        if not isinstance(name, str) or not pattern.fullmatch(name):
+            raise ValueError(f"offer_{kind} has the name {name!r}, which cannot be asked for: a name is {words}")
+        if not isinstance(place, str) or not _PLACE.fullmatch(place):
             raise ValueError(f"{name} has the place {place!r}, which is not module:attribute")
-    return places
+    return dict(places)
 
 
 def _refuse_taken(
     offers: Mapping[OfferKind, OfferedPlaces], taken: Iterable[Mapping[OfferKind, OfferedPlaces]]
 ) -> None:
-    """Raise ValueError for a name that another plugin or the core offers."""
+    """Raise ValueError for a name that another plugin or the core offers, or that can be taken for such a name."""
     for other in taken:
         for kind, places in offers.items():
-            if names := sorted(places.keys() & other.get(kind, {}).keys()):
-                raise ValueError(f"the {kind} {', '.join(names)} are offered already")
+            known = {fold_name(kind, name) for name in other.get(kind, {})}
+            _refuse_names(kind, [name for name in places if fold_name(kind, name) in known])
 
 
-def _describe_error(error: Exception) -> str:
-    return f"{type(error).__name__}: {' '.join(str(error).split())}".rstrip(": ").rstrip(".") + "."
+def _refuse_names(kind: OfferKind, names: list[str]) -> None:
+    if names:
+        raise ValueError(f"the {kind} {', '.join(sorted(names))} are offered already: give them other names")

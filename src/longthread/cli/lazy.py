@@ -112,8 +112,7 @@ def lazy_group(
             self.commands: dict[str, Any] = dict.fromkeys(places)
 
         def get_command(self, ctx: Any, cmd_name: str) -> Any:
-            if self.commands.get(cmd_name) is None and (function := self._load(cmd_name)) is not None:
-                command = _make_command(cmd_name, function)
+            if self.commands.get(cmd_name) is None and (command := self._load(cmd_name)) is not None:
                 take_language(command, self)
                 translate_help(command)
                 self.commands[cmd_name] = command
@@ -127,7 +126,7 @@ def lazy_group(
 
         def _load(self, name: str) -> Any:
             place = places.get(name)
-            return _import_place(place) if place else _load_offer(name, find_more(), packages)
+            return _make_command(name, _import_place(place)) if place else _load_offer(name, find_more(), packages)
 
         def main(self, *given: Any, **named: Any) -> Any:
             arguments = given[0] if given else named.get("args")
@@ -156,13 +155,23 @@ def _load_offer(name: str, offers: Mapping[str, Offer], packages: Mapping[str, s
     """Return the command that a plugin offers under a name; None: it is no command. Raises ExtraMissing: the package
     of the command is not installed; PluginFailed."""
     if offer := offers.get(name):
-        return offer.load()
+        return _make_offered_command(name, offer)
     if package := packages.get(name):
         from longthread.plugins import plugins
 
         missing = ExtraMissing(what=f"`longthread {name}`", package=package, extra=package)
         raise plugins().find_failure(package) or missing
     return None
+
+
+def _make_offered_command(name: str, offer: Offer) -> Any:
+    from longthread.plugins import describe_error
+
+    function = offer.load()
+    try:
+        return _make_command(name, function)
+    except Exception as error:  # Typer cannot read it
+        raise PluginFailed(plugin=offer.plugin, reason=describe_error(error)) from error
 
 
 @contextmanager
