@@ -276,3 +276,60 @@ def test_no_tool_gets_the_key_under_which_secrets_are_stored(monkeypatch: pytest
     monkeypatch.setenv("LONGTHREAD_SECRET_KEY", "x" * 32)
     monkeypatch.setenv("LONGTHREAD_SECRET_TOKEN", "mine")
     assert tool_secrets({"KEY", "key", "TOKEN"}, env_file=None).keys() == {"TOKEN"}
+
+
+def test_a_file_holds_the_value_of_any_setting(clean: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (clean / "key").write_text("  sk-secret\n")
+    (clean / "url").write_text("postgresql://ada:pw@db.example/conversations\n")
+    (clean / ".env").write_text("LLM_API_KEY=another\nLONGTHREAD_PORT_FILE=port\n")
+    (clean / "port").write_text("1004")
+    monkeypatch.setenv("LLM_API_KEY_FILE", str(clean / "key"))
+    monkeypatch.setenv("LONGTHREAD_DATABASE_URL_FILE", "url")
+    monkeypatch.setenv("LONGTHREAD_SECRET_SHOP_FILE", "key")
+    settings = Settings.load()
+    assert settings.api_key is not None and settings.api_key.get_secret_value() == "sk-secret"
+    assert settings.database == "postgresql://ada:pw@db.example/conversations"
+    assert settings.port == 1004
+    assert tool_secrets(["SHOP"])["SHOP"].get_secret_value() == "sk-secret"
+    (clean / "key").write_text("\n")
+    empty = Settings.load().api_key
+    assert empty is not None and empty.get_secret_value() == "another", "an empty file counts as not set"
+    assert tool_secrets(["SHOP"]) == {}
+
+
+def test_the_key_that_seals_is_no_secret_of_a_tool_in_a_file_either(
+    clean: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (clean / "key").write_text("k" * 32)
+    monkeypatch.setenv("LONGTHREAD_SECRET_KEY_FILE", "key")
+    assert tool_secrets(["KEY", "KEY_FILE"]) == {}
+    sealing = Settings.load().secret_key
+    assert sealing is not None and sealing.get_secret_value() == "k" * 32
+
+
+@pytest.mark.parametrize(
+    ("content", "told"),
+    [(None, "No such file or directory"), (b"\xff", "it is not UTF-8 text"), (b"x" * 65_537, "more than 65,536 bytes")],
+)
+def test_a_file_that_holds_no_value_is_refused(
+    clean: Path, monkeypatch: pytest.MonkeyPatch, content: bytes | None, told: str
+) -> None:
+    if content is not None:
+        (clean / "key").write_bytes(content)
+    monkeypatch.setenv("LLM_API_KEY_FILE", "key")
+    with pytest.raises(InvalidInput, match=f"LLM_API_KEY_FILE is key, which .*{told}"):
+        Settings.load()
+
+
+def test_a_value_and_a_file_of_it_are_too_many(clean: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LLM_API_KEY", "a")
+    monkeypatch.setenv("LLM_API_KEY_FILE", "key")
+    with pytest.raises(InvalidInput, match="LLM_API_KEY and LLM_API_KEY_FILE are both set"):
+        Settings.load()
+
+
+def test_a_wrong_value_of_a_file_names_the_variable(clean: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (clean / "port").write_text("x")
+    monkeypatch.setenv("LONGTHREAD_PORT_FILE", "port")
+    with pytest.raises(InvalidInput, match="LONGTHREAD_PORT_FILE is 'x'"):
+        Settings.load()

@@ -43,6 +43,10 @@ SECRET_PREFIX = "LONGTHREAD_SECRET_"
 """What the variables of tools' secrets begin with."""
 SECRET_KEY = "LONGTHREAD_SECRET_KEY"
 """The setting whose name begins as those of tools' secrets do. It is none of them."""
+IN_FILE = "_FILE"
+"""The end of a variable that names a file with the value, as secrets of containers are given."""
+LARGEST_VALUE = 65_536
+"""How many bytes such a file may have."""
 _SQLITE_URLS = frozenset({"sqlite", "sqlite+aiosqlite", "sqlite+pysqlite"})
 _ALMOST_URL = re.compile(r"(?:postgres(?:ql)?|sqlite)(?:\+\w+)?(?::|//)|file:", re.IGNORECASE)
 _OPTIONS = re.compile(r"\?\w+=[^/]*$")
@@ -433,11 +437,19 @@ def variables() -> dict[str, tuple[str, ...]]:
 
 def tool_secrets(names: Collection[str], *, env_file: Path | None = DOTENV) -> dict[str, SecretStr]:
     """The secrets of a tool that are set: the variables LONGTHREAD_SECRET_<NAME>, in the environment or `env_file`, by
-    name. No other variable is looked at."""
-    found = _variables(_of_file(env_file)) | _variables(os.environ)
-    found.pop(SECRET_KEY, None)
-    given = {name: found.get(f"{SECRET_PREFIX}{name}".upper()) for name in names}
-    return {name: SecretStr(value) for name, value in given.items() if value}
+    name. LONGTHREAD_SECRET_<NAME>_FILE names a file with the secret. No other variable is looked at.
+
+    Raises:
+        InvalidInput: such a file cannot be read.
+    """
+    given: dict[str, SecretStr] = {}
+    for source in (_variables(_of_file(env_file)), _variables(os.environ)):
+        for own in (SECRET_KEY, f"{SECRET_KEY}{IN_FILE}"):
+            source.pop(own, None)
+        for name in names:
+            if value := _find_value(source, f"{SECRET_PREFIX}{name}".upper()):
+                given[name] = SecretStr(value)
+    return given
 
 
 def _names(field: str) -> tuple[str, ...]:
@@ -484,9 +496,37 @@ def _find_values(env_file: Path | None) -> dict[str, Any]:
     found = {}
     for source in (_variables(_of_file(env_file)), _variables(os.environ)):
         for field, names in _all_names().items():
-            if name := next((name for name in names if name in source), None):
-                found[field] = source[name]
+            if value := next(filter(None, (_find_value(source, name) for name in names)), None):
+                found[field] = value
     return found
+
+
+def _find_value(source: Mapping[str, str], name: str) -> str | None:
+    """Return a variable's value, or what is in the file that the variable NAME_FILE names; None: neither is set.
+
+    Raises:
+        InvalidInput: both are set, or the file cannot be read.
+    """
+    named = f"{name}{IN_FILE}"
+    if named not in source:
+        return source.get(name)
+    if name in source:
+        raise InvalidInput(reason=f"{name} and {named} are both set. Leave one of them out.")
+    return _read_value(Path(source[named]).expanduser(), named)
+
+
+def _read_value(file: Path, named: str) -> str | None:
+    """Return the text of a file, without white space around it; None: it has none."""
+    try:
+        with file.open("rb") as opened:
+            content = opened.read(LARGEST_VALUE + 1)
+        text = content.decode("utf-8") if len(content) <= LARGEST_VALUE else ""
+    except (OSError, UnicodeDecodeError) as error:
+        why = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
+        raise InvalidInput(reason=f"{named} is {file}, which cannot be read: {why}.") from None
+    if len(content) > LARGEST_VALUE:
+        raise InvalidInput(reason=f"{named} is {file}, which has more than {LARGEST_VALUE:,} bytes.")
+    return text.strip() or None
 
 
 @cache
@@ -507,7 +547,8 @@ def _variables(of: Mapping[str, str | None]) -> dict[str, str]:
 
 def _set_in(field: str, found: Mapping[str, str]) -> str:
     names = _all_names()[field]
-    return next((name for name in names if name in found), names[0])
+    every = (each for name in names for each in (name, f"{name}{IN_FILE}"))
+    return next((name for name in every if name in found), names[0])
 
 
 def _short(value: Any) -> str:
