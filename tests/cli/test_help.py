@@ -47,7 +47,7 @@ def listed(help_text: str) -> dict[str, str]:
         ("sources", f"{OF_THE_CATALOG} teach metrics"),
         ("upstreams", OF_THE_CATALOG),
         ("routes", OF_THE_CATALOG),
-        ("db", "prune upgrade status copy index"),
+        ("db", "prune upgrade status copy backup restore index"),
         ("plugins", "list"),
         ("eval", "recall context sql linking analyst"),
     ],

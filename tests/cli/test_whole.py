@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -10,8 +11,10 @@ from typing import Any
 import psycopg
 import pytest
 from langgraph.checkpoint.sqlite import SqliteSaver
+from tests.store.next_version import NEXT, become_next
 from tests.store.samples import fill
 
+from longthread.cli.commands import backup
 from longthread.store.open import open_store
 
 pytestmark = pytest.mark.one_backend
@@ -38,6 +41,7 @@ KEEPING_NOTHING = [
     ["forget", "--user", "u", "--yes"],
     ["forget", "--deleted", "--yes"],
     ["db", "index"],
+    ["db", "backup", "backup.db"],
 ]
 
 
@@ -113,3 +117,44 @@ def test_an_import_makes_a_store(run: Run, tmp_path: Path, postgres_url: str) ->
         words = ["threads", "import", "whole.jsonl", "--user", "u", "--database", database]
         assert "2 threads imported" in run(*words).stdout
         assert "0 threads imported, 2 there already" in run(*words).stdout
+
+
+def test_a_backup_is_one_file_for_its_user_alone_and_comes_back(run: Run, tmp_path: Path, store_address: str) -> None:
+    asyncio.run(_fill(store_address))
+    told = json.loads(run("db", "backup", "backup.db", "--json").stdout)
+    assert told["threads"] == 1 and told["tables"]["entries"]["rows"] == 12
+    assert [file.name for file in tmp_path.glob("*backup.db*")] == ["backup.db"]
+    assert (tmp_path / "backup.db").stat().st_mode & 0o777 == 0o600
+    assert "and no backup replaces a file" in str(run("db", "backup", "backup.db", code=2).exception)
+    assert "with the counts and hashes of the backup" in run("db", "restore", "backup.db", "-d", "new.db").stdout
+    restored = json.loads(run("db", "status", "--json", "-d", "new.db").stdout)
+    assert (restored["threads"], restored["entries"]) == (1, 12)
+    assert "already has rows of threads" in str(run("db", "restore", "backup.db", "-d", "new.db", code=2).exception)
+    assert "cannot be copied to itself" in str(run("db", "restore", "new.db", "-d", "new.db", code=2).exception)
+    assert "There is no file none.db" in str(run("db", "restore", "none.db", "-d", "x.db", code=2).exception)
+    assert not (tmp_path / "x.db").exists()
+
+
+def test_a_backup_of_an_older_schema_is_upgraded_in_a_copy(
+    run: Run, tmp_path: Path, store_address: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asyncio.run(_fill(store_address))
+    run("db", "backup", "backup.db")
+    before = (tmp_path / "backup.db").read_bytes()
+    become_next(monkeypatch)
+    monkeypatch.setattr(backup, "SCHEMA_VERSION", NEXT)
+    run("db", "restore", "backup.db", "-d", "new.db")
+    restored = json.loads(run("db", "status", "--json", "-d", "new.db").stdout)
+    assert (restored["schema"], restored["threads"]) == (NEXT, 1)
+    assert (tmp_path / "backup.db").read_bytes() == before
+
+
+def test_a_backup_that_fails_leaves_no_file(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    run("db", "backup", "backup.db", "--database", str(tmp_path / "none.db"), code=5)
+    assert not list(tmp_path.glob("*backup.db*"))
+    assert "cannot be written" in str(run("db", "backup", "folder/backup.db", code=2).exception)
+
+
+async def _fill(address: str) -> None:
+    async with open_store(address) as store:
+        await fill(store, "t")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import tempfile
 from collections.abc import AsyncIterator
@@ -11,7 +12,7 @@ from typing import Any
 
 import pytest
 from langgraph.types import Command
-from tests.contract.base import USER, Contract, OpenStore, branch_ids, extend
+from tests.contract.base import USER, Contract, OpenStore, branch_ids, extend, thread_with
 from tests.contract.base import draft as message
 from tests.contract.catalog import definitions
 from tests.contract.graphs import at, graph_on, told, turn
@@ -27,14 +28,15 @@ from longthread.store.driver import Driver
 from longthread.store.maintenance.space import reclaim, size_of, status_of
 from longthread.store.open import open_store as open_at
 from longthread.store.transfer import threads as transfer
+from longthread.store.transfer.backup import check_backup, restore_backup, write_backup
 from longthread.store.transfer.copy import compare_stores, copy_store
 from longthread.tools.catalog.definitions import Catalog
 
 
 @asynccontextmanager
-async def another_store() -> AsyncIterator[Driver]:
+async def another_store(name: str = "other.db") -> AsyncIterator[Driver]:
     with tempfile.TemporaryDirectory() as folder:
-        async with open_at(Path(folder) / "other.db") as store:
+        async with open_at(Path(folder) / name) as store:
             yield store
 
 
@@ -58,7 +60,8 @@ async def looked_at(store: Driver) -> Any:
 
 
 class TransferContract(Contract):
-    """`longthread.store.transfer.archive`, `importing`, `copying`, `status` and `space`; `longthread.memory.forget`."""
+    """`longthread.store.transfer.archive`, `importing`, `copying`, `backup`, `status` and `space`;
+    `longthread.memory.forget`."""
 
     async def test_a_thread_that_was_exported_is_the_same_when_it_is_imported(self, store: Driver) -> None:
         await fill(store)
@@ -125,3 +128,32 @@ class TransferContract(Contract):
         await reclaim(store, lambda _: None)
         assert await size_of(store) < large
         assert await ids(store) == []
+
+    async def test_a_backup_is_of_one_moment_and_comes_back_as_it_was(
+        self, store: Driver, open_store: OpenStore
+    ) -> None:
+        await fill(store)
+        before, written = await looked_at(store), asyncio.Event()
+        entries = (await status_of(store)).rows["entries"]
+
+        def ask_while_it_runs(done: int, total: int, what: str) -> None:
+            written.set()
+
+        async def write_meanwhile(other: Driver) -> None:
+            await written.wait()
+            for number in range(30):
+                await extend(other, message(f"later {number}", "later"))
+                await thread_with(other, "a", thread_id=f"zz {number}")
+
+        async with open_store() as writer, another_store() as file, another_store("restored.db") as target:
+            writing = asyncio.create_task(write_meanwhile(writer))
+            contents = await write_backup(store, file, ask_while_it_runs)
+            await writing
+            assert len(await ids(store)) == 32
+            assert (contents.threads, contents.tables["entries"].rows) == (2, entries)
+            assert await check_backup(file) == contents
+            await restore_backup(file, target, silent)
+            assert (await status_of(target)).rows["entries"] == entries
+            assert await looked_at(target) == before
+            with pytest.raises(InvalidInput, match="already has rows of threads"):
+                await restore_backup(file, target, silent)

@@ -179,7 +179,8 @@ def leave_damaged(done: str, damaged: Mapping[str, str], *, quiet: bool = False)
 SQLITE = b"SQLite format 3\0"
 """What the file of a SQLite database begins with."""
 _WAL = (b"\x37\x7f\x06\x82", b"\x37\x7f\x06\x83")
-_BESIDE = ("", "-wal", "-shm", "-journal")
+BESIDE = ("", "-wal", "-shm", "-journal")
+"""The ends of the names of a SQLite database's files."""
 
 
 @contextmanager
@@ -248,5 +249,5 @@ def _is_of(file: Path, store: str) -> bool:
     if store.startswith(f"{EMBEDDED}:"):
         return file.is_relative_to(Path(store.removeprefix(f"{EMBEDDED}:")).resolve())
     base = Path(store).resolve()
-    own = [base.with_name(base.name + end) for end in _BESIDE]
+    own = [base.with_name(base.name + end) for end in BESIDE]
     return file in own or (file.exists() and any(each.exists() and each.samefile(file) for each in own))

@@ -10,6 +10,7 @@ from longthread.errors.base import InvalidInput, LongthreadError
 
 __all__ = [
     "ArchiveInvalid",
+    "BackupDamaged",
     "CalledOnItsLoop",
     "CheckpointUnreadable",
     "CommitUnknown",
@@ -172,6 +173,13 @@ class NotCopied(StoreError):
     where: Path | str
     refused: str
     remedy: str
+
+
+class BackupDamaged(LongthreadError, exit_code=5):
+    message = """The backup {where} is not as it was written: {tables}. Nothing was restored. Somebody wrote to it, or
+    its disk is failing: take another backup. `longthread db copy {where} TO` copies what can be read."""
+    where: Path | str
+    tables: str
 
 
 class NotACheckpointDatabase(InvalidInput):

@@ -25,12 +25,13 @@ _THREAD_NUMBER = "thread"
 _NUMBER_OF = "(SELECT t.number FROM threads t WHERE t.id = {})"
 _FIRST = (THREADS, ENTRIES, RUNS, "steps", "events")
 """Tables that readers of an export look for first."""
+_REBUILT = ("recall_", "gateway_nodes", "workers", "background_jobs")
+"""Prefixes of derived tables, and of those about processes."""
 _DERIVED = (
-    *("recall_", "gateway_nodes", "gateway_salt", "workers", "background_jobs", "idempotency_keys", "queued_questions"),
-    *("provider_keys", "share_links", "board_link"),
+    *_REBUILT,
+    *("gateway_salt", "idempotency_keys", "queued_questions", "provider_keys", "share_links", "board_link"),
 )
-"""Prefixes of derived tables, and of those about processes, requests and access: each store has its own, and none is
-copied."""
+"""The same, and prefixes of tables about requests and access: each store has its own, and none is copied."""
 _OF_THE_STORE = frozenset(
     {(THREADS, "number"), (THREADS, "incarnation"), ("thread_clients", "owner")}
     | {(RUNS, name) for name in ("attempt", "claimable", "crashes", "steps_before", "stop_by")}
@@ -109,6 +110,11 @@ class Tables:
     def shared_tables(self) -> tuple[StoreTable, ...]:
         """Tables whose rows belong to no thread, without derived ones."""
         return tuple(t for t in self.all if t.thread is None and not t.name.startswith(_DERIVED))
+
+    @property
+    def of_backups(self) -> tuple[StoreTable, ...]:
+        """Tables that a backup holds: all that cannot be derived, and that are not about processes."""
+        return tuple(t for t in self.all if not t.name.startswith(_REBUILT))
 
     @property
     def shape(self) -> list[tuple[object, ...]]:

@@ -13,6 +13,7 @@ import typer
 from rich.table import Table
 
 from longthread.cli import options
+from longthread.cli.commands.backup import backup, restore
 from longthread.cli.language import say
 from longthread.cli.options import age
 from longthread.cli.terminal import Console, confirm, echo, echo_data, echo_made, print_line
@@ -220,7 +221,9 @@ async def _expire(settings: Settings) -> Expired:
         return await expire(store)
 
 
-db = typer.Typer(help="Look at the store, bring it up to date, copy it, prune it, index it.", no_args_is_help=True)
+db = typer.Typer(
+    help="Look at the store, bring it up to date, copy it, back it up, prune it, index it.", no_args_is_help=True
+)
 db.command("prune")(prune_)
 
 
@@ -322,6 +325,10 @@ _OF_REST = "Delete it there and copy again, or copy to an empty database."
 
 def _is_thread(refusal: Refusal) -> bool:
     return refusal.what.startswith("thread ")
+
+
+db.command("backup")(backup)
+db.command("restore")(restore)
 
 
 @db.command()

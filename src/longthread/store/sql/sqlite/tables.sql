@@ -17,6 +17,7 @@ SELECT t.name AS table_name,
        'coalesce(length(CAST("' || c.name || '" AS BLOB)), 0)' AS size
 FROM sqlite_master t JOIN pragma_table_xinfo(t.name) c
 WHERE t.type = 'table' AND t.name NOT LIKE 'sqlite\_%' ESCAPE '\' AND t.sql NOT LIKE 'CREATE VIRTUAL %' AND c.hidden = 0
+  AND t.name NOT LIKE 'longthread\_backup%' ESCAPE '\'
   -- A virtual table keeps what it holds in tables of its own, which follow from the others.
   AND NOT EXISTS (
       SELECT 1 FROM sqlite_master v
