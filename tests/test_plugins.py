@@ -281,6 +281,32 @@ async def test_a_source_is_asked_by_its_name() -> None:
     assert (normalize_spec("parrots"), normalize_address("parrots")) == ("parrots", "parrots")
 
 
+@pytest.mark.parametrize(
+    ("code", "said"),
+    [
+        ("return 'Birds', {!r}", None),
+        ("return {!r}", "its source parrots gives no title and path of a database file. ValueError: too many values"),
+        ("return 'Birds', None", "its source parrots gives no title and path of a database file. TypeError: "),
+        ("raise SystemExit('No birds')", "gives no title and path of a database file. SystemExit: No birds."),
+        ("return 'Birds', {!r} + 'x'", "b.sqlitex, where no file is."),
+    ],
+)
+@pytest.mark.usefixtures("birds")
+async def test_a_source_gives_a_title_and_the_path_of_a_file(code: str, said: str | None, tmp_path: Path) -> None:
+    text = HOOK.format("offer_sources", {"parrots": "birds:find"})
+    (tmp_path / "birds.py").write_text(f"{text}def find():\n    {code.format(str(tmp_path / 'b.sqlite'))}\n")
+    if said is None:
+        source = await open_source("parrots")
+        assert (source.name, await list_tables(source)) == ("Birds", ["parrots"])
+        return
+    with pytest.raises(PluginFailed, match="^The plugin birds cannot be used: its source parrots ") as caught:
+        await open_source("parrots")
+    assert said in str(caught.value)
+    choose([OPTION, "zh"])
+    assert "它的数据源 parrots" in translate(str(caught.value))
+    choose([OPTION, "en"])
+
+
 @pytest.mark.usefixtures("birds")
 async def test_a_file_comes_before_a_plugins_source_of_its_name(tmp_path: Path) -> None:
     path = tmp_path / "here/parrots"

@@ -80,7 +80,7 @@ class Hooks(Protocol):
     @hookspec
     def offer_sources(self) -> OfferedPlaces:
         """Databases by the name that a question gives as its source: `function()`, which returns a title and the path
-        of a SQLite or DuckDB file. It may take seconds to make the file."""
+        of a SQLite or DuckDB file, a `Path` or a text. It may take seconds to make the file."""
 
     @hookspec
     def offer_tool_types(self) -> OfferedPlaces:

@@ -11,6 +11,8 @@ from pathlib import Path
 
 from longthread.errors import (
     ExtraMissing,
+    LongthreadError,
+    PluginFailed,
     SourceEmpty,
     SourceIsStore,
     SourceNotFound,
@@ -18,7 +20,7 @@ from longthread.errors import (
     SourceUnsupported,
 )
 from longthread.extras import DEMO_PACKAGE
-from longthread.plugins import plugins
+from longthread.plugins import describe_error, plugins
 from longthread.tools.analysis.address import (
     SourceUrl,
     absolute,
@@ -116,13 +118,24 @@ def _create_offered_engine(spec: str, limits: Limits) -> Engine:
 
 
 def _find_offered_file(spec: str) -> tuple[str, Path]:
+    """Return the title and the file of a plugin's source. Raises ExtraMissing; PluginFailed: it gives none."""
     offer = plugins().find("sources", spec)
     if offer is None:
         raise plugins().find_failure(DEMO_PACKAGE) or ExtraMissing(
             what="The demo", package=DEMO_PACKAGE, extra=DEMO_PACKAGE
         )
-    title, path = offer.load()()
-    return title, path
+    find_source = offer.load()
+    try:
+        title, path = find_source()
+        found = Path(path)
+    except LongthreadError:
+        raise
+    except (Exception, SystemExit) as error:
+        reason = f"its source {spec} gives no title and path of a database file. {describe_error(error)}"
+        raise PluginFailed(plugin=offer.plugin, reason=reason) from error
+    if not found.is_file():
+        raise PluginFailed(plugin=offer.plugin, reason=f"its source {spec} is in {found}, where no file is.")
+    return str(title), found
 
 
 def _create_embedded_engine(kind: str, path: Path, spec: str, limits: Limits) -> Engine:
