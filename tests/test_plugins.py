@@ -20,7 +20,15 @@ from typer.testing import CliRunner
 
 from longthread.cli.app import app
 from longthread.cli.language import OPTION, choose, translate
-from longthread.errors import ExtraMissing, LongthreadError, ModelNotUsable, PluginFailed, ToolOnCommandLine
+from longthread.errors import (
+    CatalogInvalid,
+    ExtraMissing,
+    LongthreadError,
+    ModelNotUsable,
+    PluginFailed,
+    ToolInvalid,
+    ToolOnCommandLine,
+)
 from longthread.llm.embedders import embedder_of
 from longthread.llm.models import resolve_model
 from longthread.plugins import OfferKind, Plugins, plugins
@@ -36,6 +44,8 @@ from longthread.tools.catalog.address import normalize_address
 from longthread.tools.catalog.definitions import Catalog, power_of
 from longthread.tools.catalog.documents import DefinitionDocument
 from longthread.tools.catalog.drafts import draft_of
+from longthread.tools.tool_type import find_type
+from longthread.tools.trial import open_trial
 
 ROOT = Path(__file__).parents[1]
 HOOK = "from longthread.plugins import hookimpl\n@hookimpl\ndef {}():\n    return {!r}\n"
@@ -411,6 +421,32 @@ async def test_a_type_of_tools_that_says_nothing_of_itself_is_defined_on_the_com
     with pytest.raises(ToolOnCommandLine) if power else nullcontext():
         await Catalog(store).define_over_http(tool | {"implementation": {"more": 1}})
     await Catalog(store).define_over_http(tool | {"is_active": False})
+    plugins.cache_clear()
+    sys.modules.pop("rolling")
+
+
+async def test_a_type_of_tools_that_fails_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, store: Driver
+) -> None:
+    code = HOOK.format("offer_tool_types", {"dice": "rolling:TYPE", "card": "rolling:CARD", "coin": "rolling:COIN"})
+    code += "from longthread.tools.tool_type import Bilingual, ToolType\nCOIN = 5\n"
+    code += "async def build(*_): return [1]\n"
+    code += "TYPE = ToolType(Bilingual('Dice', '骰子'), lambda *_: None, build)\n"
+    code += "CARD = ToolType(Bilingual('Card', '牌'), lambda *_: 1 / 0, build)\n"
+    install(tmp_path, "rolling", code)
+    monkeypatch.syspath_prepend(tmp_path)
+    plugins.cache_clear()
+    assert (find_type("coin"), find_type("dice") is not None) == (None, True)
+    tool = {"kind": "tool", "name": "roll", "type": "card", "schema": {"name": "roll"}, "implementation": {}}
+    with pytest.raises(CatalogInvalid, match="its type card cannot check it: ZeroDivisionError: division by zero"):
+        await Catalog(store).apply([tool])
+    await Catalog(store).apply([tool | {"type": "dice"}])
+    with pytest.raises(ToolInvalid, match="its type dice cannot build it: TypeError: ") as caught:
+        async with open_trial(store, Settings.of(data_dir=tmp_path), "roll"):
+            pass
+    choose([OPTION, "zh"])
+    assert "它的类型 dice 无法构建它：TypeError" in translate(str(caught.value))
+    choose([OPTION, "en"])
     plugins.cache_clear()
     sys.modules.pop("rolling")
 

@@ -8,9 +8,9 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
-from longthread.errors import PluginFailed, ToolInvalid
+from longthread.errors import LongthreadError, PluginFailed, ToolInvalid
 from longthread.model.catalog import ToolDefinition
-from longthread.plugins import plugins
+from longthread.plugins import describe_error, plugins
 from longthread.tools.tool import DefinedTool, Observation, Tool
 
 if TYPE_CHECKING:
@@ -116,12 +116,17 @@ async def build(definition: ToolDefinition, parts: ToolParts, defaults: Mapping[
     try:
         description = definition.schema.get("description") or definition.description
         defined = DefinedTool(definition.function, description, definition.parameters, definition.implementation)
-        tools = await tool_type.build(defined, parts)
+        approve = bool(definition.implementation.get("approve"))
+        category = tool_type.category or definition.type
+        built = await tool_type.build(defined, parts)
+        tools = [replace(tool, approve=approve, definition=definition.id, category=category) for tool in built]
     except ToolInvalid as error:
         raise ToolInvalid(tool=definition.name, problem=error.problem, known=error.known) from error
-    approve = bool(definition.implementation.get("approve"))
-    category = tool_type.category or definition.type
-    tools = [replace(tool, approve=approve, definition=definition.id, category=category) for tool in tools]
+    except LongthreadError:
+        raise
+    except Exception as error:  # whatever the code of a plugin raises, the agent's other tools are built
+        problem = f"its type {definition.type} cannot build it: {describe_error(error)}"
+        raise ToolInvalid(tool=definition.name, problem=problem) from error
     given = defaults or {}
     if len(tools) == 1:
         return [with_defaults(tools[0], given)]

@@ -10,6 +10,7 @@ from typing import Any
 
 from longthread.errors import InvalidInput, ToolInvalid
 from longthread.model.catalog import Body, Kind
+from longthread.plugins import describe_error
 from longthread.tools.arguments import Arguments
 from longthread.tools.catalog import address
 from longthread.tools.catalog.documents import DefinitionDocument
@@ -212,6 +213,8 @@ def _check_tool(fields: FieldReader, name: str, tool_type: ToolType, body: Body)
         tool_type.check(body["implementation"], parameters)
     except ToolInvalid as error:
         fields.problem("implementation", error.problem)
+    except Exception as error:  # noqa: BLE001 - whatever the code of a plugin raises, the other problems are named
+        fields.problem("implementation", f"its type {body['type']} cannot check it: {describe_error(error)}")
 
 
 def _source(fields: FieldReader, document: DefinitionDocument) -> tuple[str, Body]:
