@@ -22,7 +22,12 @@ _REPLACED = [
     (re.compile(r"postgresql:[^\s\"]*longthread_test_\w+"), "<store>"),  # an address as people are shown it
     # A prompt has the day, and results have how long they took: their tokens differ by some.
     (
-        re.compile(_KEY.format(r"(?:input|output|total|estimated|prompt|completion)_tokens|tokens|budget") + r"\d+"),
+        re.compile(
+            _KEY.format(
+                r"(?:input|output|total|estimated|prompt|completion)_tokens|(?:input|output|total)Tokens|tokens|budget"
+            )
+            + r"\d+"
+        ),
         r"\1<n>",
     ),
     (re.compile(_KEY.format("encrypted_content|signature|next_cursor") + r'\\*"[^"]*"'), r'\1"<sealed>"'),
