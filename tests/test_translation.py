@@ -41,12 +41,14 @@ def outline(text: str) -> list[str]:
     return re.findall(r"^(#+|-|\d+\.|\|)(?= )", _CODE.sub("", text), re.MULTILINE)
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("page", PAGES)
 def test_both_languages_have_the_same_headings_lists_and_tables(page: str) -> None:
     english, chinese = read(page)
     assert outline(chinese) == outline(english)
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("page", PAGES)
 def test_both_languages_have_the_same_code(page: str) -> None:
     english, chinese = read(page)
@@ -56,6 +58,7 @@ def test_both_languages_have_the_same_code(page: str) -> None:
     assert named[0] - named[1] == set()
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("page", PAGES)
 def test_both_languages_lead_to_the_same_pages(page: str) -> None:
     def links(text: str, folder: Path) -> list[str]:
@@ -67,6 +70,7 @@ def test_both_languages_lead_to_the_same_pages(page: str) -> None:
     assert links(chinese, FOLDER) == links(english, ROOT / "docs")
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("page", PAGES)
 def test_a_chinese_page_is_in_chinese(page: str) -> None:
     """Each heading, and each paragraph of more than a few words, has Chinese characters."""
