@@ -39,7 +39,7 @@ _NAMES: Mapping[OfferKind, tuple[re.Pattern[str], str]] = MappingProxyType(
         "models": (re.compile(r"\S(?:.*\S)?"), "a text without space around it"),
         "embedders": (_LOWER_WORD, "small letters, digits and _"),
         "engines": (_LOWER_WORD, "small letters, digits and _"),
-        "sources": (re.compile(r"(?! )[^/\\.:]{1,100}(?<! )"), "at most 100 characters, without / \\ . and :"),
+        "sources": (re.compile(r"(?! )[^/\\.:]{1,100}(?<! )"), "at most 100 characters, without : . / and \\"),
         "tool_types": (_WORD, "letters, digits, - and _"),
     }
 )
