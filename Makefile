@@ -18,7 +18,7 @@ endef
 # Where `make test-clients` puts Node.js and the clients: 1.4 GB, outside of the checkout.
 CLIENTS ?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/longthread/clients
 
-.PHONY: setup help page demo test check-page docs screenshots test-clients test-langgraph check compiled bench eval release-check lock clean
+.PHONY: setup help page demo test check-page docs screenshots test-clients test-langgraph check compiled bench eval release-check image test-image lock clean
 
 setup: $(VENV)/.run ## Install what running Longthread needs, and build the page.
 
@@ -142,6 +142,13 @@ $(VENV)/release/.installed: requirements/release.txt
 release-check: $(VENV)/release/.installed ## Build the packages, install them where no clone is, and measure that.
 	@$(VENV)/release/bin/python release/check.py $(if $(TAG),--tag $(TAG))
 
+# Without docker and podman buildah does it, which needs no daemon. BASE is another image to build on; OPTIONS go to the build.
+image: ## Build the image of Longthread, which takes minutes.
+	@$(PYTHON) release/image.py build $(if $(BASE),--base $(BASE)) $(OPTIONS)
+
+test-image: ## Ask in a container, kill it, and go on in another one on the same volume.
+	@$(PYTHON) release/image.py test
+
 lock: ## Write the versions in requirements/ from pyproject.toml.
 	@rm -rf $(VENV)/lock && $(PYTHON) -m venv $(VENV)/lock && $(VENV)/lock/bin/python -m pip --quiet install --upgrade pip
 	@$(VENV)/lock/bin/python -m pip --quiet install ./packages/longthread-demo '.[app]' && $(VENV)/lock/bin/python -m pip freeze --exclude longthread --exclude longthread-demo > requirements/run.txt
@@ -150,6 +157,8 @@ lock: ## Write the versions in requirements/ from pyproject.toml.
 	@$(VENV)/lock/bin/python -m pip freeze --exclude longthread --exclude longthread-demo | grep -vxFf requirements/dev.txt > requirements/docs.txt
 	@rm -rf $(VENV)/lock && $(PYTHON) -m venv $(VENV)/lock && $(VENV)/lock/bin/python -m pip --quiet install --upgrade pip
 	@$(VENV)/lock/bin/python -m pip --quiet install --group release && $(VENV)/lock/bin/python -m pip freeze > requirements/release.txt
+	@rm -rf $(VENV)/lock && $(PYTHON) -m venv $(VENV)/lock && $(VENV)/lock/bin/python -m pip --quiet install --upgrade pip
+	@$(VENV)/lock/bin/python -m pip --quiet install --group image && $(VENV)/lock/bin/python -m pip freeze > requirements/image.txt
 	@rm -rf $(VENV)/lock
 
 clean: ## Delete what was built and installed.

@@ -72,7 +72,7 @@ def test_hooks_run_tools_that_the_clone_installs() -> None:
 
 def test_forms_and_workflows_can_be_read() -> None:
     files = [*ROOT.glob(".github/*/*.yml")]
-    assert len(files) == 6
+    assert len(files) == 7
     read = {file.name: yaml.safe_load(file.read_text("utf-8")) for file in files}
     for name in ("bug.yml", "feature.yml", "question.yml"):
         fields = [field["id"] for field in read[name]["body"] if field["type"] != "markdown"]
