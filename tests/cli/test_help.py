@@ -16,7 +16,7 @@ from longthread.cli.app import app
 
 COMMANDS = (
     "demo serve gateway mcp ask chat resume approve reject stop state view recall forget doctor import export apply "
-    "threads memories feedback agents skills tools sources upstreams routes db eval plugins"
+    "threads memories feedback agents skills tools sources upstreams routes db plugins eval"
 )
 OF_THREADS = (
     "export import result chart runs tag metadata expire list search show rename archive unarchive pin unpin delete"
@@ -34,6 +34,7 @@ def listed(help_text: str) -> dict[str, str]:
     return dict(re.findall(r"^│ ([a-z-]+) +(\S.*?) *│$", help_text.partition("Commands")[2], re.MULTILINE))
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize(
     ("group", "names"),
     [
