@@ -42,6 +42,11 @@ def test_each_counted_metric_is_on_it() -> None:
     assert GAUGES - asked == {"longthread_runs_wait"}
 
 
+def test_each_metric_is_in_the_docs() -> None:
+    page = (ROOT / "docs/how-to/observability.md").read_text("utf-8")
+    assert {name for name in {each.name for each in metrics._METRICS} | GAUGES if f"`{name}" not in page} == set()
+
+
 def test_panels_do_not_lie_on_each_other() -> None:
     cells = set[tuple[int, int]]()
     for panel in BOARD["panels"]:
