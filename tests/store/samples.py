@@ -109,7 +109,7 @@ def drafts(texts: Sequence[str], start: int = 0) -> list[Draft]:
 async def everything(tx: Transaction, *, derived: bool = False) -> dict[str, list[dict[str, Any]]]:
     """All rows of all tables; of those that follow from others only when they are asked for."""
     found: dict[str, list[dict[str, Any]]] = {}
-    tables = await read_tables(tx)
+    tables = await read_tables(tx, whole=derived)
     for table in tables.all if derived else (*tables.of_threads, *tables.shared_tables):
         ids = [row["id"] for row in await tx.fetch("select_thread_ids", after="", user_id=None, limit=10_000)]
         scopes: list[str | None] = [*ids] if table.thread else [None]

@@ -32,11 +32,11 @@ _DERIVED = (
     *("gateway_salt", "idempotency_keys", "queued_questions", "provider_keys", "share_links", "board_link"),
 )
 """The same, and prefixes of tables about requests and access: each store has its own, and none is copied."""
-_OF_THE_STORE = frozenset(
-    {(THREADS, "number"), (THREADS, "incarnation"), ("thread_clients", "owner")}
-    | {(RUNS, name) for name in ("attempt", "claimable", "crashes", "steps_before", "stop_by")}
-)
-"""Columns that each store fills itself, without meaning in another."""
+_OF_EACH_STORE = frozenset({(THREADS, "number"), (THREADS, "incarnation")})
+"""Columns that each store fills itself."""
+_OF_ITS_WORK = _OF_EACH_STORE | {("thread_clients", "owner")}
+_OF_ITS_WORK |= {(RUNS, name) for name in ("attempt", "claimable", "crashes", "steps_before", "stop_by")}
+"""The same, and columns without meaning beside another store's work: its gateway's salt, and who may claim its runs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,13 +128,14 @@ class Tables:
         return next(table for table in self.all if table.name == name)
 
 
-async def read_tables(tx: Transaction) -> Tables:
-    """Return the database's current tables."""
+async def read_tables(tx: Transaction, *, whole: bool = False) -> Tables:
+    """Return the database's current tables; if `whole`, with the columns that mean something with all others alone."""
+    left_out = _OF_EACH_STORE if whole else _OF_ITS_WORK
     references = await tx.fetch("select_references")
     columns: dict[str, list[Row]] = {}
     for row in await tx.fetch("select_columns"):
         columns.setdefault(row["table_name"], []).append(row)
-    found = {name: _table(name, rows, references) for name, rows in columns.items()}
+    found = {name: _table(name, rows, references, left_out) for name, rows in columns.items()}
     return Tables(_in_order(found))
 
 
@@ -150,11 +151,13 @@ def canonical(column: StoreColumn, value: Any) -> Any:
         return value
 
 
-def _table(name: str, rows: Sequence[Row], references: Iterable[Row]) -> StoreTable:
+def _table(
+    name: str, rows: Sequence[Row], references: Iterable[Row], left_out: frozenset[tuple[str, str]]
+) -> StoreTable:
     key = sorted((row for row in rows if row["key"]), key=lambda row: int(row["key"]))
     return StoreTable(
         name=name,
-        columns=tuple(_column(row) for row in rows if (name, row["name"]) not in _OF_THE_STORE),
+        columns=tuple(_column(row) for row in rows if (name, row["name"]) not in left_out),
         key=tuple(row["name"] for row in key),
         thread=_thread_column(name, [row["name"] for row in rows]),
         needs=frozenset(row["target"] for row in references if row["table_name"] == name and row["target"] != name),

@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
-from tests.gateway.conftest import Start
+from tests.gateway.conftest import Start, gateway_of
 
 from longthread.gateway.stored_calls import rebuild_missing
 from longthread.server.gateway_access import Door
 from longthread.store import listing
 from longthread.store.driver import Driver
+from longthread.store.open import open_store
 from longthread.store.queries import Sql
 from longthread.store.tables import read_tables
+from longthread.store.transfer.backup import restore_backup, write_backup
 from longthread.testing import ProviderEmulator, ProviderRules
 
 pytestmark = pytest.mark.one_backend
@@ -94,6 +97,21 @@ async def test_a_stored_response_is_its_owners(
     assert (await post(url, path, {}, ALICE, "GET")).json()["id"] == response["id"]
     assert (await respond(url, ALICE, "go on", previous_response_id=response["id"])).status_code == 200
     assert PRIVATE in stateless.requests[-1].raw.decode()
+
+
+async def test_a_restored_response_is_its_owners_alone(
+    store: Driver, start: Start, stateless: ProviderEmulator, tmp_path: Path
+) -> None:
+    url = await start(stateless)
+    response = (await respond(url, ALICE | {"x-conversation-id": "team-chat"})).json()
+    async with open_store(tmp_path / "backup.db") as file, open_store(tmp_path / "restored.db") as target:
+        await write_backup(store, file, lambda *progress: None)
+        await restore_backup(file, target, lambda *progress: None)
+        await rebuild_missing(target)
+        async with gateway_of(target, stateless) as again:
+            path = f"/v1/responses/{response['id']}/input_items"
+            answers = [await post(again, path, {}, headers, "GET") for headers in (MALLORY, ALICE)]
+    assert [(each.status_code, PRIVATE in each.text) for each in answers] == [(404, False), (200, True)]
 
 
 @pytest.mark.parametrize("other", OTHERS)

@@ -43,7 +43,11 @@ async def changed(file: Driver, sql: str) -> AsyncIterator[Driver]:
 async def test_every_table_comes_back_that_is_not_made_again(store: Driver, file: Driver, other_address: str) -> None:
     for thread_id in ("a", "b"):
         await fill(store, thread_id)
+    async with store.writing() as tx:  # what means something with the store's own salt and work alone
+        await tx.run(Sql("UPDATE thread_clients SET owner = 'hash of a key'"))
+        await tx.run(Sql("UPDATE runs SET crashes = 2, stop_by = 'somebody'"))
     before = await all_of(store, derived=True)
+    assert {row["owner"] for row in before["thread_clients"]} == {"hash of a key"}
     contents = await write_backup(store, file, silent)
     kept = {name for name in before if name not in LEFT_OUT and not name.startswith("recall_")}
     assert {*contents.tables} == kept >= {"entries", "provider_keys", "queued_questions", "share_links", "board_links"}

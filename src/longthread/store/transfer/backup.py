@@ -99,7 +99,7 @@ async def check_backup(file: Driver) -> BackupContents:
         about = await one(tx, "select_backup")
         noted = {row["name"]: TableDigest(row["rows"], row["sha256"]) for row in await tx.fetch("select_backup_tables")}
         found = _Digester()
-        async for name, row in _each_row(tx, await read_tables(tx), _silent):
+        async for name, row in _each_row(tx, await read_tables(tx, whole=True), _silent):
             found.add(name, row)
     differing = _differing(noted, found.digests)
     if about is None or differing:
@@ -137,7 +137,7 @@ class _Pair:
 
 async def _read_pair(here: Transaction, there: Transaction, source: Driver, target: Driver) -> _Pair:
     """Raises `StoreError` if the stores do not have the same tables and columns."""
-    read, written = await read_tables(here), await read_tables(there)
+    read, written = await read_tables(here, whole=True), await read_tables(there, whole=True)
     if read.shape != written.shape:
         raise StoreError(reason=f"{source.where} and {target.where} do not have the same tables.")
     return _Pair(read, written, written if target.dialect == "postgres" else read)
