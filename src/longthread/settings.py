@@ -24,6 +24,7 @@ from pydantic import (
     SecretStr,
     ValidationError,
     ValidationInfo,
+    field_validator,
 )
 
 from longthread.errors import InvalidInput
@@ -357,7 +358,9 @@ class Settings(BaseModel):
     otel_metrics_endpoint: HttpUrl | None = _setting(
         None, "OTEL_EXPORTER_OTLP_METRICS_ENDPOINT", allowed=_OTLP_URL, repr=False, exclude=True
     )
-    otel_headers: SecretStr | None = _setting(None, "OTEL_EXPORTER_OTLP_HEADERS", allowed="text")
+    otel_headers: SecretStr | None = _setting(
+        None, "OTEL_EXPORTER_OTLP_HEADERS", allowed="name=value, with commas between"
+    )
     otel_disabled: bool = _setting(False, "OTEL_SDK_DISABLED", allowed="true or false")
     otel_service_name: str = _setting("longthread", "OTEL_SERVICE_NAME", allowed="text")
     otel_contents: CapturesContents = _setting(
@@ -369,6 +372,14 @@ class Settings(BaseModel):
     mcp_token: SecretStr | None = _setting(None, "LONGTHREAD_MCP_TOKEN", allowed="text")
     gateway_token: SecretStr | None = _setting(None, "LONGTHREAD_GATEWAY_TOKEN", allowed="text")
     gateway_origins: str = _setting("", "LONGTHREAD_GATEWAY_ORIGINS", allowed="origins, separated by commas")
+
+    @field_validator("otel_headers")
+    @classmethod
+    def _validate_headers(cls, value: SecretStr | None) -> SecretStr | None:
+        parts = value.get_secret_value().split(",") if value is not None else []
+        if not all(re.fullmatch(r"[\w!#$%&'*+.^`|~-]+\s*=.*", part.strip()) for part in parts if part.strip()):
+            raise ValueError
+        return value
 
     @property
     def sends_telemetry(self) -> bool:
@@ -481,7 +492,8 @@ def _reason(error: ValidationError, given: Mapping[str, Any], env_file: Path | N
 def _show_value(field: str, value: Any) -> str:
     if "SecretStr" in str(Settings.model_fields[field].annotation):
         return "a secret"
-    return shown_address(str(value)) if field == "database" else _short(value)
+    is_address = field == "database" or "@" in str(value)  # a URL may hold a password
+    return shown_address(str(value)) if is_address else _short(value)
 
 
 def shown_address(text: str) -> str:

@@ -183,6 +183,23 @@ async def test_an_application_that_has_set_up_opentelemetry_gets_the_spans(monke
 
 
 @pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("OTEL_EXPORTER_OTLP_HEADERS", "Bearer sk-SECRET"),
+        ("OTEL_EXPORTER_OTLP_HEADERS", "a=1,Authorization: Bearer sk-SECRET"),
+        ("OTEL_EXPORTER_OTLP_ENDPOINT", "htp://ada:SECRET@collector"),
+    ],
+)
+def test_a_wrong_header_or_address_is_refused_without_its_secret(
+    monkeypatch: pytest.MonkeyPatch, name: str, value: str
+) -> None:
+    monkeypatch.setenv(name, value)
+    with pytest.raises(InvalidInput, match=f"{name} is .*; allowed is") as refused:
+        Settings.load(env_file=None)
+    assert "SECRET" not in str(refused.value)
+
+
+@pytest.mark.parametrize(
     ("value", "captures"),
     [
         ("true", True),

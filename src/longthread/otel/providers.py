@@ -35,6 +35,7 @@ class Export:
     def __init__(self, settings: Settings) -> None:
         own = version(NAME)
         resource = Resource.create({SERVICE_NAME: settings.otel_service_name, SERVICE_VERSION: own})
+        logging.getLogger("opentelemetry.util.re").setLevel(logging.CRITICAL)  # it logs wrong headers, with their keys
         headers = _read_headers(settings)
         traces, metrics = _address(settings, "traces"), _address(settings, "metrics")
         self._tracing = TracerProvider(resource=resource, shutdown_on_exit=False)
