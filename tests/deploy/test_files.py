@@ -144,6 +144,7 @@ def test_job_and_servers_are_one_image_that_may_do_as_little(manifest: dict[str,
         assert about["capabilities"] == {"drop": ["ALL"]}
         mounted = {each["name"] for each in _container(manifest[kind])["volumeMounts"]}
         assert mounted == {each["name"] for each in pod["volumes"]} and pod["automountServiceAccountToken"] is False
+        assert pod["enableServiceLinks"] is False, "LONGTHREAD_PORT is a setting"
 
 
 def test_the_image_is_built_of_what_the_project_declares() -> None:
