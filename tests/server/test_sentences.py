@@ -14,6 +14,7 @@ COMMAND = re.compile(r"`longthread|(?<![\w-])--[a-z]|LONGTHREAD_|\b[A-Z]+_[A-Z_]
 NEVER_ON_THE_PAGE = {
     "memory_not_found": "the page asks for no memory",
     "not_imported": "imports are commands",
+    "backup_damaged": "backups are commands",
     "export_incomplete": "exports to LangGraph's savers are commands",
     "embedder_unavailable": "it is a warning of the log",
     "port_in_use": "there is no page then",
