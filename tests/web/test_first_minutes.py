@@ -211,8 +211,10 @@ def test_one_suggestion_leaves_no_gap(serve: Any, open_page: Any, width: int, lo
     add(running, ["names.csv", "name\nSpree\n"])
     page = open_page(running, width=width, locale=locale, color_scheme=scheme, quiet=False)
     held: list[Any] = []
+    address = page.url
+    page.goto("about:blank")  # so that the first page asks for no preview any more
     page.route("**/preview", lambda route: held.append(route))
-    page.reload()
+    page.goto(address)
     places, questions = page.locator("main ul[aria-hidden=true] li"), page.locator("main section li button")
     own = page.get_by_role("button", name=word(locale, "Ask a file of your own"))
     own.wait_for()
