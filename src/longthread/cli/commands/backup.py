@@ -67,7 +67,7 @@ def restore(
     refuse_same_place(str(file), to)
 
     async def work() -> tuple[BackupContents, str]:
-        async with _checked(file) as (contents, store), open_store(to, read_only=settings.read_only) as target:
+        async with _open_checked(file) as (contents, store), open_store(to, read_only=settings.read_only) as target:
             with show_progress("restoring") as progress:
                 await restore_backup(store, target, progress)
             return contents, target.where
@@ -113,7 +113,7 @@ def _expect_none(file: Path, to: Path) -> None:
 
 
 @asynccontextmanager
-async def _checked(file: Path) -> AsyncIterator[tuple[BackupContents, Driver]]:
+async def _open_checked(file: Path) -> AsyncIterator[tuple[BackupContents, Driver]]:
     """A backup that is as it was written, open with the current schema: an older one is upgraded in a copy."""
     async with open_store(file, read_only=True, migrates=False) as store:
         contents = await check_backup(store)
