@@ -141,14 +141,21 @@ def span(
 def _work_in(tracer: Tracer, begun: TraceSpan) -> Iterator[TraceSpan]:
     token = _current.set(begun)
     try:
-        with tracer.use(begun):
+        with note_failure(begun), tracer.use(begun):
             yield begun
-    except BaseException as error:
-        begun.fail(error)
-        raise
     finally:
         _current.reset(token)
         begun.end()
+
+
+@contextmanager
+def note_failure(begun: TraceSpan) -> Iterator[None]:
+    """Note in a span what the block raises, a cancellation too."""
+    try:
+        yield
+    except BaseException as error:
+        begun.fail(error)
+        raise
 
 
 def join_trace(traceparent: str | None) -> AbstractContextManager[Any]:

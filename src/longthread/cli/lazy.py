@@ -21,6 +21,7 @@ from typer.main import get_command, get_group
 
 from longthread.cli.language import OPTION, choose, is_chinese, translate
 from longthread.errors import ExtraMissing, PluginFailed
+from longthread.errors.base import convert_errors
 
 if TYPE_CHECKING:
     from longthread.plugins import Offer
@@ -168,10 +169,8 @@ def _make_offered_command(name: str, offer: Offer) -> Any:
     from longthread.plugins import describe_error
 
     function = offer.load()
-    try:
-        return _make_command(name, function)
-    except Exception as error:  # Typer cannot read it
-        raise PluginFailed(plugin=offer.plugin, reason=describe_error(error)) from error
+    with convert_errors(lambda error: PluginFailed(plugin=offer.plugin, reason=describe_error(error)), keep=()):
+        return _make_command(name, function)  # Typer may not be able to read it
 
 
 @contextmanager

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from string import Formatter
 from typing import TYPE_CHECKING, Any, ClassVar, dataclass_transform
@@ -82,6 +83,22 @@ class LongthreadError(_WithFields, code="error"):
     message = "Longthread could not do this. {reason}"
     if TYPE_CHECKING:
         reason: str = ""  # for mypy, every error may have one; when it is raised, those whose message names it must
+
+
+@contextmanager
+def convert_errors(
+    convert: Callable[[Exception], Exception],
+    *,
+    keep: type[Exception] | tuple[type[Exception], ...] = LongthreadError,
+) -> Iterator[None]:
+    """Raise `convert(error)` for what the code of a plugin, of an application or of a provider raises in the block: it
+    may be anything. Errors of the classes `keep` pass."""
+    try:
+        yield
+    except keep:
+        raise
+    except Exception as error:
+        raise convert(error) from error
 
 
 class ExtraMissing(LongthreadError, exit_code=2):

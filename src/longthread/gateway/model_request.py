@@ -7,7 +7,7 @@ import logging
 import re
 import time
 from collections.abc import AsyncGenerator, Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field, replace
 from hashlib import blake2b
 
@@ -38,7 +38,7 @@ from longthread.store import gateway as calls
 from longthread.store import log
 from longthread.store.driver import Driver, Transaction
 from longthread.store.gateway import GatewayCall
-from longthread.telemetry import OFF, TraceSpan
+from longthread.telemetry import OFF, TraceSpan, note_failure
 
 _STREAM = "text/event-stream"
 _REFUSALS = frozenset({400, 404, 413, 422})
@@ -142,17 +142,15 @@ class GatewayRequest:
             StateUnknown: the request names a response that is not kept, and the provider holds none.
             aiohttp.ClientError: the provider cannot be reached.
         """
-        try:
-            answer = await self._run()
-        except BaseException as error:
-            self._span.fail(error)
-            self._span.end()
-            raise
-        if answer.status >= 400:
-            self._span.fail(str(answer.status))
-        self._span.note({"http.response.status_code": answer.status})
-        if answer.stream is None:
-            self._span.end()
+        with ExitStack() as ending:
+            ending.callback(self._span.end)
+            with note_failure(self._span):
+                answer = await self._run()
+            if answer.status >= 400:
+                self._span.fail(str(answer.status))
+            self._span.note({"http.response.status_code": answer.status})
+            if answer.stream is not None:
+                ending.pop_all()  # it ends with the stream
         return answer
 
     async def _run(self) -> Outgoing:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import copy
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass, replace
 from enum import Enum
 from typing import Any
@@ -19,13 +19,13 @@ from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
 from pydantic import BaseModel
 
 from longthread.errors import (
-    LongthreadError,
     MessageNotStorable,
     RowDamaged,
     SerializerNeeded,
     SerializerNotUsable,
     ValueDamaged,
 )
+from longthread.errors.base import convert_errors
 from longthread.messages.entries import NOT_NOTED, whole_number
 from longthread.messages.fields import (
     BLANK,
@@ -90,15 +90,9 @@ class SerializerFailed(Exception):
         self.error = error
 
 
-@contextmanager
-def calling_serializer() -> Iterator[None]:
+def calling_serializer() -> AbstractContextManager[None]:
     """Raise `SerializerFailed` for what an application's code raises in the block; our own errors pass."""
-    try:
-        yield
-    except LongthreadError:
-        raise
-    except Exception as error:  # an application's classes and serializers raise what they like
-        raise SerializerFailed(error) from error
+    return convert_errors(SerializerFailed)
 
 
 def is_own(serde: SerializerProtocol) -> bool:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
@@ -15,6 +15,7 @@ from math import inf
 from typing import Any
 
 from longthread.errors import EmbedderUnavailable, LongthreadError, ModelUnavailable
+from longthread.errors.base import convert_errors
 from longthread.view.condense import cut_middle
 
 _AGAIN = frozenset({408, 409, 425})
@@ -196,16 +197,10 @@ def first_line(error: BaseException) -> str:
     return f"{(lines or [type(error).__name__])[0].rstrip('.')}."
 
 
-@contextmanager
-def constructor_errors(refused: Callable[[Exception], LongthreadError]) -> Iterator[None]:
+def constructor_errors(refused: Callable[[Exception], LongthreadError]) -> AbstractContextManager[None]:
     """Raise `refused(error)` for whatever a provider's class raises while it is made. What already says which model or
     embedder is unavailable stays as it is."""
-    try:
-        yield
-    except (ModelUnavailable, EmbedderUnavailable):
-        raise
-    except Exception as error:  # each provider's constructor has its own errors
-        raise refused(error) from error
+    return convert_errors(refused, keep=(ModelUnavailable, EmbedderUnavailable))
 
 
 _STATUSES = frozenset({None, 400, 413, 422, 500, 502, 503})

@@ -17,6 +17,7 @@ from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessageChunk
 from pydantic import SecretStr
 
+from longthread.errors.base import convert_errors
 from longthread.llm.chat import PLAIN, CallOptions, Chunk, ToolSpec
 from longthread.llm.failures import (
     AuthenticationFailed,
@@ -133,7 +134,7 @@ class LangChainModel:
         self, messages: Sequence[Message], tools: Sequence[ToolSpec] = (), options: CallOptions = PLAIN
     ) -> AsyncGenerator[Chunk]:
         whole: Any = None
-        try:
+        with convert_errors(self._translate_error, keep=ProviderError):
             model = self._bind_tools(tools, options)
             async with aclosing(model.astream(all_to_langchain(messages), **self._options(options))) as chunks:
                 async for chunk in chunks:
@@ -141,16 +142,15 @@ class LangChainModel:
                     piece = Chunk(str(chunk.text), _thinking(chunk))
                     if piece.text or piece.thinking:
                         yield piece
-        except ProviderError:
-            raise
-        except Exception as error:  # each provider's client has its own errors
-            raise without_secrets(translate_error(error), self.secrets) from error
         if whole is None:
             raise StreamTruncated("The reply ended before it began.")
         yield Chunk(message=message_of(whole))
 
     async def close(self) -> None:
         """LangChain's classes look after their connections themselves."""
+
+    def _translate_error(self, error: Exception) -> ProviderError:
+        return without_secrets(translate_error(error), self.secrets)
 
     def _bind_tools(self, tools: Sequence[ToolSpec], options: CallOptions) -> Any:
         if not tools:

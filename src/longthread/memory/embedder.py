@@ -13,6 +13,8 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from longthread.errors.base import convert_errors
+
 Vectors = NDArray[np.float32]
 
 
@@ -68,16 +70,15 @@ async def made_by(make: Callable[[], Awaitable[Any]], seconds: float, shape: tup
 async def answer(make: Callable[[], Awaitable[Any]], seconds: float) -> Vectors:
     """Return an embedder's result unchanged; EmbedderFailed if it raised, timed out, or returned no numbers."""
     try:
-        async with asyncio.timeout(seconds):
-            given = np.asarray(await make(), dtype=np.float32)
-            if not np.isfinite(given).all():
-                raise ValueError("it gave numbers that are none")
+        with convert_errors(EmbedderFailed, keep=()):
+            async with asyncio.timeout(seconds):
+                given = np.asarray(await make(), dtype=np.float32)
+                if not np.isfinite(given).all():
+                    raise ValueError("it gave numbers that are none")
     except asyncio.CancelledError as error:
         if is_cancelled():
             raise
         raise EmbedderFailed(RuntimeError("what it waited for was cancelled")) from error
-    except Exception as error:  # each embedder raises what it likes, and recall goes on with keywords
-        raise EmbedderFailed(error) from error
     return given
 
 

@@ -5,10 +5,12 @@ from __future__ import annotations
 import json
 import logging
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from longthread.errors import LongthreadError, PluginFailed, ToolInvalid
+from longthread.errors.base import convert_errors
 from longthread.model.catalog import ToolDefinition
 from longthread.plugins import describe_error, plugins
 from longthread.tools.tool import DefinedTool, Observation, Tool
@@ -107,6 +109,16 @@ def find_type(name: str) -> ToolType | None:
     return tool_type
 
 
+def type_errors(name: str, work: str, *, keep: type[LongthreadError] = ToolInvalid) -> AbstractContextManager[None]:
+    """Raise ToolInvalid for whatever the code of a type raises, which may be a plugin's: the other tools are checked,
+    listed and built. Errors of the class `keep` pass. `work` says what the type cannot do."""
+
+    def convert(error: Exception) -> ToolInvalid:
+        return ToolInvalid(problem=f"its type {name} cannot {work}: {describe_error(error)}")
+
+    return convert_errors(convert, keep=keep)
+
+
 async def build(definition: ToolDefinition, parts: ToolParts, defaults: Mapping[str, Any] | None = None) -> list[Tool]:
     """Builds the tools of a definition: one, or those of an MCP server. `defaults` are optional arguments; of several
     tools each takes its own. Raises ToolInvalid."""
@@ -118,15 +130,11 @@ async def build(definition: ToolDefinition, parts: ToolParts, defaults: Mapping[
         defined = DefinedTool(definition.function, description, definition.parameters, definition.implementation)
         approve = bool(definition.implementation.get("approve"))
         category = tool_type.category or definition.type
-        built = await tool_type.build(defined, parts)
-        tools = [replace(tool, approve=approve, definition=definition.id, category=category) for tool in built]
+        with type_errors(definition.type, "build it", keep=LongthreadError):
+            built = await tool_type.build(defined, parts)
+            tools = [replace(tool, approve=approve, definition=definition.id, category=category) for tool in built]
     except ToolInvalid as error:
         raise ToolInvalid(tool=definition.name, problem=error.problem, known=error.known) from error
-    except LongthreadError:
-        raise
-    except Exception as error:  # whatever the code of a plugin raises, the agent's other tools are built
-        problem = f"its type {definition.type} cannot build it: {describe_error(error)}"
-        raise ToolInvalid(tool=definition.name, problem=problem) from error
     given = defaults or {}
     if len(tools) == 1:
         return [with_defaults(tools[0], given)]

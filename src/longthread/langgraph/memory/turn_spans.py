@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from typing import Any
 
 from langchain.agents.middleware import ModelRequest, ModelResponse
@@ -14,7 +14,17 @@ from langgraph.config import get_config
 from longthread.context.view_size import ViewSize
 from longthread.llm.langchain import LangChainModel
 from longthread.messages.langchain import from_langchain
-from longthread.telemetry import OFF, TraceSpan, as_parts, as_text, begin_span, describe_model, describe_usage, span
+from longthread.telemetry import (
+    OFF,
+    TraceSpan,
+    as_parts,
+    as_text,
+    begin_span,
+    describe_model,
+    describe_usage,
+    note_failure,
+    span,
+)
 
 _MOST = 1_000
 """Turns under way, at most: one that an error has ended elsewhere is never heard of again."""
@@ -31,14 +41,12 @@ class TurnSpans:
         """Work in the span of a model call, in that of its turn. `is_first`: a turn begins."""
         about = _describe_request(request) | {"gen_ai.conversation.id": thread_id}
         turn = self._find(thread_id, about, is_first=is_first)
-        try:
-            with span("chat", str(about["gen_ai.request.model"]), about, parent=turn) as begun:
+        chat = span("chat", str(about["gen_ai.request.model"]), about, parent=turn)
+        with ExitStack() as failing:
+            failing.callback(self.end, thread_id)
+            with note_failure(turn or OFF), chat as begun:
                 yield begun
-        except BaseException as error:
-            if turn is not None:
-                turn.fail(error)
-            self.end(thread_id)
-            raise
+            failing.pop_all()  # the turn goes on
 
     def _find(self, thread_id: str | None, about: dict[str, Any], *, is_first: bool) -> TraceSpan | None:
         if thread_id is None:

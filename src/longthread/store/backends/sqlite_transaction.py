@@ -125,13 +125,14 @@ class SqliteTransaction:
         """Do what waits and then `steps`; return the results of these."""
         self._expect_sound()
         work, self._waiting = [*self._waiting, *steps], []
+        found: list[Any] | None = None
         try:
-            return (await self._do(work))[-len(steps) :]
-        except BaseException as error:  # a cancellation too: the thread may have done it, or a part
-            self._failed = True
-            if isinstance(error, ERRORS):
-                raise failure(error) from error
-            raise
+            found = await self._do(work)
+        except ERRORS as error:
+            raise failure(error) from error
+        finally:  # after a cancellation too: the thread may have done it, or a part
+            self._failed |= found is None
+        return found[-len(steps) :]
 
     async def _do(self, work: Iterable[_Work]) -> list[Any]:
         """Do work in the connection's thread, and begin again as long as another process writes."""

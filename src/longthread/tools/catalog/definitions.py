@@ -16,6 +16,7 @@ from longthread.errors import (
     DefinitionInUse,
     InvalidInput,
     SourceTaken,
+    ToolInvalid,
     ToolOnCommandLine,
     VersionNotFound,
 )
@@ -49,7 +50,7 @@ from longthread.tools.catalog.plan import Change, KnownCatalog, plan_changes
 from longthread.tools.catalog.role import version_of
 from longthread.tools.catalog.teach import name_of, taught, untaught, with_semantics
 from longthread.tools.skill_folder import export_files, write_skill
-from longthread.tools.tool_type import Power, find_type
+from longthread.tools.tool_type import Power, find_type, type_errors
 
 _logger = logging.getLogger(__name__)
 _MEANING: Mapping[Power, str] = {
@@ -67,8 +68,9 @@ def power_of(body: Mapping[str, Any]) -> Power | None:
     if tool_type is None or tool_type.about is None:
         return "code"
     try:
-        return tool_type.power(implementation if isinstance(implementation, Mapping) else {})
-    except Exception:  # whatever the code of a plugin raises, the other tools are listed
+        with type_errors(str(body.get("type")), "tell what it does"):
+            return tool_type.power(implementation if isinstance(implementation, Mapping) else {})
+    except ToolInvalid:
         _logger.warning("Tools of type %s are defined on the command line alone.", body.get("type"), exc_info=True)
         return "code"
 

@@ -10,7 +10,6 @@ from typing import Any
 
 from longthread.errors import InvalidInput, ToolInvalid
 from longthread.model.catalog import Body, Kind
-from longthread.plugins import describe_error
 from longthread.tools.arguments import Arguments
 from longthread.tools.catalog import address
 from longthread.tools.catalog.documents import DefinitionDocument
@@ -19,7 +18,7 @@ from longthread.tools.catalog.teach import read_examples, read_terms
 from longthread.tools.semantic.expressions import read_semantics
 from longthread.tools.skill_folder import LONGEST_FRONT, front_problems
 from longthread.tools.skills import bundle_problems
-from longthread.tools.tool_type import ToolType, find_type, list_types
+from longthread.tools.tool_type import ToolType, find_type, list_types, type_errors
 
 FUNCTION = re.compile(r"[A-Za-z0-9_-]{1,64}")
 """Valid names of tools for models."""
@@ -210,11 +209,10 @@ def _check_tool(fields: FieldReader, name: str, tool_type: ToolType, body: Body)
         fields.problem("schema.parameters", error.problem)
         return
     try:
-        tool_type.check(body["implementation"], parameters)
+        with type_errors(str(body["type"]), "check it"):
+            tool_type.check(body["implementation"], parameters)
     except ToolInvalid as error:
         fields.problem("implementation", error.problem)
-    except Exception as error:  # noqa: BLE001 - whatever the code of a plugin raises, the other problems are named
-        fields.problem("implementation", f"its type {body['type']} cannot check it: {describe_error(error)}")
 
 
 def _source(fields: FieldReader, document: DefinitionDocument) -> tuple[str, Body]:

@@ -9,6 +9,7 @@ import socket
 import tempfile
 import threading
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -101,23 +102,19 @@ class ServedConnection:
     def run(self) -> None:
         """Answers requests until the other side closes the socket."""
         with self._to:
+            greeting = _try(self._connect)
+            connection = self._connection
             try:
-                connection = self._connection = self._engine.connect()
-            except Exception as error:  # noqa: BLE001 - the other side raises it
-                send(self._to, error_message(error))
-                return
-            try:
-                tables = {label: [pack(note) for note in notes] for label, notes in self._engine.table_notes.items()}
-                notes = [pack(note) for note in self._engine.notes]
-                told = {"notes": notes, "table_notes": tables, "formats": dict(self._engine.formats)}
-                send(self._to, told)
-                self._answer_all(connection)
+                send(self._to, greeting)
+                if connection is not None:
+                    self._answer_all(connection)
             except OSError:
                 pass  # the other side has ended
             finally:
                 with self._lock:
                     self._connection = None
-                connection.close()
+                if connection is not None:
+                    connection.close()
 
     def interrupt(self, request: int) -> None:
         """Stops the statement of a request that is not answered yet. Thread-safe."""
@@ -125,14 +122,17 @@ class ServedConnection:
             if self._request == request and self._connection is not None:
                 self._connection.interrupt()
 
+    def _connect(self) -> WireMessage:
+        self._connection = self._engine.connect()
+        tables = {label: [pack(note) for note in notes] for label, notes in self._engine.table_notes.items()}
+        notes = [pack(note) for note in self._engine.notes]
+        return {"notes": notes, "table_notes": tables, "formats": dict(self._engine.formats)}
+
     def _answer_all(self, connection: SourceConnection) -> None:
         while (message := receive(self._to)) is not None:
             with self._lock:
                 self._request = message["request"]
-            try:
-                answer = self._answer(connection, message)
-            except Exception as error:  # noqa: BLE001 - the other side raises it
-                answer = error_message(error)
+            answer = _try(partial(self._answer, connection, message))
             with self._lock:
                 self._request = 0
             try:
@@ -178,6 +178,14 @@ class ServedConnection:
             if len(batch) >= _BATCH_ROWS or characters >= _BATCH_CHARACTERS:
                 return {"rows": batch, "done": False}
         return {"rows": batch, "done": True}
+
+
+def _try(work: Callable[[], WireMessage]) -> WireMessage:
+    """Return the answer of some work, or the error that the other side raises."""
+    try:
+        return work()
+    except Exception as error:  # noqa: BLE001 - the other side raises it
+        return error_message(error)
 
 
 def _encode_row(row: Sequence[Any], of: Rows) -> list[Any]:
