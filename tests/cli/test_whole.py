@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import json
+import signal
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -43,6 +46,19 @@ KEEPING_NOTHING = [
     ["db", "index"],
     ["db", "backup", "backup.db"],
 ]
+WAITING = """
+import asyncio
+from longthread.cli.start import main
+from longthread.cli.commands import backup
+written = backup.write_backup
+async def write_and_wait(*about):
+    await written(*about)
+    print("begun", flush=True)
+    await asyncio.sleep(60)
+backup.write_backup = write_and_wait
+main()
+"""
+"""A command whose backup is written, and does not have its name yet."""
 
 
 @pytest.mark.parametrize("words", KEEPING_NOTHING, ids=" ".join)
@@ -153,6 +169,22 @@ def test_a_backup_that_fails_leaves_no_file(run: Run, tmp_path: Path, monkeypatc
     run("db", "backup", "backup.db", "--database", str(tmp_path / "none.db"), code=5)
     assert not list(tmp_path.glob("*backup.db*"))
     assert "cannot be written" in str(run("db", "backup", "folder/backup.db", code=2).exception)
+
+
+@pytest.mark.parametrize(("sent", "code"), [(signal.SIGTERM, 143), (signal.SIGINT, 130)])
+def test_a_backup_that_a_signal_ends_leaves_no_file(
+    tmp_path: Path, store_address: str, sent: signal.Signals, code: int
+) -> None:
+    asyncio.run(_fill(store_address))
+    command = [sys.executable, "-c", WAITING, "db", "backup", "backup.db", "--database", store_address]
+    with subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        begun = process.stdout.readline()
+        assert begun == "begun\n" and len(list(tmp_path.glob(".backup.db.*.part"))) == 1
+        process.send_signal(sent)
+        _, told = process.communicate(timeout=60)
+    assert process.returncode == code and told.startswith("Stopped.") and "Traceback" not in told
+    assert not list(tmp_path.glob("*backup.db*"))
 
 
 async def _fill(address: str) -> None:

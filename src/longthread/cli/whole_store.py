@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import asyncio
 import os
+import signal
 import sys
 from collections.abc import AsyncIterator, Coroutine, Iterator, Mapping, Sequence
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import asynccontextmanager, contextmanager, suppress
 from pathlib import Path
 from typing import Any, BinaryIO, TypeVar
 
@@ -27,20 +28,41 @@ from longthread.store.maintenance.jobs import Job, JobClaims
 from longthread.store.open import is_postgres, open_store, why_none
 
 T = TypeVar("T")
+_STOPPED = "Stopped. What was done is kept; give the command again to go on."
 _MOST_SHOWN = 5
 _LOOK_SECONDS = 0.5
 
 
 def run(work: Coroutine[Any, Any, T]) -> T:
-    """Do what a command has to do; Ctrl-C breaks it off.
+    """Do what a command has to do; Ctrl-C and SIGTERM break it off.
 
-    What is under way is rolled back, and nothing else is lost by that.
+    What is under way is rolled back, files that are not complete are deleted, and nothing else is lost by that.
     """
+    terminated = False
+
+    async def work_until_terminated() -> T:
+        loop, task = asyncio.get_running_loop(), asyncio.current_task()
+
+        def terminate() -> None:
+            nonlocal terminated
+            terminated = True
+            if task is not None:
+                task.cancel()
+
+        with suppress(NotImplementedError, RuntimeError, ValueError):  # Windows, or not the main thread
+            loop.add_signal_handler(signal.SIGTERM, terminate)
+        return await work
+
     try:
-        return asyncio.run(work)
+        return asyncio.run(work_until_terminated())
     except KeyboardInterrupt:
-        echo("Stopped. What was done is kept; give the command again to go on.", err=True)
+        echo(_STOPPED, err=True)
         raise
+    except asyncio.CancelledError as error:
+        if not terminated:
+            raise
+        echo(_STOPPED, err=True)
+        raise typer.Exit(128 + signal.SIGTERM) from error
 
 
 @asynccontextmanager
