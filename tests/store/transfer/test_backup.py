@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from tests.store.samples import all_of, fill
 
-from longthread.errors import BackupDamaged, InvalidInput
+from longthread.errors import BackupDamaged, InvalidInput, StoreError
 from longthread.store import log
 from longthread.store.driver import Driver
 from longthread.store.maintenance.space import status_of
@@ -34,7 +34,7 @@ async def file(tmp_path: Path) -> AsyncIterator[Driver]:
 
 @asynccontextmanager
 async def changed(file: Driver, sql: str) -> AsyncIterator[Driver]:
-    """The backup, after somebody has changed it."""
+    """The file of a store, after somebody has changed it."""
     with closing(sqlite3.connect(file.where, isolation_level=None)) as connection:
         assert connection.execute(sql).rowcount > 0
     yield file
@@ -67,10 +67,20 @@ async def test_a_changed_backup_is_refused_and_names_the_tables(store: Driver, f
     for sql, table in (
         ("UPDATE entries SET text = 'another' WHERE seq = 1", "entries"),
         ("DELETE FROM provider_keys", "provider_keys"),
+        ("UPDATE longthread_backup SET threads = threads + 1", "threads"),
     ):
         async with changed(file, sql):
             with pytest.raises(BackupDamaged, match=f"not as it was written: .*{table}"):
                 await check_backup(file)
+
+
+async def test_a_store_with_entries_of_no_thread_is_not_taken_for_whole(file: Driver) -> None:
+    async with open_store(Path(file.where).with_name("source.db")) as source:
+        for thread_id in ("a", "b"):
+            await fill(source, thread_id)
+        async with changed(source, "UPDATE threads SET id = 'c' WHERE id = 'b'"):
+            with pytest.raises(StoreError, match=r"source.db has \d+ rows of entries, and \d+ of them can be read"):
+                await write_backup(source, file, silent)
 
 
 async def test_numbers_and_times_that_are_spelled_otherwise_are_the_same(file: Driver, other_address: str) -> None:

@@ -15,7 +15,7 @@ from longthread.store.driver import Driver, Row, Transaction, one
 from longthread.store.leases import left
 from longthread.store.log import now
 from longthread.store.queries import Sql
-from longthread.store.tables import RUNS, THREADS, StoreColumn, StoreTable, Tables, canonical, read_tables
+from longthread.store.tables import ENTRIES, RUNS, THREADS, StoreColumn, StoreTable, Tables, canonical, read_tables
 from longthread.store.transfer.threads import (
     PAGE_BYTES,
     TableRow,
@@ -68,11 +68,13 @@ async def write_backup(source: Driver, file: Driver, progress: TransferProgress)
         tables = await _read_pair(here, there, source, file)
         threads = await count_threads(here)
         read = await _copy(here, there, tables, progress)
+        await _expect_all(here, read.digests, source.where)
     async with file.reading() as there:
         written, noted = _Digester(tables.judge), _Digester()
         async for name, row in _each_row(there, tables.written, _silent):
             written.add(name, row)
             noted.add(name, row)
+        await _expect_all(there, noted.digests, file.where)
     _expect_equal(read.digests, written.digests, file.where)
     contents = BackupContents(made_at, threads, noted.digests)
     async with file.writing() as there:
@@ -101,9 +103,11 @@ async def check_backup(file: Driver) -> BackupContents:
         found = _Digester()
         async for name, row in _each_row(tx, await read_tables(tx, whole=True), _silent):
             found.add(name, row)
-    differing = _differing(noted, found.digests)
+        differing = {*_differing(noted, found.digests), *await _missed(tx, found.digests)}
+        if about is None or about["threads"] != await count_threads(tx):
+            differing.add(THREADS)
     if about is None or differing:
-        raise BackupDamaged(where=file.where, tables=", ".join(differing))
+        raise BackupDamaged(where=file.where, tables=", ".join(sorted(differing)))
     return BackupContents(about["made_at"], about["threads"], noted)
 
 
@@ -119,9 +123,11 @@ async def restore_backup(file: Driver, target: Driver, progress: TransferProgres
         tables = await _read_pair(here, there, file, target)
         await _empty(there, tables.written, target.where)
         read = await _copy(here, there, tables, progress)
+        await _expect_all(here, read.digests, file.where)
         written = _Digester(tables.judge)
         async for name, row in _each_row(there, tables.written, _silent):
             written.add(name, row)
+        await _expect_all(there, written.digests, target.where)
         _expect_equal(read.digests, written.digests, target.where)
 
 
@@ -258,6 +264,27 @@ def _spell_number(text: str) -> list[str]:
 def _expect_equal(read: Digests, written: Digests, where: str) -> None:
     if differing := _differing(read, written):
         raise StoreError(reason=f"what was written to {where} differs from what was read: {', '.join(differing)}.")
+
+
+async def _expect_all(tx: Transaction, read: Digests, where: str) -> None:
+    """Raise `StoreError` if the store has more threads or entries than were read thread by thread."""
+    for name, stored in (await _missed(tx, read)).items():
+        raise StoreError(reason=f"{where} has {stored} rows of {name}, and {_count(read, name)} of them can be read.")
+
+
+async def _missed(tx: Transaction, read: Digests) -> dict[str, int]:
+    """Return how many threads and entries are stored, where that is not as many as were read."""
+    stored = {name: await _count_stored(tx, name) for name in (THREADS, ENTRIES)}
+    return {name: count for name, count in stored.items() if count != _count(read, name)}
+
+
+async def _count_stored(tx: Transaction, name: str) -> int:
+    [row] = await tx.fetch(Sql(f'SELECT count(*) AS stored FROM "{name}"'))
+    return int(row["stored"])
+
+
+def _count(digests: Digests, name: str) -> int:
+    return digests[name].rows if name in digests else 0
 
 
 def _differing(one_side: Digests, other: Digests) -> list[str]:
