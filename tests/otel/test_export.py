@@ -13,7 +13,7 @@ import pytest
 from tests.otel.collector import collecting
 
 from longthread.errors import InvalidInput
-from longthread.otel import export
+from longthread.otel import export, spans
 from longthread.otel.export import exporting
 from longthread.settings import Settings
 from longthread.telemetry import OFF, begin_span, is_traced, join_trace, span
@@ -85,6 +85,39 @@ async def test_a_callers_trace_is_gone_on_with_and_a_wrong_one_is_not() -> None:
     assert (inner.trace_id, inner.parent_id, chat.parent_id) == (CALLER[3:35], CALLER[36:52], inner.id)
     assert alone.trace_id != inner.trace_id and not alone.parent_id
     assert collector.resource["service.name"] == "mine"
+
+
+@pytest.mark.parametrize(("sampler", "sent"), [(None, ["retrieval"]), ("always_on", ["chat m", "retrieval"])])
+async def test_what_a_caller_does_not_sample_is_counted_and_not_sent_unless_all_is(
+    monkeypatch: pytest.MonkeyPatch, sampler: str | None, sent: list[str]
+) -> None:
+    if sampler is not None:
+        monkeypatch.setenv("OTEL_TRACES_SAMPLER", sampler)
+    with collecting() as collector:
+        async with exporting(Settings.of(otel_endpoint=collector.url)):
+            with join_trace(f"{CALLER[:-2]}00"), span("chat", "m", {"gen_ai.request.model": "m"}) as unsampled:
+                assert unsampled.headers["traceparent"][:36] == CALLER[:36]
+                assert unsampled.headers["traceparent"].endswith("00" if sampler is None else "01")
+            with span("retrieval", "", {}):
+                pass
+    assert [each.name for each in collector.spans] == sent
+    assert collector.point("gen_ai.client.inference.duration").count == 1
+
+
+async def test_names_from_outside_have_a_bound_and_fail_no_other_span(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(spans, "_MOST_MODELS", 2)
+    names = ["m" * 10_000, "half \ud83d", "third", "fourth"]
+    with collecting() as collector:
+        async with exporting(Settings.of(otel_endpoint=collector.url)):
+            for name in names:
+                with span("chat", name, {"gen_ai.request.model": name}) as chat:
+                    chat.note({"gen_ai.response.id": name})
+    bound = ["m" * 200, "half ?", "third", "fourth"]
+    assert [each.name for each in collector.spans] == [f"chat {name}" for name in bound]
+    for name in ("gen_ai.request.model", "gen_ai.response.id"):
+        assert [each.attributes[name] for each in collector.spans] == bound
+    for name, count in ((bound[0], 1), (bound[1], 1), ("_OTHER", 2)):
+        assert collector.point("gen_ai.client.inference.duration", gen_ai__request__model=name).count == count
 
 
 async def test_what_begins_in_another_work_is_linked_and_not_below_it() -> None:

@@ -33,6 +33,13 @@ _OF_CALLS = (
     "server.port",
 )
 """The attributes of a model call that its metrics have, none of which tells a conversation."""
+_MODELS = ("gen_ai.request.model", "gen_ai.response.model")
+_FROM_OUTSIDE = {*_MODELS, "gen_ai.response.id", "server.address"}
+"""Attributes that a client or a provider fills as it likes."""
+_LONGEST = 200
+_MOST_MODELS = 200
+"""How many names of models the metrics of a process tell apart; all others are `_OTHER`."""
+_OTHER = "_OTHER"
 _USAGE = {
     "input": "gen_ai.usage.input_tokens",
     "output": "gen_ai.usage.output_tokens",
@@ -66,11 +73,14 @@ class GenAiMetrics:
             for kind, name in names.items()
         }
 
+        self._models = set[str]()
+
     def record(self, operation: Operation, attributes: Mapping[str, Any], seconds: float) -> None:
         """Record a span that has ended."""
         failed = {name: attributes[name] for name in ("error.type",) if name in attributes}
         if operation == "chat":
             about = {name: attributes[name] for name in _OF_CALLS if name in attributes}
+            about |= {name: self._name_model(about[name]) for name in _MODELS if name in about}
             for duration in self._calls:
                 duration.record(seconds, about | failed)
             for kind, name in _USAGE.items():
@@ -83,6 +93,13 @@ class GenAiMetrics:
             about = {"gen_ai.operation.name": operation}
             about |= {label: attributes[label]} if label in attributes else {}
             duration.record(seconds, about | failed)
+
+    def _name_model(self, name: Any) -> Any:
+        """Return how metrics call a model: each name has numbers of its own for as long as the process lives."""
+        if name not in self._models and len(self._models) >= _MOST_MODELS:
+            return _OTHER
+        self._models.add(name)
+        return name
 
 
 class OtelSpan:
@@ -107,7 +124,7 @@ class OtelSpan:
         return {TRACEPARENT: found[TRACEPARENT]} if TRACEPARENT in found else {}
 
     def note(self, attributes: SpanAttributes) -> None:
-        told = {name: value for name, value in attributes.items() if value is not None}
+        told = _bound_attributes(attributes)
         self._known |= told
         self.inner.set_attributes(told)
 
@@ -132,7 +149,7 @@ class OtelTracer:
         self, operation: Operation, name: str, attributes: SpanAttributes, *, parent: TraceSpan | None, is_first: bool
     ) -> TraceSpan:
         told = {"gen_ai.operation.name": operation}
-        told |= {name: value for name, value in attributes.items() if value is not None}
+        told |= _bound_attributes(attributes)
         context, links = get_current(), list[Link]()
         if isinstance(parent, OtelSpan):
             context = trace.set_span_in_context(parent.inner)
@@ -140,7 +157,7 @@ class OtelTracer:
             links = [Link(trace.get_current_span().get_span_context())]
             context = Context()
         kind = SpanKind.CLIENT if operation == "chat" else SpanKind.INTERNAL
-        inner = self._tracer.start_span(f"{operation} {name}".rstrip(), context, kind, told, links)
+        inner = self._tracer.start_span(f"{operation} {_bound_text(name)}".rstrip(), context, kind, told, links)
         return OtelSpan(inner, operation, told, self._metrics, captures=self._captures)
 
     @contextmanager
@@ -162,6 +179,17 @@ class OtelTracer:
             yield
         finally:
             detach(token)
+
+
+def _bound_attributes(attributes: SpanAttributes) -> dict[str, Any]:
+    """Return the attributes that there are, those from outside no longer than a name is."""
+    told = {name: value for name, value in attributes.items() if value is not None}
+    return told | {name: _bound_text(told[name]) for name in _FROM_OUTSIDE if name in told}
+
+
+def _bound_text(text: Any) -> str:
+    """Return a text that comes from outside, cut, and such that it can be sent: half a character fails all spans."""
+    return str(text)[:_LONGEST].encode("utf-8", "replace").decode()
 
 
 def find_own_tracer() -> OtelTracer | None:
