@@ -141,6 +141,16 @@ def test_a_thread_is_found_by_the_beginning_of_its_id(run: Run, shop: str) -> No
         assert reason in str(run("state", given, code=2).exception)
 
 
+def test_what_lists_the_threads_is_asked_of_the_same_store(run: Run, shop: str, tmp_path: Path) -> None:
+    store = str(tmp_path / "my store.db")
+    run("ask", "How many customers are there?", "--source", shop, "--thread", "one", "--database", store)
+    missing = run("state", "nope", "--database", store, code=2).exception
+    assert f"`longthread threads list --database '{store}'` shows those there are" in str(missing)
+    assert missing.described()["type"] == "thread_not_found"
+    run("ask", "How many customers are there?", "--source", shop)
+    assert "`longthread threads list` shows" in str(run("state", "nope", code=2).exception)
+
+
 @pytest.mark.parametrize(
     ("args", "code", "says"),
     [

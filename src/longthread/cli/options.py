@@ -3,17 +3,29 @@
 from __future__ import annotations
 
 import re
+import shlex
 from contextlib import suppress
+from contextvars import ContextVar
 from datetime import UTC, datetime, timedelta
 from typing import Annotated, get_args
 
 import typer
 
-from longthread.errors import InvalidInput, ThreadNotFound
+from longthread.errors import InvalidInput, ThreadNotFound, ThreadNotInStore
 from longthread.model.language import end_of
 from longthread.model.run import Protocol
 from longthread.store import listing, log
 from longthread.store.driver import Driver
+from longthread.store.open import is_postgres
+
+_database: ContextVar[str | None] = ContextVar("database", default=None)
+"""The store that the command names by --database."""
+
+
+def _note_database(given: str | None) -> str | None:
+    _database.set(given)
+    return given
+
 
 SourceOption = Annotated[
     str | None,
@@ -39,6 +51,7 @@ Database = Annotated[
     typer.Option(
         "--database",
         "-d",
+        callback=_note_database,
         help="What holds the conversations: a file, a postgresql:// URL, or embedded.",
         metavar="STORE",
     ),
@@ -140,8 +153,16 @@ async def find_thread(
     if not found and else_new and given != "last":
         return given
     if not found:
-        raise ThreadNotFound(thread=given)
+        raise _name_missing(store, given)
     return found[0]
+
+
+def _name_missing(store: Driver, thread: str) -> ThreadNotFound:
+    given = _database.get()
+    if not given:
+        return ThreadNotFound(thread=thread)
+    # Of an address of PostgreSQL, which may hold a password, what people may see.
+    return ThreadNotInStore(thread=thread, database=store.where if is_postgres(given) else shlex.quote(given))
 
 
 async def _is_there(store: Driver, thread_id: str, *, user: str) -> bool:

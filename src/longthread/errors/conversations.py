@@ -37,6 +37,7 @@ __all__ = [
     "ThreadBegunAnew",
     "ThreadConflict",
     "ThreadNotFound",
+    "ThreadNotInStore",
     "ThreadTaken",
     "TooManyMemories",
 ]
@@ -45,6 +46,13 @@ __all__ = [
 class ThreadNotFound(LongthreadError, exit_code=2):
     message = "There is no thread {thread}. `longthread threads list` shows those there are."
     thread: str
+
+
+class ThreadNotInStore(ThreadNotFound, code="thread_not_found"):
+    """Of a store that the command names: the one that lists its threads must name it, too."""
+
+    message = "There is no thread {thread}. `longthread threads list --database {database}` shows those there are."
+    database: str
 
 
 class ThreadBegunAnew(ThreadNotFound, code="thread_not_found"):
