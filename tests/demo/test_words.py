@@ -49,6 +49,22 @@ def test_the_language_of_a_question() -> None:
     assert language_of("List the students from 上海 who joined in 2020") == "en"
 
 
+@pytest.mark.parametrize(
+    ("text", "language"),
+    [
+        ("What is the average 销售额 by 部门?", "en"),
+        ("List 部门", "en"),
+        ("How many 部门 are in 上海?", "en"),
+        ("平均销售额", "zh"),
+        ("销售额", "zh"),
+        ("iPhone 销售额", "zh"),
+        ("各部门的 max 销售额是多少", "zh"),
+    ],
+)
+def test_names_of_the_database_do_not_make_a_question_chinese(text: str, language: str) -> None:
+    assert language_of(text, ("销售额", "部门", "上海")) == language
+
+
 def test_the_glossary_says_the_same_thing_in_both_languages() -> None:
     assert atoms("客户") in glossary().same(atoms("customers"))
     assert atoms("rocket") in glossary().same(atoms("运载火箭"))

@@ -60,7 +60,7 @@ class _Mind:
         self.earlier = turns[:-1]
         self.exchanges = [exchange for turn in turns for exchange in turn.exchanges]
         self.schema = schema_of(facts, self.exchanges)
-        self.language = language_of(self.turn.question)
+        self.language = language_of(self.turn.question, self.schema.chinese_names)
         self.answer = AnswerTexts(self.language, self.schema)
 
     def next(self) -> NextStep:

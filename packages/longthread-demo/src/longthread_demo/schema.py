@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from typing import Any, Literal
 
-from longthread.tools.analysis.schema_linking import atoms, split_name
+from longthread.tools.analysis.schema_linking import atoms, is_cjk, split_name
 from longthread_demo.glossary import glossary
 from longthread_demo.talk import Exchange
 
@@ -184,6 +184,14 @@ class DemoSchema:
     def column(self, ref: Ref) -> DemoColumn:
         """The column a reference means."""
         return self.tables[ref.table].column(ref.column)
+
+    @cached_property
+    def chinese_names(self) -> tuple[str, ...]:
+        """Names of tables and columns, and values, that have Chinese characters, the longest first."""
+        columns = [column for table in self.tables.values() for column in table.columns]
+        names = {*self.tables, *(column.name for column in columns)}
+        names |= {value for column in columns for value in column.values if isinstance(value, str)}
+        return tuple(sorted((name for name in names if any(map(is_cjk, name))), key=lambda name: (-len(name), name)))
 
 
 def bases(tables: Iterable[DemoTable]) -> list[DemoTable]:

@@ -102,7 +102,8 @@ class Understanding:
 def understand(question: str, schema: DemoSchema, words: Vocabulary, previous: QueryPlan | None) -> Understanding:
     """Read a question. A follow-up is merged with the plan before it."""
     chunks = chunks_of(question[:LONGEST], words)
-    r = QuestionReading(question, chunks, schema, previous, chinese=language_of(question) == "zh")
+    chinese = language_of(question, schema.chinese_names) == "zh"
+    r = QuestionReading(question, chunks, schema, previous, chinese=chinese)
     _refuse_the_unsupported(r)
     for read in _PASSES:
         read(r)

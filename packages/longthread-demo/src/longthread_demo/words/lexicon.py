@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import lru_cache
 from importlib.resources import files
@@ -147,7 +148,18 @@ def number_of(word: str) -> float | None:
     return total + section + digit
 
 
-def language_of(text: str) -> str:
-    """`zh` when a text has more Chinese characters than a tenth of its letters, else `en`."""
+def language_of(text: str, names: Iterable[str] = ()) -> str:
+    """`zh` when a text has more Chinese characters than a tenth of its letters, else `en`. A database's own `names` are
+    of no language where an English word of the lexicon stands with them; they come longest first."""
+    if not _is_chinese(text):
+        return "en"
+    rest = text
+    for name in names:
+        rest = rest.replace(name, " ")
+    said = rest != text and any((token.norm,) in lexicon() for token in tokenize(rest) if token.kind == "word")
+    return "zh" if not said or _is_chinese(rest) else "en"
+
+
+def _is_chinese(text: str) -> bool:
     chinese = sum(is_cjk(char) for char in text)
-    return "zh" if chinese * 10 > len(text.replace(" ", "")) or (chinese and len(text) < 12) else "en"
+    return chinese * 10 > len(text.replace(" ", "")) or (chinese > 0 and len(text) < 12)
