@@ -94,3 +94,11 @@ def test_all_packages_take_their_version_from_one_file() -> None:
         assert "version" not in read["project"] and "version" in read["project"]["dynamic"]
         source = project.parent / read["tool"]["hatch"]["version"]["path"]
         assert source.resolve() == ROOT / "src/longthread/__init__.py"
+
+
+def test_each_package_has_the_license_in_it() -> None:
+    projects = [ROOT / "pyproject.toml", *ROOT.glob("packages/*/pyproject.toml")]
+    assert len(projects) == 3
+    for project in projects:
+        assert tomllib.loads(project.read_text("utf-8"))["project"]["license-files"] == ["LICENSE"]
+        assert (project.parent / "LICENSE").read_bytes() == (ROOT / "LICENSE").read_bytes()
