@@ -1,8 +1,9 @@
 """Build the packages as a release has them, and try them as a new user does: `python release/check.py [--tag v0.1.0]`.
 
-Needs `build`, `twine` and `check-wheel-contents`, which `make release-check` installs. Everything but `dist/` is in a
-temporary folder. The last line is JSON: how many packages an installation has, how large it is, how long it and the
-page take. What a new user waits for or downloads has a limit; it ends with 1 where one is exceeded.
+Needs `build`, `twine` and `check-wheel-contents`, which `make release-check` installs, and a clone in which all is
+committed. Everything but `dist/` is in a temporary folder. The last line is JSON: how many packages an installation
+has, how large it is, how long it and the page take. What a new user waits for or downloads has a limit; it ends with 1
+where one is exceeded.
 """
 
 from __future__ import annotations
@@ -26,9 +27,16 @@ from urllib.request import urlopen
 ROOT = Path(__file__).resolve().parents[1]
 DIST = ROOT / "dist"
 PROJECTS = (".", "packages/longthread-demo", "packages/longthread-testing")
-WANTED = "longthread[app,demo]"
 LIMITS = {"packages": 60, "size_mb": 250, "install_s": 20, "page_s": 3}
 """The most of each. Seconds depend on the machine: a busy one is no reason to withhold a release."""
+ASKING = """
+from urllib.request import Request, urlopen
+from longthread.testing import ProviderEmulator
+with ProviderEmulator([{"finish": "Hello."}]) as provider:
+    body = b'{"model": "m", "messages": [{"role": "user", "content": "Hello?"}]}'
+    asked = Request(f"{provider.base_url}/chat/completions", body, {"Content-Type": "application/json"})
+    assert b"Hello." in urlopen(asked).read()
+"""
 PATIENCE = 120
 """Seconds until a server that does not answer has failed."""
 
@@ -38,6 +46,7 @@ def main() -> None:
     options = argparse.ArgumentParser(description=__doc__)
     options.add_argument("--tag", help="the tag of the release, which must be v and the version")
     tag = options.parse_args().tag
+    refuse_changes()
     version = build_packages()
     if tag and tag != f"v{version}":
         sys.exit(f"The tag is {tag}, and the version {version}.")
@@ -46,6 +55,18 @@ def main() -> None:
     over = [name for name, most in LIMITS.items() if measured[name] > most]
     print(json.dumps({**measured, "limits": LIMITS, "over": over}))
     sys.exit(any(not name.endswith("_s") for name in over))
+
+
+def refuse_changes() -> None:
+    """End if a file of the clone is not committed: the packages name a commit, and must be what it has."""
+    if changed := run(["git", "-C", str(ROOT), "status", "--porcelain"]):
+        sys.exit(f"Not committed, so that no release can be made of it:\n{changed}")
+
+
+def find_wheel(name: str, version: str) -> Path:
+    """Return the wheel of a package that was built. To name its file leaves no other one to choose."""
+    [wheel] = DIST.glob(f"{name}-{version}-*.whl")
+    return wheel
 
 
 def build_packages() -> str:
@@ -70,10 +91,10 @@ def try_packages(folder: Path, version: str) -> dict[str, float]:
     pip = [str(python), "-m", "pip", "--disable-pip-version-check", "--quiet"]
     run([*pip, "install", "--requirement", str(ROOT / "requirements/pip.txt")])
     # To download first makes a mirror fetch what it lacks: the installation downloads all of it again.
-    found = ["--no-cache-dir", "--find-links", str(DIST), WANTED]
-    run([*pip, "download", "--dest", str(folder / "downloads"), *found])
+    wanted = [f"{find_wheel('longthread', version)}[app,demo]", str(find_wheel("longthread_demo", version))]
+    run([*pip, "download", "--no-cache-dir", "--dest", str(folder / "downloads"), *wanted])
     began = time.perf_counter()
-    run([*pip, "install", *found], cwd=folder)
+    run([*pip, "install", "--no-cache-dir", *wanted], cwd=folder)
     installed = time.perf_counter() - began
     printed = run([str(command), "--version"], cwd=folder)
     if not re.fullmatch(rf"longthread {re.escape(version)} \([0-9a-f]{{8}}\)\n", printed):
@@ -84,7 +105,15 @@ def try_packages(folder: Path, version: str) -> dict[str, float]:
     size = measure_installation(python, folder)
     with serve(command, folder) as (address, started):
         page = measure_page(address)
+    try_testing(python, folder, version)
     return {**size, "install_s": round(installed, 1), "start_s": started, "page_s": page}
+
+
+def try_testing(python: Path, folder: Path, version: str) -> None:
+    """Install the package for tests too, and ask its provider."""
+    pip = [str(python), "-m", "pip", "--disable-pip-version-check", "--quiet"]
+    run([*pip, "install", str(find_wheel("longthread_testing", version))], cwd=folder)
+    run([str(python), "-c", ASKING], cwd=folder)
 
 
 def measure_installation(python: Path, folder: Path) -> dict[str, float]:
