@@ -18,7 +18,7 @@ endef
 # Where `make test-clients` puts Node.js and the clients: 1.4 GB, outside of the checkout.
 CLIENTS ?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/longthread/clients
 
-.PHONY: setup help page demo test check-page docs screenshots test-clients test-langgraph check compiled bench eval release-check image test-image lock clean
+.PHONY: setup help page demo test check-page docs screenshots test-clients test-langgraph check compiled bench eval release-check image-base image test-image lock clean
 
 setup: $(VENV)/.run ## Install what running Longthread needs, and build the page.
 
@@ -141,6 +141,9 @@ $(VENV)/release/.installed: requirements/release.txt
 
 release-check: $(VENV)/release/.installed ## Build the packages, install them where no clone is, and measure that.
 	@$(VENV)/release/bin/python release/check.py $(if $(TAG),--tag $(TAG))
+
+image-base: ## Make an image to build on, from packages of Debian's alone.
+	@sh deploy/make-base.sh $(SUITE) $(MIRROR)
 
 # Without docker and podman buildah does it, which needs no daemon. BASE is another image to build on; OPTIONS go to the build.
 image: ## Build the image of Longthread, which takes minutes.

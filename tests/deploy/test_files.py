@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import configparser
 import json
+import os
 import re
 import shutil
 import subprocess
@@ -154,6 +155,24 @@ def test_the_image_is_built_of_what_the_project_declares() -> None:
     [check] = re.findall(r"HEALTHCHECK .*\\\n    CMD (\[.*\])", DOCKERFILE)
     assert "/ready" in json.loads(check)[-1]
     assert DOCKERFILE.count("FROM ${BASE}") == 2 and "\nSTOPSIGNAL SIGTERM\n" in DOCKERFILE
+
+
+def test_the_base_has_no_manuals_and_no_translations(tmp_path: Path) -> None:
+    """With commands that write down what they are asked for."""
+    asked = tmp_path / "asked"
+    for name in ("mmdebstrap", "docker"):
+        command = tmp_path / name
+        command.write_text(f'#!/bin/sh\nprintf "%s\\n" "$@" >>{asked}\n')
+        command.chmod(0o755)
+    path = {"PATH": f"{tmp_path}:{os.environ['PATH']}"}
+    subprocess.run(["sh", DEPLOY / "make-base.sh", "trixie", "http://mirror"], check=True, env=path)
+    lines = asked.read_text("utf-8").splitlines()
+    for folder in ("doc", "man", "locale"):
+        assert f"--dpkgopt=path-exclude=/usr/share/{folder}/*" in lines
+    assert "--dpkgopt=path-include=/usr/share/doc/*/copyright" in lines
+    suite = lines.index("trixie")
+    assert lines[suite + 1].endswith("/base.tar") and lines[suite + 2] == "http://mirror"
+    assert lines[-3:] == ["import", lines[suite + 1], "localhost/longthread-base"]
 
 
 def test_the_image_is_not_sent_what_a_clone_keeps_to_itself() -> None:
