@@ -39,12 +39,26 @@ _CHECKED: dict[str, Any] = {
     "decision": "reject",
     "refresh_every": "week",
 }
+_OF_ACCESS: dict[tuple[str, str], str] = {
+    ("access_users", "role"): "admin",
+    ("access_users", "status"): "active",
+    ("access_groups", "origin"): "oidc",
+    ("access_links", "kind"): "reset",
+    ("access_tries", "kind"): "account",
+}
+_CHECKED_OF_ACCESS = {"budget_unit": "money", "budget_period": "week", "to_kind": "group", "may": "use"}
 _AGENT = "0192f0c1-5a0e-7cc3-98c4-dc0c0c07398f"
 _TIME = "2026-01-02T03:04:05.678000+00:00"
 
 
 def value_of(table: StoreTable, column: StoreColumn, thread_id: str) -> Any:
     """A value that the column allows, and that tells where it belongs."""
+    if table.name.startswith("access_"):
+        allowed = _OF_ACCESS.get((table.name, column.name), _CHECKED_OF_ACCESS.get(column.name))
+        if allowed is not None:
+            return allowed
+        if column.name in ("user_id", "group_id", "project_id"):
+            return _AGENT  # they refer to the one row
     if column.name in _CHECKED and column.kind == "text":
         return _CHECKED[column.name]
     if column.name in ("agent_id", "memory_id", "board_id", "link_id") or (

@@ -4,7 +4,8 @@ A class has a message and declares the fields that its message names. They are g
 raised: a missing or a misspelt one is a TypeError.
 """
 
-from longthread.errors import base, conversations, models, store, tools
+from longthread.errors import access, base, conversations, models, store, tools
+from longthread.errors.access import *
 from longthread.errors.base import *
 from longthread.errors.conversations import *
 from longthread.errors.models import *
@@ -12,6 +13,7 @@ from longthread.errors.store import *
 from longthread.errors.tools import *
 
 __all__: list[str] = []
+__all__ += access.__all__
 __all__ += base.__all__
 __all__ += conversations.__all__
 __all__ += models.__all__

@@ -151,6 +151,10 @@ _CHECKS = {
 """SQLite checks that replace PostgreSQL's types."""
 
 
+_ADDED = {"upgrade_49": "access"}
+"""Files of tables in `common`, by the upgrade that adds them to a store; a new store has them from its beginning."""
+
+
 @cache
 def schema(dialect: str, part: str) -> str:
     """Return a part of a dialect's schema as SQL: `tables`, `views`, or `upgrade_N`, which upgrades version N.
@@ -160,14 +164,21 @@ def schema(dialect: str, part: str) -> str:
     own = _read(dialect, part)
     if part == "views":
         return _spell_out_triggers(own + _read(dialect, "writes"), dialect) + _builtins(dialect)
+    if part in _ADDED:
+        return _render_tables(dialect, _ADDED[part]) + own
     if part != "tables":
         return own
+    tables = "".join(_render_tables(dialect, each) for each in ("tables", *_ADDED.values()))
+    return (_read(dialect, "extensions") if dialect == "postgres" else "") + tables + own
+
+
+def _render_tables(dialect: str, part: str) -> str:
+    """Return a file of tables that both dialects have, in the types of one."""
     tables = _read("common", part)
     if dialect == "sqlite":
-        return _COLUMN.sub(_column_of_sqlite, tables) + own
+        return _COLUMN.sub(_column_of_sqlite, tables)
     # Independent of the database's collation. `vectors` makes vectors of bytes, where there is pgvector.
-    ours = _VECTOR.sub("BYTEA", _TEXT.sub(r'\g<0> COLLATE "C"', tables).replace(_ROWLESS, ""))
-    return _read(dialect, "extensions") + ours + own
+    return _VECTOR.sub("BYTEA", _TEXT.sub(r'\g<0> COLLATE "C"', tables).replace(_ROWLESS, ""))
 
 
 def _spell_out_triggers(sql: str, dialect: str) -> str:
@@ -217,7 +228,7 @@ def _read(folder: str, part: str) -> str:
     return (files("longthread.store") / "sql" / folder / "schema" / f"{part}.sql").read_text("utf-8")
 
 
-SCHEMA_VERSION = 49
+SCHEMA_VERSION = 50
 """The schema version of a new store: `schema(dialect, part)` of `tables` and `views`."""
 OLDEST_VERSION = 49
 """The first release's schema version. From it on, `upgrade_N.sql` leads from version N to the next one. Stores and

@@ -171,6 +171,41 @@ async def test_a_store_that_is_only_read_is_not_upgraded(empty: str, monkeypatch
     assert schema_of(empty) == before
 
 
+async def test_a_store_of_version_49_is_as_a_new_one_and_keeps_what_it_has(empty: str, tmp_path: Path) -> None:
+    async with open_store(empty) as store:
+        await turns(store, 8)
+        written = await seen(store)
+    new = columns_of(empty)
+    become_version_49(empty)
+    assert columns_of(empty) != new
+    async with open_store(empty) as store:
+        assert store.found_version == 49
+        assert await seen(store) == written
+    assert columns_of(empty) == new
+
+
+def columns_of(address: str) -> dict[str, list[str]]:
+    return columns_of_postgres(address) if "://" in address else columns_of_sqlite(address)
+
+
+def become_version_49(address: str) -> None:
+    """Take away what version 50 added."""
+    added = [name for name in columns_of(address) if name.startswith("access_")]
+    parts = [("runs", "asker"), ("runs", "key_id"), ("queued_questions", "asker"), ("queued_questions", "key_id")]
+    statements = [f"DROP TABLE {name}" for name in reversed(added)]
+    statements += [f"ALTER TABLE {table} DROP COLUMN {column}" for table, column in parts]
+    if "://" in address:
+        with psycopg.connect(address) as connection:
+            for statement in statements:
+                connection.execute(f"{statement} CASCADE".encode())
+    else:
+        with closing(sqlite3.connect(address)) as file:
+            for statement in statements:
+                file.execute(statement)
+            file.commit()
+    set_version(address, 49)
+
+
 def test_each_version_from_the_first_release_on_has_its_upgrade() -> None:
     wanted = {f"upgrade_{number}.sql" for number in range(OLDEST_VERSION, SCHEMA_VERSION)}
     for dialect in ("sqlite", "postgres"):

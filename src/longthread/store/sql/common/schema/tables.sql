@@ -154,6 +154,9 @@ CREATE TABLE runs (
     steps_before   BIGINT NOT NULL DEFAULT 0,
     -- The user who stopped the run; its worker, or the next one, obeys.
     stop_by        TEXT,
+    -- Who asked, and with which API key: NULL is the conversation's user, and none. A project's conversation has several.
+    asker          TEXT,
+    key_id         TEXT,
     PRIMARY KEY (thread_id, id)
 ) WITHOUT ROWID;
 
@@ -201,6 +204,9 @@ CREATE TABLE queued_questions (
     -- The run that the question replaces, if that is still the thread's last one: it follows what was before.
     rolls_back    TEXT,
     queued_at     TIMESTAMPTZ NOT NULL DEFAULT now(),
+    -- As in `runs`.
+    asker         TEXT,
+    key_id        TEXT,
     PRIMARY KEY (thread_id, id)
 ) WITHOUT ROWID;
 

@@ -1,0 +1,111 @@
+"""Errors of users, logins, keys and rights."""
+
+from __future__ import annotations
+
+from longthread.errors.base import InvalidInput, LongthreadError
+
+__all__ = [
+    "ApiKeyNotFound",
+    "BudgetSpent",
+    "GroupNotFound",
+    "LastAdmin",
+    "LinkUnusable",
+    "LoginFailed",
+    "LoginNeeded",
+    "LoginThrottled",
+    "NameInUse",
+    "NotGranted",
+    "NotLocal",
+    "PasswordRefused",
+    "RoleMissing",
+    "ScopeMissing",
+    "TooManyRequests",
+    "UserNotFound",
+]
+
+
+class NotLocal(LongthreadError, exit_code=2):
+    message = """This server has no login, and answers only programs of its own machine that come straight to it. To let
+    others in, its operator sets LONGTHREAD_AUTH to login or proxy."""
+
+
+class LoginNeeded(LongthreadError, exit_code=2):
+    message = "You are not logged in, or your login has ended. Log in, or send an API key as `Authorization: Bearer`."
+
+
+class LoginFailed(LongthreadError, exit_code=2):
+    message = "The name or the password is wrong."
+
+
+class LoginThrottled(LongthreadError, exit_code=2):
+    message = "There were too many wrong passwords. Try again in {seconds} seconds."
+    seconds: int
+
+
+class LinkUnusable(LongthreadError, exit_code=2):
+    message = "This link was used, or has expired. Ask an administrator for a new one."
+
+
+class PasswordRefused(InvalidInput):
+    message = "This password cannot be used: {reason} Choose another one."
+
+
+class UserNotFound(LongthreadError, exit_code=3):
+    message = "There is no user {name}. `longthread users list` shows them."
+    name: str
+
+
+class GroupNotFound(LongthreadError, exit_code=3):
+    message = "There is no group {name}. `longthread groups list` shows them."
+    name: str
+
+
+class ApiKeyNotFound(LongthreadError, exit_code=3):
+    message = "There is no API key {key}. `longthread keys list` shows them."
+    key: str
+
+
+class NameInUse(LongthreadError, exit_code=2):
+    message = "The name {name} is taken. Choose another one."
+    name: str
+
+
+class LastAdmin(LongthreadError, exit_code=2):
+    message = "{name} is the last active administrator. Make another user an administrator first."
+    name: str
+
+
+class RoleMissing(LongthreadError, exit_code=2):
+    message = "Only {needed} may do this. Ask an administrator."
+    needed: str
+
+
+class ScopeMissing(LongthreadError, exit_code=2):
+    message = "This API key has no scope {scope}. Make one that has it."
+    scope: str
+
+
+class NotGranted(LongthreadError, exit_code=2):
+    message = "You have no right to {use} the {kind} {name}. Ask an administrator to grant it."
+    use: str
+    kind: str
+    name: str
+
+
+class TooManyRequests(LongthreadError, exit_code=2):
+    message = "This API key may send {limit}. Try again in {seconds} seconds."
+    limit: str
+    seconds: int
+
+
+class BudgetSpent(LongthreadError, exit_code=2):
+    message = (
+        "The budget of {whose} for this {period} is spent: {spent} of {budget} {unit}. It begins again at {until}."
+    )
+    whose: str
+    period: str
+    spent: str
+    budget: str
+    unit: str
+    until: str
+    seconds: int
