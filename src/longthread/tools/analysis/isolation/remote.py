@@ -20,7 +20,7 @@ from longthread.tools.analysis.files.notes import PackedNote, unpack
 from longthread.tools.analysis.isolation import wire
 from longthread.tools.analysis.isolation.forkserver import FORK_SERVER
 from longthread.tools.analysis.isolation.wire import CONNECT, CONTROL, INTERRUPT, TooLarge, WireMessage, unpack_row
-from longthread.tools.analysis.isolation.worker import engine_class, number_kinds
+from longthread.tools.analysis.isolation.worker import engine_class, find_number
 from longthread.tools.analysis.limits import Interrupted, Limits
 from longthread.tools.analysis.result import Result, Rows
 from longthread.tools.analysis.schema import Schema
@@ -132,7 +132,7 @@ class Worker:
         self.is_open = False
         """Whether it has opened the database: a further connection then takes no time."""
         self.scratch = FORK_SERVER.scratch()
-        self._control, self.pid = FORK_SERVER.fork(number_kinds().index(kind))
+        self._control, self.pid = FORK_SERVER.fork(find_number(kind))
         task = {"kind": kind, "path": str(path), "source": source, "limits": dataclasses.asdict(limits)}
         with contextlib.suppress(OSError):  # it has ended: the first request says so
             wire.send(self._control, task | {"scratch": self.scratch})

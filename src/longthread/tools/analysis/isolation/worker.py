@@ -49,14 +49,22 @@ def engine_class(kind: str) -> Callable[[Path, str, Limits], Engine]:
     return FilesEngine
 
 
+def find_number(kind: str) -> int:
+    """Return the number of the driver of a kind."""
+    kinds = number_kinds()
+    return kinds.index(kind) if kind in kinds else len(kinds)
+
+
 def number_kinds() -> list[str]:
-    """Return the kinds that run in a worker; the number of an engine's driver is its place."""
+    """Return the core's kinds that run in a worker; the number of an engine's driver is its place."""
     return [DATA_FILES, *(each.name for each in load_dialects() if each.is_file)]
 
 
 def load(driver: int) -> None:
-    """Load the driver of a number."""
-    engine_class(number_kinds()[driver])
+    """Load the driver of a number. That of a plugin has none: the worker itself imports the plugin."""
+    kinds = number_kinds()
+    if driver < len(kinds):
+        engine_class(kinds[driver])
 
 
 def serve(control: socket.socket) -> None:
