@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from fastapi.testclient import TestClient
 from typer.testing import CliRunner
 
 from longthread.cli.app import app
@@ -33,10 +34,12 @@ from longthread.llm.embedders import embedder_of
 from longthread.llm.models import resolve_model
 from longthread.plugins import OfferKind, Plugins, plugins
 from longthread.runs.services.sources import Sources
+from longthread.server.app import create_app
 from longthread.settings import Settings
 from longthread.store.driver import Driver
 from longthread.tools.analysis.address import normalize_spec
 from longthread.tools.analysis.dialects.dialect import find_dialect, list_sources
+from longthread.tools.analysis.isolation.forkserver import FORK_SERVER
 from longthread.tools.analysis.limits import Limits
 from longthread.tools.analysis.open import open_source
 from longthread.tools.analysis.source import Source
@@ -199,6 +202,50 @@ def test_a_factory_may_say_itself_that_its_model_or_embedder_is_unavailable(
     monkeypatch.setattr(f"longthread.llm.{module}.plugins", Plugins)
     with pytest.raises(LongthreadError, match=r"^The \w+ rare:one cannot be used: Not today\. (Or use|Check)"):
         resolve("rare:one")
+    sys.modules.pop("rare")
+
+
+@pytest.mark.parametrize(
+    ("module", "resolve", "made", "said"),
+    [
+        ("models", lambda name: resolve_model(name, Settings()), "{}", "dict has no `name`: add it."),
+        (
+            "models",
+            lambda name: resolve_model(name, Settings()),
+            "Rare(window='32k')",
+            "Rare.window is of the type str",
+        ),
+        (
+            "models",
+            lambda name: resolve_model(name, Settings()),
+            "Rare(stream=None)",
+            "Rare.stream is of the type NoneT",
+        ),
+        ("embedders", lambda name: embedder_of(Settings(), name), "None", "NoneType has no `name`: add it."),
+        (
+            "embedders",
+            lambda name: embedder_of(Settings(), name),
+            "Rare(name=5)",
+            "Rare.name is of the type int: it must",
+        ),
+        ("embedders", lambda name: embedder_of(Settings(), name), "Rare()", "Rare has no `documents`: add it."),
+    ],
+)
+def test_a_factory_that_makes_something_else_is_an_error_of_its_plugin(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, module: str, resolve: Callable[[str], Any], made: str, said: str
+) -> None:
+    code = HOOK.format(f"offer_{module}", {"rare": "rare:make"}) + f"def make(name, settings):\n    return {made}\n"
+    code += "class Rare:\n    name, address, window, tool_calling, max_tokens = 'r', '', None, None, None\n"
+    code += "    stream = close = print\n    def __init__(self, **given): vars(self).update(given)\n"
+    install(tmp_path, "rare", code)
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setattr(f"longthread.llm.{module}.plugins", Plugins)
+    with pytest.raises(LongthreadError, match="cannot be used: The plugin rare cannot be used: TypeError: ") as caught:
+        resolve("rare:one")
+    assert said in str(caught.value)
+    choose([OPTION, "zh"])
+    assert not re.search("it must|add it", translate(str(caught.value)))
+    choose([OPTION, "en"])
     sys.modules.pop("rare")
 
 
@@ -380,7 +427,7 @@ def test_a_type_of_tools_is_defined_by_its_name(tmp_path: Path, monkeypatch: pyt
     code += "from longthread.errors import ToolInvalid\nfrom longthread.tools.tool_type import Bilingual, ToolType\n"
     code += "def check(implementation, parameters):\n    if 'sides' not in implementation:\n"
     code += "        raise ToolInvalid(problem='it has no sides.')\n"
-    code += "TYPE = ToolType(Bilingual('Dice', '骰子'), check, None)\n"
+    code += "TYPE = ToolType(Bilingual('Dice', '骰子'), check, print)\n"
     install(tmp_path, "rolling", code)
     monkeypatch.syspath_prepend(tmp_path)
     plugins.cache_clear()
@@ -403,6 +450,8 @@ def test_a_type_of_tools_is_defined_by_its_name(tmp_path: Path, monkeypatch: pyt
         (", about=ABOUT", None),
         (", about=ABOUT, power=lambda _: 'program'", "program"),
         (", about=ABOUT, power=lambda given: given['sides']", "code"),
+        (", about=ABOUT, power=lambda _: 'all'", "code"),
+        (", about=ABOUT, power=lambda _: {}", "code"),
     ],
 )
 async def test_a_type_of_tools_that_says_nothing_of_itself_is_defined_on_the_command_line(
@@ -410,7 +459,7 @@ async def test_a_type_of_tools_that_says_nothing_of_itself_is_defined_on_the_com
 ) -> None:
     code = HOOK.format("offer_tool_types", {"dice": "rolling:TYPE"})
     code += "from longthread.tools.tool_type import Bilingual, ToolType\nABOUT = Bilingual('Rolls.', '掷。')\n"
-    code += f"TYPE = ToolType(Bilingual('Dice', '骰子'), lambda *_: None, None{more})\n"
+    code += f"TYPE = ToolType(Bilingual('Dice', '骰子'), lambda *_: None, print{more})\n"
     install(tmp_path, "rolling", code)
     monkeypatch.syspath_prepend(tmp_path)
     plugins.cache_clear()
@@ -450,6 +499,51 @@ async def test_a_type_of_tools_that_fails_is_named(
     choose([OPTION, "en"])
     plugins.cache_clear()
     sys.modules.pop("rolling")
+
+
+@pytest.mark.parametrize(
+    ("wrong", "said"),
+    [
+        ("title='Dice'", "TypeError: ToolType.title is of the type str: it must be Bilingual."),
+        ("title=Bilingual('Dice', 5)", "TypeError: Bilingual.zh is of the type int: it must be str."),
+        ("build=None", "TypeError: ToolType.build is of the type NoneType: it must be Callable."),
+        ("about='Rolls.'", "TypeError: ToolType.about is of the type str: it must be "),
+        ("category=5", "TypeError: ToolType.category is of the type int: it must be str."),
+        ("serves_tools='no'", "TypeError: ToolType.serves_tools is of the type str: it must be bool."),
+        ("fields=[]", "TypeError: ToolType.fields is of the type list: it must be tuple."),
+        ("fields=('sides',)", "TypeError: a field of its form is of the type str: it must be FormField."),
+        ("fields=(FormField('sides', 'text', 'Sides'),)", "TypeError: FormField.title is of the type str: it must be "),
+        (
+            "fields=(FormField('sides', 'number', NAME),)",
+            "ValueError: a field has the input number: it must be one of ",
+        ),
+        (
+            "fields=(FormField('sides', 'choice', NAME, options=(6,)),)",
+            "TypeError: an option of a field is of the type int: ",
+        ),
+    ],
+)
+def test_a_type_of_tools_with_a_field_of_another_type_is_named_and_left_out(
+    wrong: str, said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    code = "from longthread.tools.tool_type import Bilingual, FormField, ToolType\nNAME = Bilingual('Dice', '骰子')\n"
+    code += f"TYPE = ToolType(**({{'title': NAME, 'check': print, 'build': print}} | dict({wrong})))\n"
+    install(tmp_path, "rolling", HOOK.format("offer_tool_types", {"dice": "dicing:TYPE"}))
+    (tmp_path / "dicing.py").write_text(code)
+    monkeypatch.syspath_prepend(tmp_path)
+    plugins.cache_clear()
+    app = create_app(Settings.of(data_dir=tmp_path))
+    with TestClient(app, base_url="http://127.0.0.1:8765", client=("127.0.0.1", 5)) as client:
+        answer = client.get("/api/catalog/tools")
+    assert answer.status_code == 200
+    assert [each["name"] for each in answer.json()["types"]] == [*plugins().core["tool_types"]]
+    assert f"Tools of type dice cannot be used. The plugin rolling cannot be used: {said}" in caplog.text
+    choose([OPTION, "zh"])
+    assert "it must be" not in translate(said if said.endswith(".") else f"{said.rstrip()} x.")
+    choose([OPTION, "en"])
+    plugins.cache_clear()
+    for name in ("rolling", "dicing"):
+        sys.modules.pop(name, None)
 
 
 @pytest.fixture
@@ -544,3 +638,77 @@ async def test_an_engine_that_opens_nothing_names_its_plugin(
     choose([OPTION, "en"])
     plugins.cache_clear()
     sys.modules.pop("birdcage")
+
+
+FILE_ENGINE = """
+import sqlite3
+from longthread.tools.analysis.dialects.sqlite import DIALECT as SQLITE
+from longthread.tools.analysis.engines.sqlite import SqliteEngine
+
+def open_script(path, source, limits):
+    made = path.with_suffix(".made")
+    if not made.exists():
+        with sqlite3.connect(made) as connection:
+            connection.executescript(path.read_text())
+    return SqliteEngine(made, source, limits)
+
+class Parrots(type(SQLITE)):
+    name, is_file = "parrots", True
+
+    def load_file_engine(self):
+        return open_script
+
+DIALECT = Parrots()
+"""
+
+
+@pytest.mark.parametrize("isolated", [False, True])
+async def test_a_file_of_a_plugins_engine_is_opened(
+    isolated: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    install(tmp_path, "birdhouse", HOOK.format("offer_engines", {"parrots": "birdhouse:DIALECT"}) + FILE_ENGINE)
+    (tmp_path / "b.parrots").write_text("CREATE TABLE parrots (name TEXT); INSERT INTO parrots VALUES ('Kea');")
+    monkeypatch.syspath_prepend(tmp_path)
+    plugins.cache_clear()
+    FORK_SERVER.close()  # the next one finds the plugin
+    limits = Limits(isolated=isolated)
+    async with await open_source(f"parrots:///{tmp_path}/b.parrots", limits=limits) as source:
+        assert [*(await source.schema()).tables] == ["parrots"]
+        found = await source.work(lambda connection: connection.query("SELECT name FROM parrots").first())
+    assert found == ("Kea",)
+    plugins.cache_clear()
+    sys.modules.pop("birdhouse")
+
+
+@pytest.mark.parametrize(
+    ("changed", "said"),
+    [
+        ("return {}", "TypeError: dict is no Engine: open_server and load_file_engine must give one."),
+        ("return self.opened(url, source, limits, name=5)", "TypeError: SqliteEngine.name is of the type int"),
+        ("return self.opened(url, source, limits, dialect='bird')", "ValueError: Unknown dialect 'bird'"),
+        ("return self.opened(url, source, limits, read_schema=lambda _: 7)", "TypeError: "),
+        ("raise KeyError(url.password)", "KeyError: '***'."),
+    ],
+)
+async def test_an_engine_that_gives_something_else_is_an_error_of_its_plugin(
+    changed: str, said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    code = HOOK.format("offer_engines", {"parrots": "cote:DIALECT"}) + ENGINE.replace("open_server", "opened")
+    code = code.replace("limits):", "limits, **given):").replace("return SqliteEngine", "engine = SqliteEngine")
+    opening = f"    def open_server(self, url, source, limits):\n        {changed}\n"
+    code = code.replace(
+        "\n\nDIALECT", f"\n        vars(engine).update(given)\n        return engine\n{opening}\nDIALECT"
+    )
+    install(tmp_path, "cote", code)
+    create_table(tmp_path / "b.sqlite", "parrots")
+    monkeypatch.syspath_prepend(tmp_path)
+    plugins.cache_clear()
+    with pytest.raises(PluginFailed, match="^The plugin cote cannot be used: its engine parrots ") as caught:
+        await open_source("parrots://ada:s3cret@aviary/b")
+    assert said in str(caught.value)
+    assert "s3cret" not in str(caught.value)
+    choose([OPTION, "zh"])
+    assert "它的引擎 parrots 无法打开数据库" in translate(str(caught.value))
+    choose([OPTION, "en"])
+    plugins.cache_clear()
+    sys.modules.pop("cote")

@@ -29,6 +29,8 @@ OfferKind = Literal["commands", "models", "embedders", "engines", "sources", "to
 """What a plugin can offer. The hook of each is `offer_` and its kind."""
 OfferedPlaces = Mapping[str, str]
 """Names, and for each the place of what it means, `module:attribute`."""
+FieldTypes = Mapping[str, Any]
+"""Attributes by name, and of each its type, or several in a union."""
 
 hookspec, hookimpl = HookspecMarker(GROUP), HookimplMarker(GROUP)
 _PLACE = re.compile(r"[\w.]+:\w+")
@@ -73,9 +75,9 @@ class Hooks(Protocol):
 
     @hookspec
     def offer_engines(self) -> OfferedPlaces:
-        """Databases on a server, by the schemes of their addresses: a
-        `longthread.tools.analysis.dialects.dialect.SqlDialect`, whose `open_server` returns the engine, and whose name
-        is one of the schemes."""
+        """Databases by the schemes of their addresses: a `longthread.tools.analysis.dialects.dialect.SqlDialect`, whose
+        name is one of the schemes. Its `open_server` returns the engine; if it `is_file`, its `load_file_engine`
+        returns what makes the engine of a file, here and in the process that runs the statements."""
 
     @hookspec
     def offer_sources(self) -> OfferedPlaces:
@@ -111,6 +113,16 @@ class Offer:
             f"{wanted.__name__ if wanted else 'a function'}: correct its place."
         )
         raise PluginFailed(plugin=self.plugin, reason=reason)
+
+    def make(self, needed: FieldTypes, *given: Any) -> Any:
+        """Return what the factory of a plugin makes. Raises PluginFailed: it is something else than is `needed`; and
+        what the factory raises."""
+        made = self.load()(*given)
+        try:
+            expect_fields(made, needed)
+        except TypeError as error:
+            raise PluginFailed(plugin=self.plugin, reason=describe_error(error)) from error
+        return made
 
 
 @dataclass(frozen=True, slots=True)
@@ -215,6 +227,18 @@ def plugins() -> Plugins:
 def describe_error(error: BaseException) -> str:
     """Return the reason that an error of a plugin's code gives, as a sentence."""
     return f"{type(error).__name__}: {' '.join(str(error).split())}".rstrip(": ").rstrip(".") + "."
+
+
+def expect_fields(made: object, needed: FieldTypes) -> None:
+    """Raise TypeError for an attribute that is missing or of another type than is `needed`: nothing checks the types of
+    a plugin's code."""
+    for name, kind in needed.items():
+        if not hasattr(made, name):
+            raise TypeError(f"{type(made).__name__} has no `{name}`: add it")
+        value = getattr(made, name)
+        if not isinstance(value, kind):
+            wanted = getattr(kind, "__name__", str(kind))
+            raise TypeError(f"{type(made).__name__}.{name} is of the type {type(value).__name__}: it must be {wanted}")
 
 
 def fold_name(kind: OfferKind, name: str) -> str:

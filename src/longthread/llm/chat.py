@@ -7,6 +7,7 @@ import json
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any, Protocol
 
 from longthread.llm.failures import ReplyTooLong, StreamTruncated
@@ -130,6 +131,20 @@ class ChatModel(Protocol):
 
     async def close(self) -> None:
         """Close the connections that stay open between calls."""
+
+
+FIELDS: Mapping[str, Any] = MappingProxyType(
+    {
+        "name": str,
+        "address": str,
+        "window": int | None,
+        "tool_calling": bool | None,
+        "max_tokens": int | None,
+        "stream": Callable,
+        "close": Callable,
+    }
+)
+"""What a model of a plugin must have, and of which types."""
 
 
 async def reply_of(

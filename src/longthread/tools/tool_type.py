@@ -7,12 +7,12 @@ import logging
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
 
 from longthread.errors import LongthreadError, PluginFailed, ToolInvalid
 from longthread.errors.base import convert_errors
 from longthread.model.catalog import ToolDefinition
-from longthread.plugins import describe_error, plugins
+from longthread.plugins import describe_error, expect_fields, plugins
 from longthread.tools.tool import DefinedTool, Observation, Tool
 
 if TYPE_CHECKING:
@@ -56,6 +56,23 @@ class FormField:
     options: tuple[str, ...] = ()
     none: Bilingual | None = None
 
+    def __post_init__(self) -> None:
+        """Raise TypeError for a field of another type, and ValueError for an unknown `input`."""
+        texts = {"title": Bilingual, "hint": Bilingual | None, "none": Bilingual | None}
+        expect_fields(self, {"name": str, "input": str, "options": tuple, **texts})
+        _expect_texts(self.title, self.hint, self.none)
+        if self.input not in get_args(FieldInput):
+            raise ValueError(f"a field has the input {self.input}: it must be one of {', '.join(get_args(FieldInput))}")
+        for each in self.options:
+            if not isinstance(each, str):
+                raise TypeError(f"an option of a field is of the type {type(each).__name__}: all options must be str")
+
+
+def _expect_texts(*words: Bilingual | None) -> None:
+    for each in words:
+        if each is not None:
+            expect_fields(each, {"en": str, "zh": str})
+
 
 def find_power(implementation: Mapping[str, Any]) -> Power | None:
     """Return what a tool that asks a server or a source can do; None: nothing."""
@@ -86,8 +103,20 @@ class ToolType:
     category: str = ""
     serves_tools: bool = False
 
+    def __post_init__(self) -> None:
+        """Raise TypeError for a field of another type: its plugin is then named, and the type left out."""
+        texts = {"title": Bilingual, "about": Bilingual | None, "more": Bilingual | None}
+        work = {"check": Callable, "build": Callable, "power": Callable}
+        expect_fields(self, {**texts, **work, "fields": tuple, "category": str, "serves_tools": bool})
+        _expect_texts(self.title, self.about, self.more)
+        for each in self.fields:
+            if not isinstance(each, FormField):
+                raise TypeError(f"a field of its form is of the type {type(each).__name__}: it must be FormField")
+
 
 _logger = logging.getLogger(__name__)
+_TOOL_FIELDS = {"name": str, "description": str, "parameters": Mapping, "call": Callable}
+"""What a type builds must have."""
 
 
 def list_types() -> list[str]:
@@ -132,6 +161,8 @@ async def build(definition: ToolDefinition, parts: ToolParts, defaults: Mapping[
         category = tool_type.category or definition.type
         with type_errors(definition.type, "build it", keep=LongthreadError):
             built = await tool_type.build(defined, parts)
+            for tool in built:
+                expect_fields(tool, _TOOL_FIELDS)
             tools = [replace(tool, approve=approve, definition=definition.id, category=category) for tool in built]
     except ToolInvalid as error:
         raise ToolInvalid(tool=definition.name, problem=error.problem, known=error.known) from error

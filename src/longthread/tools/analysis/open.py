@@ -5,9 +5,11 @@ from __future__ import annotations
 import asyncio
 import os
 import re
-from contextlib import AsyncExitStack
+from contextlib import AbstractContextManager, AsyncExitStack, nullcontext
 from dataclasses import replace
 from pathlib import Path
+
+from sqlglot.dialects.dialect import Dialect
 
 from longthread.errors import (
     ExtraMissing,
@@ -19,8 +21,9 @@ from longthread.errors import (
     SourceUnreadable,
     SourceUnsupported,
 )
+from longthread.errors.base import convert_errors
 from longthread.extras import DEMO_PACKAGE
-from longthread.plugins import describe_error, plugins
+from longthread.plugins import CORE, describe_error, expect_fields, plugins
 from longthread.tools.analysis.address import (
     SourceUrl,
     absolute,
@@ -29,8 +32,10 @@ from longthread.tools.analysis.address import (
     normalize_spec,
     parse_url,
     redact_spec,
+    scrub_message,
+    secrets_of,
 )
-from longthread.tools.analysis.dialects.dialect import find_scheme, list_sources, load_dialects
+from longthread.tools.analysis.dialects.dialect import find_dialect, find_scheme, list_sources, load_dialects
 from longthread.tools.analysis.dialects.duckdb import DIALECT as DUCKDB
 from longthread.tools.analysis.dialects.sqlite import DIALECT as SQLITE
 from longthread.tools.analysis.engine import Engine
@@ -39,7 +44,7 @@ from longthread.tools.analysis.files.listing import KINDS, data_files, find_code
 from longthread.tools.analysis.isolation.remote import IdleWorkers, WorkerEngine
 from longthread.tools.analysis.isolation.worker import DATA_FILES, engine_class
 from longthread.tools.analysis.limits import Limits
-from longthread.tools.analysis.source import Source
+from longthread.tools.analysis.source import Source, without
 from longthread.tools.analysis.user_policy import UserPolicy
 from longthread.tools.own_files import OwnFiles
 
@@ -69,19 +74,43 @@ async def open_source(
     SourceUnreadable, SourceUnsupported, SourceUnreachable, SourceEmpty, SourceLocked, SourceTimeout, ExtraMissing,
     PluginFailed; none of them shows a password.
     """
-    limits = limits or Limits()
-    engine, name = await asyncio.to_thread(_engine, spec.strip(), limits, own)
-    if own is not None:
-        engine.refuse(own)
-    if idle is not None and isinstance(engine, WorkerEngine):
-        engine.share(idle, user)
-    async with AsyncExitStack() as undoing:
-        source = Source(name, engine, limits, policy, hidden)
-        undoing.push_async_callback(source.close)
-        if not len(await source.schema()):
-            raise SourceEmpty(source=name)
-        undoing.pop_all()
+    limits, spec = limits or Limits(), spec.strip()
+    with _engine_errors(spec, hidden):
+        engine, name = await asyncio.to_thread(_engine, spec, limits, own)
+        _expect_engine(engine)
+        if own is not None:
+            engine.refuse(own)
+        if idle is not None and isinstance(engine, WorkerEngine):
+            engine.share(idle, user)
+        async with AsyncExitStack() as undoing:
+            source = Source(name, engine, limits, policy, hidden)
+            undoing.push_async_callback(source.close)
+            if not len(await source.schema()):
+                raise SourceEmpty(source=name)
+            undoing.pop_all()
     return source
+
+
+def _engine_errors(spec: str, hidden: tuple[str, ...]) -> AbstractContextManager[None]:
+    """Raise PluginFailed for whatever the engine of a plugin raises while a source is opened, without its secrets."""
+    url = parse_url(spec) if is_url(spec) else None
+    offer = plugins().find("engines", url.kind.lower()) if url is not None else None
+    if url is None or offer is None or offer.plugin == CORE:
+        return nullcontext()
+
+    def convert(error: Exception) -> PluginFailed:
+        cause = scrub_message(without(describe_error(error), hidden), secrets_of(url))
+        return PluginFailed(plugin=offer.plugin, reason=f"its engine {url.kind} cannot open a database. {cause}")
+
+    return convert_errors(convert)
+
+
+def _expect_engine(engine: object) -> None:
+    """Raise TypeError for what is no engine, and ValueError for one of a dialect that sqlglot lacks."""
+    if not isinstance(engine, Engine):
+        raise TypeError(f"{type(engine).__name__} is no Engine: open_server and load_file_engine must give one")
+    expect_fields(engine, {"name": str, "dialect": str})
+    Dialect.get_or_raise(find_dialect(engine.dialect).sqlglot)
 
 
 def _engine(spec: str, limits: Limits, own: OwnFiles | None) -> tuple[Engine, str]:

@@ -69,7 +69,10 @@ def power_of(body: Mapping[str, Any]) -> Power | None:
         return "code"
     try:
         with type_errors(str(body.get("type")), "tell what it does"):
-            return tool_type.power(implementation if isinstance(implementation, Mapping) else {})
+            power = tool_type.power(implementation if isinstance(implementation, Mapping) else {})
+            if power is not None and power not in _MEANING:
+                raise ValueError(f"{power} is none of {', '.join(_MEANING)}")
+            return power
     except ToolInvalid:
         _logger.warning("Tools of type %s are defined on the command line alone.", body.get("type"), exc_info=True)
         return "code"
