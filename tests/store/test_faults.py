@@ -25,7 +25,7 @@ from tests.store.hindered import no_page_more, permitted
 from tests.store.next_version import set_version
 from tests.store.proxy import proxy_to
 
-from longthread.cli.commands.doctor import _findings
+from longthread.cli.commands.doctor import check_installation
 from longthread.errors import (
     CommitUnknown,
     LongthreadError,
@@ -119,7 +119,7 @@ class TestFull:
                     async with open_store(path, migrates=migrates):
                         pass
             for read_only in (True, False):
-                found = _findings(Settings(database=str(path), read_only=read_only))
+                found = check_installation(Settings(database=str(path), read_only=read_only))
                 assert [ok async for ok, what, _ in found if what == "store"] == [read_only]
         async with open_store(path, creates=False) as store:
             await is_whole(store, "a")

@@ -48,7 +48,7 @@ app = typer.Typer(
 )
 
 
-def _version(wanted: bool) -> None:
+def _print_version(wanted: bool) -> None:
     if wanted:
         commit = _read_commit()
         echo_data(f"longthread {__version__}" + (f" ({commit})" if commit else ""))
@@ -71,7 +71,7 @@ def _read_commit() -> str:
 
 @app.callback()
 def _root(
-    version: bool = typer.Option(False, "--version", callback=_version, is_eager=True, help="Show it."),
+    version: bool = typer.Option(False, "--version", callback=_print_version, is_eager=True, help="Show it."),
     lang: SpokenLanguage | None = typer.Option(
         None,
         OPTION,
@@ -81,7 +81,7 @@ def _root(
     """Ask your database in natural language, in a conversation that is never lost."""
 
 
-def _run() -> None:
+def _run_command() -> None:
     """Run a command. Raises `ExtraMissing` where it needs the extra `app`."""
     try:
         app()
@@ -96,7 +96,7 @@ def main() -> None:
     """Run the command line; every error that Longthread raises becomes one line and its exit code."""
     make_logs_visible()
     try:
-        _run()
+        _run_command()
     except LongthreadError as error:
         if "--json" in sys.argv:
             print_line({"type": "failed", "error": error.described()})

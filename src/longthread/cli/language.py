@@ -56,14 +56,14 @@ def is_chinese() -> bool:
 
 def say(template: str, *values: object) -> str:
     """Return a text of the command line's own, in the language that is spoken, with values at its `{}`."""
-    text = template if _spoken == SpokenLanguage.ENGLISH else _own().get(template, template)
+    text = template if _spoken == SpokenLanguage.ENGLISH else _read_own().get(template, template)
     return text.format(*values) if values else text
 
 
 def translate(text: str) -> str:
     """Return a text that something else has made, such as an error or a warning, in the language that is spoken; as it
     is where that has no words for it."""
-    return text if _spoken == SpokenLanguage.ENGLISH else _phrasebook().translate(text)
+    return text if _spoken == SpokenLanguage.ENGLISH else _read_phrasebook().translate(text)
 
 
 def translate_note(note: str) -> str:
@@ -72,12 +72,12 @@ def translate_note(note: str) -> str:
 
 
 @cache
-def _own() -> dict[str, str]:
+def _read_own() -> dict[str, str]:
     return read_chinese("own")
 
 
 @cache
-def _phrasebook() -> Phrasebook:
+def _read_phrasebook() -> Phrasebook:
     return Phrasebook({key: text for name in MADE_ELSEWHERE for key, text in read_chinese(name).items()})
 
 

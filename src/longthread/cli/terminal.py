@@ -112,9 +112,11 @@ class Terminal:
             return
         match event.type:
             case "thought":
-                self.err.print(f"[dim]· {escape(_line(event.data['text']))}[/dim]")
+                self.err.print(f"[dim]· {escape(_shorten_line(event.data['text']))}[/dim]")
             case "step_started":
-                self.err.print(f"[cyan]› {escape(event.data['action'])}[/cyan] {escape(_args(event.data['args']))}")
+                self.err.print(
+                    f"[cyan]› {escape(event.data['action'])}[/cyan] {escape(_shorten_args(event.data['args']))}"
+                )
             case "step_finished":
                 self._show_result(event.data)
             case "waiting":
@@ -156,7 +158,7 @@ class Terminal:
         tool, args = in_line(call["tool"]), json.dumps(call["args"], ensure_ascii=False, indent=2)
         self.err.print(f"[cyan]? {escape(tool)}[/cyan]  [dim]{escape(call['id'])}[/dim]", highlight=False)
         if call["description"]:
-            said = visible(_line(call["description"]))
+            said = visible(_shorten_line(call["description"]))
             self.err.print(f"  {said}", style="dim", markup=False, highlight=False)
         self.err.print(visible(args), markup=False, highlight=False)
 
@@ -170,9 +172,9 @@ class Terminal:
         found = data["observation"].get("data")
         shown = found.get("shown") or found.get("columns_shown") if isinstance(found, dict) else None
         if isinstance(found, dict) and found.get("query"):
-            told = f"[{found['query']}] {_rows(str(shown or ''))}"
+            told = f"[{found['query']}] {_count_rows(str(shown or ''))}"
         else:
-            told = _part(str(shown or ""))
+            told = _translate_part(str(shown or ""))
         self.err.print(f"  [green]✓[/green] [dim]{escape(told)}  {took}[/dim]")
 
     def _show_answer(self, data: Mapping[str, Any]) -> None:
@@ -229,27 +231,27 @@ _PAUSES = {
 }
 
 
-def _args(args: Mapping[str, Any]) -> str:
+def _shorten_args(args: Mapping[str, Any]) -> str:
     if not args:
         return ""
     text = str(next(iter(args.values()))) if len(args) == 1 else json.dumps(args, ensure_ascii=False)
-    return _line(text)
+    return _shorten_line(text)
 
 
-def _rows(shown: str) -> str:
+def _count_rows(shown: str) -> str:
     """How many rows a result has, from `N of M`, as words."""
     here, _, there = shown.partition(" of ")
-    count = here if there == here else _part(shown)
+    count = here if there == here else _translate_part(shown)
     return say("{} row" if count == "1" else "{} rows", count)
 
 
-def _part(shown: str) -> str:
+def _translate_part(shown: str) -> str:
     """`N of M`, in the language that is spoken."""
     here, among, there = shown.partition(" of ")
     return say("{0} of {1}", here, there) if among else shown
 
 
-def _line(text: str, limit: int = 200) -> str:
+def _shorten_line(text: str, limit: int = 200) -> str:
     text = " ".join(text.split())
     return text if len(text) <= limit else f"{text[:limit]}…"
 

@@ -223,7 +223,7 @@ def output(to: Path | None, store: str, *, force: bool) -> Iterator[BinaryIO]:
         return
     try:
         file = to.resolve()  # what a link leads to is replaced, and the link stays
-        _check(file, to, store, force=force)
+        _expect_writable(file, to, store, force=force)
         if file.exists() and not file.is_file():  # such as a pipe
             with file.open("wb") as pipe:
                 yield pipe
@@ -234,7 +234,7 @@ def output(to: Path | None, store: str, *, force: bool) -> Iterator[BinaryIO]:
                 yield written
                 written.flush()
                 os.fsync(written.fileno())
-            _check(file, to, store, force=force)  # it may be there by now
+            _expect_writable(file, to, store, force=force)  # it may be there by now
             part.replace(file)
         finally:
             part.unlink(missing_ok=True)
@@ -242,7 +242,7 @@ def output(to: Path | None, store: str, *, force: bool) -> Iterator[BinaryIO]:
         raise InvalidInput(reason=f"{to} cannot be written: {error.strerror}.") from error
 
 
-def _check(file: Path, to: Path, store: str, *, force: bool) -> None:
+def _expect_writable(file: Path, to: Path, store: str, *, force: bool) -> None:
     if _is_of(file, store):
         raise InvalidInput(reason=f"{to} belongs to the store that is exported. Give another file.")
     if file.is_dir():
@@ -253,13 +253,13 @@ def _check(file: Path, to: Path, store: str, *, force: bool) -> None:
     from longthread.tools.analysis.engines.sqlite import is_sqlite
 
     # First of all by SQLite itself: what it has open here would lose its locks.
-    if is_sqlite(file) or _begins(file, SQLITE, *_WAL):
+    if is_sqlite(file) or _begins_with(file, SQLITE, *_WAL):
         raise InvalidInput(reason=f"{to} is a SQLite database, and is not overwritten. Give another file.")
     if not force:
         raise InvalidInput(reason=f"{to} is there already. Give another file, or --force to replace it.")
 
 
-def _begins(file: Path, *marks: bytes) -> bool:
+def _begins_with(file: Path, *marks: bytes) -> bool:
     with file.open("rb") as there:
         return there.read(len(SQLITE)).startswith(marks)
 

@@ -40,7 +40,7 @@ def tag(
         return await attributes.change_tags(tx, thread_id, add=tags or (), remove=remove or (), user_id=user)
 
     changes = bool(tags or remove)
-    found = _with(database, thread, change if changes else _thread, writes=changes)
+    found = _work_in_store(database, thread, change if changes else _find_thread, writes=changes)
     if as_json:
         print_line({"thread_id": found.id, "tags": list(found.tags)})
         return
@@ -58,7 +58,7 @@ def metadata(
     database: options.Database = None,
 ) -> None:
     """Set metadata of a conversation, or of one of its messages; it prints, as JSON, what it then has."""
-    changes = {**_pairs(values or ()), **dict.fromkeys(remove or ())}
+    changes = {**_parse_pairs(values or ()), **dict.fromkeys(remove or ())}
 
     async def change(tx: Transaction, thread_id: str, user: str) -> Mapping[str, Any]:
         if message is not None:
@@ -66,13 +66,13 @@ def metadata(
         return (await attributes.set_metadata(tx, thread_id, changes, user_id=user)).metadata
 
     async def look(tx: Transaction, thread_id: str, user: str) -> Mapping[str, Any]:
-        found = await _thread(tx, thread_id, user)
+        found = await _find_thread(tx, thread_id, user)
         if message is None:
             return found.metadata
         seq = (await log.find_entry(tx, thread_id, message)).seq
         return (await attributes.message_metadata(tx, thread_id, first=seq, last=seq)).get(seq, {})
 
-    print_line(dict(_with(database, thread, change if changes else look, writes=bool(changes))))
+    print_line(dict(_work_in_store(database, thread, change if changes else look, writes=bool(changes))))
 
 
 def expire(
@@ -89,7 +89,7 @@ def expire(
     async def change(tx: Transaction, thread_id: str, user: str) -> Thread:
         return await attributes.set_expiry(tx, thread_id, until, user_id=user)
 
-    found = _with(database, thread, change if when is not None else _thread, writes=when is not None)
+    found = _work_in_store(database, thread, change if when is not None else _find_thread, writes=when is not None)
     expires = found.expires_at.isoformat(timespec="seconds") if found.expires_at else None
     if as_json:
         print_line({"thread_id": found.id, "expires_at": expires})
@@ -99,43 +99,43 @@ def expire(
 
 def archive(thread: _Name, database: options.Database = None) -> None:
     """Take a conversation out of the list; `threads list --archived` has it."""
-    _archive(database, thread, True)
+    _set_archived(database, thread, True)
 
 
 def unarchive(thread: _Name, database: options.Database = None) -> None:
     """Bring an archived conversation back into the list."""
-    _archive(database, thread, False)
+    _set_archived(database, thread, False)
 
 
 def pin(thread: _Name, database: options.Database = None) -> None:
     """Have the page's list show a conversation first; `threads list --pinned` has those alone."""
-    _pin(database, thread, True)
+    _set_pinned(database, thread, True)
 
 
 def unpin(thread: _Name, database: options.Database = None) -> None:
     """Take the pin of a conversation away."""
-    _pin(database, thread, False)
+    _set_pinned(database, thread, False)
 
 
-def _pin(database: str | None, thread: str, pinned: bool) -> None:
+def _set_pinned(database: str | None, thread: str, pinned: bool) -> None:
     async def change(tx: Transaction, thread_id: str, user: str) -> Thread:
         return await attributes.set_pinned(tx, thread_id, pinned, user_id=user)
 
-    _with(database, thread, change, writes=True)
+    _work_in_store(database, thread, change, writes=True)
 
 
-def _archive(database: str | None, thread: str, archived: bool) -> None:
+def _set_archived(database: str | None, thread: str, archived: bool) -> None:
     async def change(tx: Transaction, thread_id: str, user: str) -> Thread:
         return await attributes.set_archived(tx, thread_id, archived, user_id=user)
 
-    _with(database, thread, change, writes=True)
+    _work_in_store(database, thread, change, writes=True)
 
 
-async def _thread(tx: Transaction, thread_id: str, user: str) -> Thread:
+async def _find_thread(tx: Transaction, thread_id: str, user: str) -> Thread:
     return await log.find_thread(tx, thread_id, user_id=user)
 
 
-def _pairs(given: Sequence[str]) -> dict[str, Any]:
+def _parse_pairs(given: Sequence[str]) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for each in given:
         key, separator, value = each.partition("=")
@@ -147,7 +147,7 @@ def _pairs(given: Sequence[str]) -> dict[str, Any]:
     return found
 
 
-def _with(
+def _work_in_store(
     database: str | None, given: str, action: Callable[[Transaction, str, str], Awaitable[T]], *, writes: bool
 ) -> T:
     settings = Settings.load(database=database)
@@ -194,18 +194,18 @@ def feedback(
     wanted: set[Opinion] = {"up"} if up else {"down"} if down else {"up", "down"}
     found = [each for each in asyncio.run(read()) if each.feedback.opinion in wanted]
     if export is not None:
-        _export(found, None if str(export) == "-" else export, settings.database, force=force)
+        _export_answers(found, None if str(export) == "-" else export, settings.database, force=force)
         return
     for each in found:
         if as_json:
             print_line(each.to_json())
         else:
-            _print(each)
+            _print_answer(each)
     if not found and not as_json:
         echo("The user {} has judged no such answers here.", settings.user, err=True)
 
 
-def _export(found: list[JudgedAnswer], to: Path | None, store: str, *, force: bool) -> None:
+def _export_answers(found: list[JudgedAnswer], to: Path | None, store: str, *, force: bool) -> None:
     with output(to, store, force=force) as file:
         for each in found:
             file.write(json.dumps(each.to_eval(), ensure_ascii=False).encode() + b"\n")
@@ -218,7 +218,7 @@ def _export(found: list[JudgedAnswer], to: Path | None, store: str, *, force: bo
     )
 
 
-def _print(each: JudgedAnswer) -> None:
+def _print_answer(each: JudgedAnswer) -> None:
     console, entry = Console(), each.entry
     lines = [f"{_MARKS[each.feedback.opinion]} {each.question}"]
     lines += [f"  “{each.feedback.text}”"] if each.feedback.text else []

@@ -48,7 +48,7 @@ def backup(
     if as_json:
         print_line(asdict(contents) | {"file": str(file), "bytes": size})
     else:
-        echo("{}: {}, {}, {}.", file, *_describe(contents), bytes_text(size))
+        echo("{}: {}, {}, {}.", file, *_describe_contents(contents), bytes_text(size))
 
 
 def restore(
@@ -76,10 +76,10 @@ def restore(
     if as_json:
         print_line(asdict(contents) | {"to": where})
     else:
-        echo("Restored to {}: {}, {}, with the counts and hashes of the backup.", where, *_describe(contents))
+        echo("Restored to {}: {}, {}, with the counts and hashes of the backup.", where, *_describe_contents(contents))
 
 
-def _describe(contents: BackupContents) -> tuple[str, str]:
+def _describe_contents(contents: BackupContents) -> tuple[str, str]:
     return count_noun(contents.threads, "thread"), count_noun(contents.rows, "row")
 
 

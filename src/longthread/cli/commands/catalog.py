@@ -57,7 +57,7 @@ def apply(
     files: Files, dry_run: DryRun = False, as_json: options.AsJson = False, database: options.Database = None
 ) -> None:
     """Define agents, skills, tools, sources, upstreams and routes as files say, in any order: all of them or none."""
-    _apply(files, None, dry_run=dry_run, as_json=as_json, database=database)
+    _apply_files(files, None, dry_run=dry_run, as_json=as_json, database=database)
 
 
 def commands(kind: Kind) -> typer.Typer:
@@ -66,7 +66,7 @@ def commands(kind: Kind) -> typer.Typer:
 
     @app.command("list", help=f"All {kind}s by name, with the built-in ones.")
     def list_(as_json: options.AsJson = False, database: options.Database = None) -> None:
-        _list(kind, as_json=as_json, database=database)
+        _list_definitions(kind, as_json=as_json, database=database)
 
     @app.command(help=f"One {kind} as YAML, which may be changed and applied again.")
     def show(
@@ -77,15 +77,15 @@ def commands(kind: Kind) -> typer.Typer:
         database: options.Database = None,
     ) -> None:
         if history:
-            _history(kind, name, as_json=as_json, database=database)
+            _show_history(kind, name, as_json=as_json, database=database)
         else:
-            _show(kind, name, version, as_json=as_json, database=database)
+            _show_definition(kind, name, version, as_json=as_json, database=database)
 
     @app.command("apply", help=f"Define {kind}s as files say; `kind: {kind}` may be left out.")
     def apply_(
         files: Files, dry_run: DryRun = False, as_json: options.AsJson = False, database: options.Database = None
     ) -> None:
-        _apply(files, kind, dry_run=dry_run, as_json=as_json, database=database)
+        _apply_files(files, kind, dry_run=dry_run, as_json=as_json, database=database)
 
     @app.command(help=f"Delete one {kind}. Its versions can still be shown.")
     def delete(
@@ -98,7 +98,7 @@ def commands(kind: Kind) -> typer.Typer:
         as_json: options.AsJson = False,
         database: options.Database = None,
     ) -> None:
-        _delete(kind, name, force=force, yes=yes, dry_run=dry_run, as_json=as_json, database=database)
+        _delete_definition(kind, name, force=force, yes=yes, dry_run=dry_run, as_json=as_json, database=database)
 
     return app
 
@@ -121,10 +121,12 @@ def with_catalog(database: str | None, work: Callable[[Catalog], Awaitable[T]], 
     return asyncio.run(run())
 
 
-def _apply(files: Sequence[str], kind: Kind | None, *, dry_run: bool, as_json: bool, database: str | None) -> None:
+def _apply_files(
+    files: Sequence[str], kind: Kind | None, *, dry_run: bool, as_json: bool, database: str | None
+) -> None:
     from longthread.tools.catalog.documents import STDIN, read_paths
 
-    stdin = _stdin() if STDIN in files else ""
+    stdin = _read_stdin() if STDIN in files else ""
     apply_documents(read_paths(files, stdin, kind=kind), dry_run=dry_run, as_json=as_json, database=database)
 
 
@@ -146,17 +148,17 @@ def apply_documents(
     for change in changes:
         for line in lines(change):
             _print_coloured(line)
-    echo(_summary(changes, dry_run=dry_run))
+    echo(_summarize_changes(changes, dry_run=dry_run))
 
 
-def _stdin() -> str:
+def _read_stdin() -> str:
     try:
         return sys.stdin.buffer.read().decode("utf-8-sig")
     except UnicodeDecodeError:
         raise InvalidInput(reason="Standard input is not text in UTF-8.") from None
 
 
-def _summary(changes: Sequence[Change], *, dry_run: bool) -> str:
+def _summarize_changes(changes: Sequence[Change], *, dry_run: bool) -> str:
     counted = {action: sum(change.action == action for change in changes) for action in ("created", "changed")}
     said = [say(_COUNTED[action, dry_run], number) for action, number in counted.items() if number]
     same = len(changes) - sum(counted.values())
@@ -170,15 +172,15 @@ def _print_coloured(line: str) -> None:
     console.print(f"[{colour}]{escape(line)}[/{colour}]" if colour else escape(line))
 
 
-def _list(kind: Kind, *, as_json: bool, database: str | None) -> None:
+def _list_definitions(kind: Kind, *, as_json: bool, database: str | None) -> None:
     names = with_catalog(database, lambda catalog: catalog.names())
     found = sorted((each for each in names.by_key.values() if each.kind == kind), key=lambda each: each.name)
     if as_json:
         for each in found:
-            print_line(_json(names, each))
+            print_line(_describe_definition(names, each))
         return
     console = Console()
-    rows = [_row(names, each) for each in found]
+    rows = [_make_row(names, each) for each in found]
     if not console.is_terminal:
         for row in rows:
             echo_data(join_by_tabs(row))
@@ -205,7 +207,7 @@ _ABOUT: dict[Kind, str] = {
 """What a list shows next to the description."""
 
 
-def _row(names: Names, each: Definition) -> tuple[str, ...]:
+def _make_row(names: Names, each: Definition) -> tuple[str, ...]:
     written = names.write_definition(each.kind, each.name, each.body)
     about = written[_ABOUT[each.kind]]
     if isinstance(about, list):
@@ -215,7 +217,7 @@ def _row(names: Names, each: Definition) -> tuple[str, ...]:
     return tuple(map(in_line, cells))
 
 
-def _show(kind: Kind, name: str, version: int | None, *, as_json: bool, database: str | None) -> None:
+def _show_definition(kind: Kind, name: str, version: int | None, *, as_json: bool, database: str | None) -> None:
     from longthread.tools.yamltext import as_yaml
 
     async def read(catalog: Catalog) -> tuple[Names, Definition | Version]:
@@ -228,15 +230,15 @@ def _show(kind: Kind, name: str, version: int | None, *, as_json: bool, database
     if found.body is None:
         raise InvalidInput(reason=f"With version {found.version} the {kind} {found.name} was deleted.")
     if as_json:
-        print_line(_json(names, found))
+        print_line(_describe_definition(names, found))
         return
     written = names.write_definition(kind, found.name, found.body)
-    echo_data(f"# {in_line(_head(found))}")
+    echo_data(f"# {in_line(_describe_head(found))}")
     kept = {key: value for key, value in written.items() if value not in (None, [], {})}
     sys.stdout.write(as_yaml(kept))
 
 
-def _head(found: Definition | Version) -> str:
+def _describe_head(found: Definition | Version) -> str:
     if isinstance(found, Definition) and found.is_builtin:
         return "built in"
     at = found.updated_at if isinstance(found, Definition) else found.at
@@ -244,21 +246,21 @@ def _head(found: Definition | Version) -> str:
     return f"version {found.version}{f' · {at:%Y-%m-%d %H:%M} UTC' if at else ''}{by}"
 
 
-def _json(names: Names, found: Definition | Version) -> dict[str, Any]:
+def _describe_definition(names: Names, found: Definition | Version) -> dict[str, Any]:
     """A definition for a program: what a person writes, with the ids."""
     data = names.write_definition(found.kind, found.name, found.body or {}) | {"id": found.id, "version": found.version}
     data |= {"by": found.by}
     if isinstance(found, Version):
         return data | {"at": found.at.isoformat()}
-    times = {"created_at": _iso(found.created_at), "updated_at": _iso(found.updated_at)}
+    times = {"created_at": _format_time(found.created_at), "updated_at": _format_time(found.updated_at)}
     return data | {"is_builtin": found.is_builtin} | times
 
 
-def _iso(moment: datetime | None) -> str | None:
+def _format_time(moment: datetime | None) -> str | None:
     return moment.isoformat() if moment else None
 
 
-def _history(kind: Kind, name: str, *, as_json: bool, database: str | None) -> None:
+def _show_history(kind: Kind, name: str, *, as_json: bool, database: str | None) -> None:
     found = with_catalog(database, lambda catalog: catalog.history(kind, name))
     for each in found:
         if as_json:
@@ -270,7 +272,7 @@ def _history(kind: Kind, name: str, *, as_json: bool, database: str | None) -> N
             echo_data(join_by_tabs((*fields, "deleted") if each.body is None else fields))
 
 
-def _delete(
+def _delete_definition(
     kind: Kind, name: str, *, force: bool, yes: bool, dry_run: bool, as_json: bool, database: str | None
 ) -> None:
     from longthread.tools.catalog.definitions import describe_belongings

@@ -58,29 +58,33 @@ async def server_findings(url: str) -> AsyncIterator[Finding]:
             return
         except (ValueError, KeyError, TypeError):
             other = "{} answers with {}, not as Longthread. {}"
-            yield False, "server", say(other, url, info.status_code, _hint(info))
+            yield False, "server", say(other, url, info.status_code, _hint_at_proxy(info))
             return
-        yield told["version"] == __version__, "server", found if told["version"] == __version__ else _other(found)
-        yield _clock(info)
-        for check in (_ready, _metrics, _stream):
+        yield (
+            told["version"] == __version__,
+            "server",
+            found if told["version"] == __version__ else _name_versions(found),
+        )
+        yield _check_clock(info)
+        for name, check in (("ready", _check_ready), ("metrics", _check_metrics), ("stream", _check_stream)):
             try:
                 yield await check(client)
             except (httpx.HTTPError, ValueError) as error:
-                yield False, check.__name__.strip("_"), say("no answer ({})", type(error).__name__)
+                yield False, name, say("no answer ({})", type(error).__name__)
 
 
-def _hint(answer: httpx.Response) -> str:
+def _hint_at_proxy(answer: httpx.Response) -> str:
     if answer.status_code == 421:
         page = documentation("how-to/servers")
         return say("It does not go by that name: let the proxy forward its own `Host`, see {}.", translate(page))
     return say("Is there another server at that URL?")
 
 
-def _other(found: str) -> str:
+def _name_versions(found: str) -> str:
     return say("{}; this is {}. Install the same version here and there.", found, __version__)
 
 
-def _clock(answer: httpx.Response) -> Finding:
+def _check_clock(answer: httpx.Response) -> Finding:
     date = answer.headers.get("date")
     if date is None:
         return True, "clock", say("the server does not tell its time")
@@ -93,7 +97,7 @@ def _clock(answer: httpx.Response) -> Finding:
     return False, "clock", say(told, abs(apart))
 
 
-async def _ready(client: httpx.AsyncClient) -> Finding:
+async def _check_ready(client: httpx.AsyncClient) -> Finding:
     answer = await client.get("/ready")
     body = answer.json()
     status = str(body.get("status", answer.status_code))
@@ -102,7 +106,7 @@ async def _ready(client: httpx.AsyncClient) -> Finding:
     return False, "ready", say("not ready: {}", body.get("detail") or status)
 
 
-async def _metrics(client: httpx.AsyncClient) -> Finding:
+async def _check_metrics(client: httpx.AsyncClient) -> Finding:
     answer = await client.get("/metrics")
     if answer.status_code != 200:
         return True, "metrics", say("/metrics is not reached from here ({})", answer.status_code)
@@ -111,7 +115,7 @@ async def _metrics(client: httpx.AsyncClient) -> Finding:
     return True, "load", say("{:.0f} live runs, {:.0f} open streams, {:.0f} workers", *counts)
 
 
-async def _stream(client: httpx.AsyncClient) -> Finding:
+async def _check_stream(client: httpx.AsyncClient) -> Finding:
     """Whether events come one by one: they are sent a quarter of a second apart."""
     came: list[float] = []
     async with client.stream("GET", "/health/stream") as answer:
@@ -148,7 +152,9 @@ def doctor(
 
     async def look() -> bool:
         healthy = True
-        async for good, what, found in _findings(settings, probe=probe) if server is None else server_findings(server):
+        async for good, what, found in (
+            check_installation(settings, probe=probe) if server is None else server_findings(server)
+        ):
             healthy = healthy and good
             mark = "[green]✓[/green]" if good else "[red]✗[/red]"
             name = set_cell_size(say(what), 10)
@@ -158,18 +164,18 @@ def doctor(
     raise typer.Exit(0 if asyncio.run(look()) else 1)
 
 
-async def _findings(settings: Settings, *, probe: bool = False) -> AsyncIterator[Finding]:
+async def check_installation(settings: Settings, *, probe: bool = False) -> AsyncIterator[Finding]:
     yield True, "longthread", f"{__version__}, Python {sys.version.split()[0]}, {platform.system()}"
     yield True, "sqlite", sqlite3.sqlite_version
-    yield await _store(settings)
-    yield await _model(settings)
-    if (spoken := await _protocol(settings, probe=probe)) is not None:
+    yield await _check_store(settings)
+    yield await _check_model(settings)
+    if (spoken := await _check_protocol(settings, probe=probe)) is not None:
         yield spoken
-    yield await _embedder(settings)
-    yield await _source(settings)
+    yield await _check_embedder(settings)
+    yield await _check_source(settings)
 
 
-async def _store(settings: Settings) -> Finding:
+async def _check_store(settings: Settings) -> Finding:
     if reason := await asyncio.to_thread(why_none, settings.database):
         where = settings.database.removeprefix(f"{EMBEDDED}:")
         return await asyncio.to_thread(_may_be_made, Path(where)), "store", f"{where}: {translate(reason)}"
@@ -190,7 +196,7 @@ def _may_be_made(path: Path) -> bool:
     return there.is_dir() and os.access(there, os.W_OK | os.X_OK)
 
 
-async def _model(settings: Settings) -> Finding:
+async def _check_model(settings: Settings) -> Finding:
     # Here and not above: LangChain takes seconds to load, and most commands need none of it.
     from longthread.llm.models import context_window, model_name, resolve_model
     from longthread.llm.server_facts import ask_server, is_listed
@@ -201,7 +207,7 @@ async def _model(settings: Settings) -> Finding:
         facts = await ask_server(model)
     except LongthreadError as error:
         return False, "model", str(error)
-    if facts is not None and (problem := _problem(facts, model.name, settings)):
+    if facts is not None and (problem := _find_problem(facts, model.name, settings)):
         return False, "model", f"{name}: {translate(problem)}"
     told, limit = facts.window if facts is not None else None, settings.memory_context_window
     window = context_window(model, settings) if told is None else min(told.tokens, limit or told.tokens)
@@ -220,7 +226,7 @@ async def _model(settings: Settings) -> Finding:
     return True, "model", say("; ").join(notes)
 
 
-async def _protocol(settings: Settings, *, probe: bool) -> Finding | None:
+async def _check_protocol(settings: Settings, *, probe: bool) -> Finding | None:
     """Say how the model speaks, as a probe found; with `probe` it is asked now, and the store keeps it."""
     from longthread.llm.failures import ProviderError
     from longthread.llm.model_facts import probe_protocol
@@ -256,7 +262,7 @@ async def _protocol(settings: Settings, *, probe: bool) -> Finding | None:
     return True, "protocol", say("not probed: `longthread doctor --probe` finds how it speaks best")
 
 
-def _problem(facts: ServerFacts, model: str, settings: Settings) -> str:
+def _find_problem(facts: ServerFacts, model: str, settings: Settings) -> str:
     """Say what is wrong with a model's server, and what to do; empty if nothing is."""
     from longthread.llm.failures import ConnectionBroken, error_of
     from longthread.llm.models import failure_reason
@@ -274,7 +280,7 @@ def _problem(facts: ServerFacts, model: str, settings: Settings) -> str:
     return ""
 
 
-async def _embedder(settings: Settings) -> Finding:
+async def _check_embedder(settings: Settings) -> Finding:
     from longthread.llm.embedders import embedder_of
     from longthread.memory.embedder import QUERY_SECONDS, EmbedderFailed, made_by, name_embedder
 
@@ -302,7 +308,7 @@ async def _embedder(settings: Settings) -> Finding:
     return True, "embedder", say(works, name_embedder(embedder), vector.shape[-1], took)
 
 
-async def _source(settings: Settings) -> Finding:
+async def _check_source(settings: Settings) -> Finding:
     from longthread.tools.analysis.open import open_source
     from longthread.tools.catalog.names import named_address
     from longthread.tools.own_files import OwnFiles

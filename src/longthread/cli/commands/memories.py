@@ -57,11 +57,11 @@ def list_(
     read_only: options.ReadOnly = None,
 ) -> None:
     """The memories that have not expired, the most important first."""
-    chosen = _kind(kind) if kind is not None else None
-    found = _with(
+    chosen = _parse_kind(kind) if kind is not None else None
+    found = _work_with_memories(
         database, lambda all_, _, user: all_.list_(Owner(user), type_=chosen, limit=limit), read_only=read_only
     )
-    _print(found, as_json=as_json)
+    _print_memories(found, as_json=as_json)
 
 
 @memories.command()
@@ -80,7 +80,7 @@ def add(
     """Remember something. What says the same as a memory is that memory, said again; what is not given stays."""
     statement = Statement(
         text,
-        _kind(kind) if kind is not None else None,
+        _parse_kind(kind) if kind is not None else None,
         importance,
         moment(expires, "--expires", ahead=True) if expires else None,
     )
@@ -89,10 +89,10 @@ def add(
         done = await all_.remember(Owner(user, ANALYST), statement)
         return done.memory, done.is_new, await all_.embed(user)
 
-    memory, is_new, warnings = _with(database, write, creates=True)
-    _warn(warnings)
+    memory, is_new, warnings = _work_with_memories(database, write, creates=True)
+    _print_problems(warnings)
     if as_json:
-        print_line(_json(memory) | {"new": is_new})
+        print_line(_describe_memory(memory) | {"new": is_new})
     else:
         echo("Remembered: {}" if is_new else "Known already, and said again: {}", memory.id)
 
@@ -111,15 +111,17 @@ def edit(
     """Change a memory; what is not given stays. With other words it does not go with its conversation any more."""
     never = expires == "never"
     until = moment(expires, "--expires", ahead=True) if expires and not never else None
-    changes = MemoryChanges(text, _kind(kind) if kind is not None else None, importance, until, never_expires=never)
+    changes = MemoryChanges(
+        text, _parse_kind(kind) if kind is not None else None, importance, until, never_expires=never
+    )
 
     async def write(all_: Memories, store: Driver, user: str) -> list[str]:
         async with store.reading() as tx:
-            memory_id = await _id_of(tx, memory, user)
+            memory_id = await _find_id(tx, memory, user)
         await all_.edit(memory_id, changes, user_id=user)
         return await all_.embed(user)
 
-    _warn(_with(database, write))
+    _print_problems(_work_with_memories(database, write))
 
 
 @memories.command()
@@ -133,15 +135,17 @@ def search(
     """The memories that say it, the best first: by words, and by meaning with an embedder."""
     if not text.strip():
         raise InvalidInput(reason="There is nothing to look for. Give words; `longthread memories list` shows all.")
-    found = _with(database, lambda all_, _, user: all_.search(Owner(user), text, k=limit), read_only=read_only)
-    _warn(found.warnings)
+    found = _work_with_memories(
+        database, lambda all_, _, user: all_.search(Owner(user), text, k=limit), read_only=read_only
+    )
+    _print_problems(found.warnings)
     if not found.hits and not as_json:
         echo("Nothing was found.", err=True)
     if as_json:
         for hit in found.hits:
-            print_line(_json(hit.memory) | {"score": round(hit.score, 3)})
+            print_line(_describe_memory(hit.memory) | {"score": round(hit.score, 3)})
     else:
-        _print([hit.memory for hit in found.hits], as_json=False)
+        _print_memories([hit.memory for hit in found.hits], as_json=False)
 
 
 @memories.command()
@@ -154,13 +158,13 @@ def show(
 
     async def read(_: Memories, store: Driver, user: str) -> dict[str, Any]:
         async with store.reading() as tx:
-            found = await memory_store.find(tx, await _id_of(tx, memory, user), user_id=user)
+            found = await memory_store.find(tx, await _find_id(tx, memory, user), user_id=user)
             if found.expires_at is not None and found.expires_at <= datetime.now(UTC):
                 raise MemoryNotFound(memory=memory)
             sources = await memory_store.sources(tx, found.id, user_id=user)
-        return _json(found) | {"sources": [_source(each) for each in sources]}
+        return _describe_memory(found) | {"sources": [_describe_source(each) for each in sources]}
 
-    print_line(_with(database, read, read_only=read_only))
+    print_line(_work_with_memories(database, read, read_only=read_only))
 
 
 @memories.command("forget")
@@ -173,17 +177,17 @@ def forget_one(
 
     async def read(_: Memories, store: Driver, user: str) -> Memory:
         async with store.reading() as tx:
-            return await memory_store.find(tx, await _id_of(tx, memory, user), user_id=user)
+            return await memory_store.find(tx, await _find_id(tx, memory, user), user_id=user)
 
-    found = _with(database, read)
+    found = _work_with_memories(database, read)
     if not yes:
         confirm("Forget “{}”?", found.content)
-    gone = _with(database, lambda _, store, user: forget_memory(store, found.id, user_id=user, anew=True))
+    gone = _work_with_memories(database, lambda _, store, user: forget_memory(store, found.id, user_id=user, anew=True))
     echo("Forgot the memory {}.", found.id)
-    _warn(gone.problems)
+    _print_problems(gone.problems)
 
 
-async def _id_of(tx: Transaction, given: str, user: str) -> str:
+async def _find_id(tx: Transaction, given: str, user: str) -> str:
     """The id of the memory that a person means by it or by its beginning.
 
     Raises:
@@ -200,7 +204,9 @@ async def _id_of(tx: Transaction, given: str, user: str) -> str:
     return found[0] if found else given
 
 
-def _with(database: str | None, work: MemoriesWork[T], *, creates: bool = False, read_only: bool | None = None) -> T:
+def _work_with_memories(
+    database: str | None, work: MemoriesWork[T], *, creates: bool = False, read_only: bool | None = None
+) -> T:
     # Here and not above: LangChain takes long to load, and an embedder is made by it.
     from longthread.llm.embedders import embedder_of
     from longthread.memory.embedder import Asker
@@ -219,7 +225,7 @@ def _with(database: str | None, work: MemoriesWork[T], *, creates: bool = False,
     return asyncio.run(run())
 
 
-def _kind(text: str) -> MemoryType:
+def _parse_kind(text: str) -> MemoryType:
     kinds: tuple[MemoryType, ...] = get_args(MemoryType)
     for kind in kinds:
         if kind == text:
@@ -227,10 +233,10 @@ def _kind(text: str) -> MemoryType:
     raise InvalidInput(reason=f"--type is {text!r}; allowed is {', '.join(kinds[:-1])} or {kinds[-1]}.")
 
 
-def _print(found: Sequence[Memory], *, as_json: bool) -> None:
+def _print_memories(found: Sequence[Memory], *, as_json: bool) -> None:
     if as_json:
         for memory in found:
-            print_line(_json(memory))
+            print_line(_describe_memory(memory))
         return
     console = Console()
     if not console.is_terminal:
@@ -251,7 +257,7 @@ def _print(found: Sequence[Memory], *, as_json: bool) -> None:
     console.print(table if found else f"[dim]{nothing}[/dim]")
 
 
-def _json(memory: Memory) -> dict[str, Any]:
+def _describe_memory(memory: Memory) -> dict[str, Any]:
     return {
         "id": memory.id,
         "type": memory.type,
@@ -267,12 +273,12 @@ def _json(memory: Memory) -> dict[str, Any]:
     }
 
 
-def _source(source: MemorySource) -> dict[str, Any]:
+def _describe_source(source: MemorySource) -> dict[str, Any]:
     read = {"read": source.origin.to_json()} if source.origin else {}
     return {"thread": source.thread_id, "seqs": list(source.seqs), **read}
 
 
-def _warn(problems: Sequence[str]) -> None:
+def _print_problems(problems: Sequence[str]) -> None:
     for problem in problems:
         echo_made(problem)
 
@@ -310,13 +316,13 @@ def forget(
     if deleted:
         _forget_deleted(settings, dry_run=dry_run, yes=yes, as_json=as_json)
         return
-    found, thread_id = _run(settings, lambda store: _look(store, settings.user, user, thread))
+    found, thread_id = _work_in_store(settings, lambda store: _look_at_subject(store, settings.user, user, thread))
     whom = say("user {}", user) if user is not None else say("conversation {}", thread_id)
     is_known = bool(found.threads or found.rows)
     if not dry_run:
         if not yes:
             confirm("Forget {}: {}?", whom, _describe_forgotten(found))
-        found = _run(settings, lambda store: _forget(store, settings.user, user, thread_id))
+        found = _work_in_store(settings, lambda store: _forget_subject(store, settings.user, user, thread_id))
     if as_json:
         print_line({"forgotten": not dry_run, "threads": found.threads, "rows": found.rows, "problems": found.problems})
         return
@@ -329,7 +335,7 @@ def forget(
 
 
 def _forget_deleted(settings: Settings, *, dry_run: bool, yes: bool, as_json: bool) -> None:
-    size, tables = _run(settings, _files)
+    size, tables = _work_in_store(settings, _measure_store)
     about: dict[str, object] = {"forgotten": not dry_run, "tables": tables, "size_before": size}
     told = f"{count_noun(len(tables), 'table')}, {bytes_text(size)}"
     if dry_run:
@@ -340,7 +346,7 @@ def _forget_deleted(settings: Settings, *, dry_run: bool, yes: bool, as_json: bo
         return
     if not yes:
         confirm("Write the store anew ({}), without what was deleted before?", told)
-    problems, after = _run(settings, _write_anew)
+    problems, after = _work_in_store(settings, _write_anew)
     if as_json:
         print_line(about | {"size": after, "problems": problems})
         return
@@ -349,7 +355,7 @@ def _forget_deleted(settings: Settings, *, dry_run: bool, yes: bool, as_json: bo
         echo_made(problem)
 
 
-async def _files(store: Driver) -> tuple[int, list[str]]:
+async def _measure_store(store: Driver) -> tuple[int, list[str]]:
     """How large a store is, and its tables."""
     async with store.reading() as tx:
         tables = await read_tables(tx)
@@ -362,20 +368,22 @@ async def _write_anew(store: Driver) -> tuple[list[str], int]:
     return problems, await size_of(store)
 
 
-async def _look(store: Driver, own: str, user: str | None, thread: str | None) -> tuple[Forgotten, str | None]:
+async def _look_at_subject(
+    store: Driver, own: str, user: str | None, thread: str | None
+) -> tuple[Forgotten, str | None]:
     if user is not None:
         return await look_at_user(store, user), None
     thread_id = str(await find_thread(store, thread, user=own))
     return await look_at_thread(store, thread_id, user_id=own), thread_id
 
 
-async def _forget(store: Driver, own: str, user: str | None, thread_id: str | None) -> Forgotten:
+async def _forget_subject(store: Driver, own: str, user: str | None, thread_id: str | None) -> Forgotten:
     if user is not None:
         return await forget_user(store, user, anew=True)
     return await forget_thread(store, str(thread_id), user_id=own, anew=True)
 
 
-def _run(settings: Settings, work: Callable[[Driver], Awaitable[T]]) -> T:
+def _work_in_store(settings: Settings, work: Callable[[Driver], Awaitable[T]]) -> T:
     async def open_and_work() -> T:
         async with existing(settings) as store:
             return await work(store)

@@ -101,17 +101,17 @@ def recall(
         neighbours=around,
         other_branches=other_branches,
     )
-    found = run(_find(settings, asked))
+    found = run(_find_hits(settings, asked))
     for warning in found.warnings:
         echo_made(warning)
     if as_json:
         for hit in found.hits:
-            print_line(_json(hit, found.titles, asked))
+            print_line(_describe_hit(hit, found.titles, asked))
     else:
-        _print(found, set(find_telling_terms(f"{query} {topic}")))
+        _print_found(found, set(find_telling_terms(f"{query} {topic}")))
 
 
-async def _find(settings: Settings, given: Question) -> _Found:
+async def _find_hits(settings: Settings, given: Question) -> _Found:
     # Here and not above: LangChain takes long to load, and an embedder is made by it.
     from dataclasses import replace
 
@@ -122,7 +122,7 @@ async def _find(settings: Settings, given: Question) -> _Found:
         embedder = embedder_of(settings)
         recaller = Recaller(store, embedder)
         try:
-            asked = replace(given, scope=await _scope(store, given.scope))
+            asked = replace(given, scope=await _resolve_scope(store, given.scope))
             recalled = await recaller.find(asked)
             warnings = list(recalled.warnings)
             if embedder is not None and not warnings:
@@ -152,7 +152,7 @@ async def _without_vectors(store: Driver, scope: Scope, embedder: Embedder) -> l
     return [f"{which} messages without vectors of {embedder.name}, found by keywords alone. Run `longthread db index`."]
 
 
-async def _scope(store: Driver, given: Scope) -> Scope:
+async def _resolve_scope(store: Driver, given: Scope) -> Scope:
     """A scope by ids, of one by what people call them."""
     thread_id = await find_thread(store, given.thread_id, user=given.user_id)
     if given.agent_id is None:
@@ -166,14 +166,14 @@ async def _scope(store: Driver, given: Scope) -> Scope:
     raise InvalidInput(reason=f"There is no agent {given.agent_id}. There is {names}.")
 
 
-def _print(found: _Found, wanted: set[str]) -> None:
+def _print_found(found: _Found, wanted: set[str]) -> None:
     console = Console()
     if not found.hits:
         echo("Nothing was found.", err=True)
     if not console.is_terminal:
         for hit in found.hits:
             entry = hit.entry
-            fields = [entry.thread_id, entry.id, entry.role, _time(entry), _excerpt_entry(entry, wanted, _CHARS)]
+            fields = [entry.thread_id, entry.id, entry.role, _format_time(entry), _excerpt_entry(entry, wanted, _CHARS)]
             echo_data(join_by_tabs(fields if hit.active else [*fields, _ASIDE]))
         return
     # A conversation where it is found first, with all that is found in it.
@@ -193,7 +193,7 @@ def _print_hits(console: Console, hits: Sequence[Hit], wanted: set[str]) -> None
     for entry in _by_stretch([[hit.entry, *hit.around] for hit in hits]):
         hit = own.get(entry.seq)
         aside = f"  {say(_ASIDE)}" if hit and not hit.active else ""
-        line = Text(f"  {_time(entry)[:16]} {in_line(entry.name or entry.role)}{aside}  ", style="dim")
+        line = Text(f"  {_format_time(entry)[:16]} {in_line(entry.name or entry.role)}{aside}  ", style="dim")
         shown = visible(_excerpt_entry(entry, wanted, _CHARS if hit else _AROUND_CHARS))
         line.append_text(_mark_words(shown, wanted) if hit else Text(shown))
         console.print(line, highlight=False)
@@ -222,7 +222,7 @@ def _mark_words(text: str, wanted: set[str]) -> Text:
     return found
 
 
-def _json(hit: Hit, titles: dict[str, str], asked: Question) -> dict[str, Any]:
+def _describe_hit(hit: Hit, titles: dict[str, str], asked: Question) -> dict[str, Any]:
     wanted, entry = set(find_telling_terms(f"{asked.text} {asked.topic}")), hit.entry
     data = {"thread": entry.thread_id, "title": titles[entry.thread_id], **_describe_entry(entry, wanted, _JSON_CHARS)}
     data |= {"score": round(hit.score, 3), "active": hit.active}
@@ -231,7 +231,7 @@ def _json(hit: Hit, titles: dict[str, str], asked: Question) -> dict[str, Any]:
 
 
 def _describe_entry(entry: Entry, wanted: set[str], size: int) -> dict[str, Any]:
-    data = {"entry": entry.id, "seq": entry.seq, "role": entry.role, "time": _time(entry)}
+    data = {"entry": entry.id, "seq": entry.seq, "role": entry.role, "time": _format_time(entry)}
     if entry.name:
         data["name"] = entry.name
     return data | {"text": excerpt(content_of(entry), wanted, size)}
@@ -241,7 +241,7 @@ def _excerpt_entry(entry: Entry, wanted: set[str], size: int) -> str:
     return " ".join(excerpt(content_of(entry), wanted, size).split())
 
 
-def _time(entry: Entry) -> str:
+def _format_time(entry: Entry) -> str:
     """Return when it was said, where its sender gave the time, else when it was written."""
     told = entry.metadata.get(SAID_AT)
     at: datetime = entry.created_at

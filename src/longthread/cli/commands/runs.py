@@ -53,10 +53,10 @@ def runs(
                 parent_id = (await log.find_thread(tx, thread_id, user_id=settings.user)).parent_id
                 names: dict[tuple[Kind, str, int], str] = {}
                 found = await run_store.list_runs(tx, thread_id, limit=limit)
-                return [await _ran(tx, run, parent_id, names) for run in found]
+                return [await _describe_run(tx, run, parent_id, names) for run in found]
 
     for each in asyncio.run(read()):
-        _print(each, as_json=as_json)
+        _print_run(each, as_json=as_json)
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,19 +72,19 @@ class _Ran:
     approvals: Sequence[Approval] = ()
 
 
-async def _ran(
+async def _describe_run(
     tx: Transaction, run: Run, parent_id: str | None, names: dict[tuple[Kind, str, int], str], *, deep: bool = True
 ) -> _Ran:
-    agent = await _agent(tx, run.agent, names) if run.agent else None
+    agent = await _describe_agent(tx, run.agent, names) if run.agent else None
     by = run.answers
     answers = {"thread": parent_id, "run": by.run_id, "call": by.call_id} if by is not None else None
     below = await run_store.answers(tx, run.thread_id, run.id) if deep else []
-    asked = [await _ran(tx, each, run.thread_id, names, deep=False) for each in below]
+    asked = [await _describe_run(tx, each, run.thread_id, names, deep=False) for each in below]
     calls = await wait_list.of_run(tx, run.thread_id, run.id) if deep else ()
     return _Ran(run, await run_store.current_status(tx, run, alive=may_be_alive), agent, answers, asked, calls)
 
 
-def _print(ran: _Ran, *, as_json: bool) -> None:
+def _print_run(ran: _Ran, *, as_json: bool) -> None:
     run, agent = ran.run, ran.agent
     if as_json:
         print_line(
@@ -103,11 +103,11 @@ def _print(ran: _Ran, *, as_json: bool) -> None:
             }
         )
         return
-    echo_data(_line(ran))
+    echo_data(_format_line(ran))
     for call in ran.approvals:
         echo_data(join_by_tabs(("", f"{call.at or call.asked_at:%Y-%m-%d %H:%M}", *_describe_decision(call))))
     for each in ran.asked:
-        echo_data(f"↳ {_line(each)}\t{each.run.thread_id}")
+        echo_data(f"↳ {_format_line(each)}\t{each.run.thread_id}")
 
 
 def _describe_asked(ran: _Ran) -> dict[str, Any]:
@@ -117,7 +117,7 @@ def _describe_asked(ran: _Ran) -> dict[str, Any]:
     return {"thread": run.thread_id, "run": run.id, "call": call, "agent": name, "status": ran.status}
 
 
-def _line(ran: _Ran) -> str:
+def _format_line(ran: _Ran) -> str:
     run, agent = ran.run, f"{ran.agent['name']} v{ran.agent['version']}" if ran.agent else ""
     question = " ".join(run.question.split())[:_QUESTION]
     return "\t".join((f"{run.started_at:%Y-%m-%d %H:%M}", ran.status, agent, run.model, question))
@@ -133,16 +133,18 @@ def _describe_decision(call: Approval) -> tuple[str, ...]:
     return (call.decision, said, *([by, call.message] if call.message else [by] if by else []))
 
 
-async def _agent(tx: Transaction, ran: AgentRun, names: dict[tuple[Kind, str, int], str]) -> dict[str, Any]:
+async def _describe_agent(tx: Transaction, ran: AgentRun, names: dict[tuple[Kind, str, int], str]) -> dict[str, Any]:
     """What ran, by the names that it had then."""
     parts = {
         f"{kind}s": {
-            await _name(tx, kind, id_, number, names): number for id_, number in ran.parts.get(kind, {}).items()
+            await _find_name(tx, kind, id_, number, names): number for id_, number in ran.parts.get(kind, {}).items()
         }
         for kind in _PARTS
     }
-    opened = [await _name(tx, "skill", id_, ran.parts.get("skill", {}).get(id_, 0), names) for id_ in ran.opened_skills]
-    name = await _name(tx, "agent", ran.id, ran.version, names)
+    opened = [
+        await _find_name(tx, "skill", id_, ran.parts.get("skill", {}).get(id_, 0), names) for id_ in ran.opened_skills
+    ]
+    name = await _find_name(tx, "agent", ran.id, ran.version, names)
     return {
         "id": ran.id,
         "name": name,
@@ -152,7 +154,9 @@ async def _agent(tx: Transaction, ran: AgentRun, names: dict[tuple[Kind, str, in
     }
 
 
-async def _name(tx: Transaction, kind: Kind, id_: str, number: int, names: dict[tuple[Kind, str, int], str]) -> str:
+async def _find_name(
+    tx: Transaction, kind: Kind, id_: str, number: int, names: dict[tuple[Kind, str, int], str]
+) -> str:
     key = (kind, id_, number)
     if key not in names:
         names[key] = await catalog.name_then(tx, kind, id_, number)

@@ -56,7 +56,7 @@ def teach(
             else:
                 echo("Taught, version {}: the source {}.", version, change.name)
         return
-    _list(source, as_json=as_json, database=database)
+    _list_taught(source, as_json=as_json, database=database)
 
 
 @sources.command()
@@ -104,7 +104,7 @@ def _list_metrics(source: str, *, as_json: bool, database: str | None) -> None:
         echo("The source {} has no metrics yet. Give files of dbt's or Cube's.", found.name, err=True)
 
 
-def _list(source: str, *, as_json: bool, database: str | None) -> None:
+def _list_taught(source: str, *, as_json: bool, database: str | None) -> None:
     found = with_catalog(database, lambda catalog: catalog.taught_source(source))
     if as_json:
         body = found.body

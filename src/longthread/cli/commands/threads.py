@@ -85,7 +85,7 @@ def list_(
             found = await listing.list_threads(tx, user_id=user, limit=limit, **some, unreadable=damaged)
             return user, await _list_rows(tx, [(thread, "") for thread in found], user)
 
-    user, found = _with(database, read, read_only=read_only)
+    user, found = _work_in_store(database, read, read_only=read_only)
     if not (found or damaged):
         echo("The user {} has no such conversations here. LONGTHREAD_USER names another user.", user, err=True)
     _print_threads(found, as_json=as_json)
@@ -110,10 +110,10 @@ def search(
             found = await listing.search_threads(
                 tx, text, user_id=user, limit=limit, archived=among, unreadable=damaged
             )
-            hits = [(thread, _around(hit.text, text)) for thread, hit in found]
+            hits = [(thread, _cut_around(hit.text, text)) for thread, hit in found]
             return await _list_rows(tx, hits, user)
 
-    _print_threads(_with(database, read, read_only=read_only), as_json=as_json)
+    _print_threads(_work_in_store(database, read, read_only=read_only), as_json=as_json)
     leave_damaged("listed", damaged)
 
 
@@ -124,7 +124,7 @@ def show(
     read_only: options.ReadOnly = None,
 ) -> None:
     """A conversation, entry by entry; long results are cut (--json and export give them whole)."""
-    found, entries, noted, waiting, below, asking, client = _with(
+    found, entries, noted, waiting, below, asking, client = _work_in_store(
         database, lambda store, user: _load_thread(store, user, thread), read_only=read_only
     )
     if as_json:
@@ -145,13 +145,13 @@ def show(
         console.print(f"[dim]{escape(say('asked for in {}', found.parent_id))}[/dim]")
     for entry in entries:
         label = "".join(f"[{each}]" for each in result_labels([entry])) if entry.role == "tool" else entry.kind or ""
-        console.print(f"\n[cyan]{entry.role}[/cyan] [dim]{_when(entry.created_at)} {escape(label)}[/dim]")
+        console.print(f"\n[cyan]{entry.role}[/cyan] [dim]{_format_time(entry.created_at)} {escape(label)}[/dim]")
         text = condense_result(entry.shown_text, 300) if entry.role == "tool" else entry.shown_text
         console.print(text, markup=False, highlight=False)
         for call in entry.tool_calls:
             console.print(f"› {call.name} {json.dumps(dict(call.args), ensure_ascii=False)}", markup=False)
         if entry.seq in noted:
-            console.print(_metadata(noted[entry.seq]), style="dim", markup=False)
+            console.print(_describe_metadata(noted[entry.seq]), style="dim", markup=False)
     for asked in waiting:
         args = json.dumps(dict(asked.args), ensure_ascii=False)
         line = say("waiting for approval: {} {}  {}", asked.tool, args, asked.call_id)
@@ -172,7 +172,7 @@ def rename(thread: _Name, title: str, database: options.Database = None) -> None
         async with store.writing() as tx:
             await log.rename_thread(tx, str(thread_id), title, user_id=user)
 
-    _with(database, write)
+    _work_in_store(database, write)
 
 
 def delete(
@@ -198,7 +198,7 @@ def delete(
             said = await memories.of_threads(tx, [thread_id, *below], user_id=user)
             return found, count, len(below), len(said)
 
-    found, count, below, said = _with(database, look)
+    found, count, below, said = _work_in_store(database, look)
     remembered = count_noun(said, "memory")
     if not yes:
         besides = say(" and {} below it", count_noun(below, "conversation")) if below else ""
@@ -216,21 +216,23 @@ def delete(
         for problem in gone.problems:
             echo_made(problem)
 
-    _with(database, write)
+    _work_in_store(database, write)
 
 
 def state(thread: _Name, database: options.Database = None, read_only: options.ReadOnly = None) -> None:
     """What a conversation has come to, as JSON: messages, steps, known tables, queries, errors, the answer."""
 
     async def read(store: Driver, user: str) -> dict[str, Any]:
-        found, entries = await _entries(store, user, thread)
+        found, entries = await _read_entries(store, user, thread)
         async with store.reading() as tx:
             return state_of(entries, await summaries.find_compressed(tx, found.id))
 
-    echo_data(json.dumps(_with(database, read, read_only=read_only), ensure_ascii=False, indent=2))
+    echo_data(json.dumps(_work_in_store(database, read, read_only=read_only), ensure_ascii=False, indent=2))
 
 
-def _with(database: str | None, action: Callable[[Driver, str], Awaitable[T]], *, read_only: bool | None = None) -> T:
+def _work_in_store(
+    database: str | None, action: Callable[[Driver, str], Awaitable[T]], *, read_only: bool | None = None
+) -> T:
     settings = Settings.load(database=database, read_only=read_only)
 
     async def work() -> T:
@@ -240,7 +242,7 @@ def _with(database: str | None, action: Callable[[Driver, str], Awaitable[T]], *
     return asyncio.run(work())
 
 
-async def _entries(store: Driver, user: str, given: str) -> tuple[Thread, list[Entry]]:
+async def _read_entries(store: Driver, user: str, given: str) -> tuple[Thread, list[Entry]]:
     thread_id = str(await find_thread(store, given, user=user))
     async with store.reading() as tx:
         thread = await log.find_thread(tx, thread_id, user_id=user)
@@ -260,7 +262,7 @@ async def _load_thread(
 ]:
     """A thread, its entries, what was noted about them, the calls that wait for a decision, the threads below, those of
     them, at whatever depth, where calls wait, and the gateway's client with the number of its calls."""
-    thread, entries = await _entries(store, user, given)
+    thread, entries = await _read_entries(store, user, given)
     async with store.reading() as tx:
         run = await last_run(tx, thread.id)
         waits = run is not None and run.status == "waiting"
@@ -304,7 +306,7 @@ def _print_threads(found: Sequence[_Listed], *, as_json: bool) -> None:
     console = Console()
     if not console.is_terminal:
         for each in found:
-            thread, size, at = each.thread, str(each.thread.entry_count), _when(each.thread.updated_at)
+            thread, size, at = each.thread, str(each.thread.entry_count), _format_time(each.thread.updated_at)
             fields = (thread.id, thread.title, size, at, thread.source, each.unfinished_status)
             echo_data(join_by_tabs(field or "" for field in fields))
         return
@@ -324,7 +326,7 @@ def _print_threads(found: Sequence[_Listed], *, as_json: bool) -> None:
         table.add_row(
             title,
             str(thread.entry_count),
-            _when(thread.updated_at),
+            _format_time(thread.updated_at),
             say(each.unfinished_status),
             source,
             escape(thread.id),
@@ -333,7 +335,7 @@ def _print_threads(found: Sequence[_Listed], *, as_json: bool) -> None:
     console.print(table if found else f"[dim]{nothing}[/dim]")
 
 
-def _around(text: str, wanted: str) -> str:
+def _cut_around(text: str, wanted: str) -> str:
     place = max(0, text.lower().find(wanted.lower()))
     start = max(0, place - 30)
     return " ".join(text[start : place + len(wanted) + 50].split())
@@ -348,13 +350,13 @@ def _entry_json(entry: Entry) -> dict[str, Any]:
 
 def _list_notes(thread: Thread) -> list[str]:
     """What people noted about a thread, a line each."""
-    noted = [say("pinned: {}", _when(thread.pinned_at))] if thread.pinned_at else []
+    noted = [say("pinned: {}", _format_time(thread.pinned_at))] if thread.pinned_at else []
     noted += [say("tags: {}", ", ".join(thread.tags))] if thread.tags else []
-    noted += [_metadata(thread.metadata)] if thread.metadata else []
-    return noted + ([say("expires: {}", _when(thread.expires_at))] if thread.expires_at else [])
+    noted += [_describe_metadata(thread.metadata)] if thread.metadata else []
+    return noted + ([say("expires: {}", _format_time(thread.expires_at))] if thread.expires_at else [])
 
 
-def _metadata(values: Mapping[str, Any]) -> str:
+def _describe_metadata(values: Mapping[str, Any]) -> str:
     return say("metadata: {}", json.dumps(dict(values), ensure_ascii=False))
 
 
@@ -373,5 +375,5 @@ def _payload_json(entry: Entry) -> str | dict[str, str] | None:
     return {"base64": base64.b64encode(payload).decode("ascii")}
 
 
-def _when(moment: datetime) -> str:
+def _format_time(moment: datetime) -> str:
     return moment.astimezone().strftime("%Y-%m-%d %H:%M")

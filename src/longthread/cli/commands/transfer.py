@@ -95,22 +95,22 @@ def import_(
             raise InvalidInput(reason="--as is for an export of one conversation; here all come in with their ids.")
         given = ForeignOptions(owner, user is not None, user_keys or None, serde, allow_pickle, aes)
         kinds, report = run(_take_over(settings, source, given, dry_run))
-        _tell(source, kinds, report, owner, dry_run=dry_run, as_json=as_json)
+        _print_report(source, kinds, report, owner, dry_run=dry_run, as_json=as_json)
         return
     into = ImportTarget(owner, takes_over=user is not None, thread_id=as_id)
-    with _input(source) as file:
+    with _open_input(source) as file:
         if dry_run:
             check_beginning(file, source)
             run(check_import(file, source, into))
             echo("This export can be imported. Nothing was written.")
             return
-        outcome = run(_import(settings, file, source, into))
+        outcome = run(_import_file(settings, file, source, into))
     echo("{} imported, {:,} there already.", count_noun(outcome.written, "thread"), outcome.same)
     if outcome.refused:
         raise NotImported(where=source, refused=some([str(refusal) for refusal in outcome.refused]))
 
 
-async def _import(settings: Settings, file: BinaryIO, where: str, into: ImportTarget) -> TransferOutcome:
+async def _import_file(settings: Settings, file: BinaryIO, where: str, into: ImportTarget) -> TransferOutcome:
     check_beginning(file, where)
     if not await is_there(settings.database):  # none is made for what is refused
         await check_import(file, where, into)
@@ -156,7 +156,9 @@ async def _take_over(
             return await taking.into(store, progress)
 
 
-def _tell(source: str, kinds: DatabaseKinds, report: ImportReport, owner: str, *, dry_run: bool, as_json: bool) -> None:
+def _print_report(
+    source: str, kinds: DatabaseKinds, report: ImportReport, owner: str, *, dry_run: bool, as_json: bool
+) -> None:
     """Say what came of it.
 
     Raises:
@@ -195,7 +197,7 @@ def _show_import(source: str, kinds: DatabaseKinds, report: ImportReport, owner:
         else:
             already = say(" ({:,} already)", report.already[name]) if report.already[name] else ""
             echo_data(f"  {there:>9,} " + say("{} there, {:,} here{}", say(name), report.here[name], already))
-    _lines(
+    _print_lines(
         "Notes:",
         [
             say("{} ({:,} times)", translate(text), times) if times > 1 else translate(text)
@@ -208,13 +210,13 @@ def _show_import(source: str, kinds: DatabaseKinds, report: ImportReport, owner:
             say("{}: {}; LONGTHREAD_USER={} shows them", user, count_noun(threads, "thread"), user)
             for user, threads in others.items()
         ]
-        _lines("Of other users:", told)
-    _lines("Not taken:", report.left)
+        _print_lines("Of other users:", told)
+    _print_lines("Not taken:", report.left)
     if dry_run:
         echo("Nothing was written.")
 
 
-def _lines(head: str, lines: Sequence[str]) -> None:
+def _print_lines(head: str, lines: Sequence[str]) -> None:
     if lines:
         echo(head)
     for line in lines:
@@ -228,7 +230,7 @@ def _is_sqlite(source: str) -> bool:
         raise InvalidInput(
             reason=f"{shown_address(source)} cannot be imported: it is neither a file nor a postgresql:// address."
         )
-    with _input(source) as file:
+    with _open_input(source) as file:
         head = file.read(72)
     if head.startswith(SQLITE) and head[68:] == _OURS:
         raise InvalidInput(reason=f"{source} is a Longthread store. Copy it with `longthread db copy {source} TO`.")
@@ -236,7 +238,7 @@ def _is_sqlite(source: str) -> bool:
 
 
 @contextmanager
-def _input(source: str) -> Iterator[BinaryIO]:
+def _open_input(source: str) -> Iterator[BinaryIO]:
     """The file to import. It is read twice, and so standard input is kept in a file of our own meanwhile."""
     if source == _STANDARD:
         with tempfile.TemporaryFile() as kept:
@@ -293,7 +295,7 @@ def export_threads(
         async with existing(settings) as store:
             with output(to, settings.database, force=force) as file:
                 wanted = _Wanted(names or [], chosen, details)
-                return await _export(store, settings.user, file, wanted, damaged)
+                return await _export_threads(store, settings.user, file, wanted, damaged)
 
     count = run(work())
     if to is not None:
@@ -310,7 +312,7 @@ class _Wanted:
     details: bool
 
 
-async def _export(store: Driver, user: str, file: BinaryIO, wanted: _Wanted, damaged: dict[str, str]) -> int:
+async def _export_threads(store: Driver, user: str, file: BinaryIO, wanted: _Wanted, damaged: dict[str, str]) -> int:
     """Export the threads of these names, or all of the user's, and say how many. Damaged ones are noted in
     `damaged`: where all are exported they are passed over, and one that is named is written as it is."""
     names, chosen = wanted.names, wanted.format
@@ -328,7 +330,7 @@ async def _export(store: Driver, user: str, file: BinaryIO, wanted: _Wanted, dam
                 ids += await log.threads_below(tx, thread_id, user_id=user)
             ids = list(dict.fromkeys(ids))
             if not names:
-                ids = await _whole(tx, ids, user, damaged)
+                ids = await _find_whole(tx, ids, user, damaged)
             with show_progress("exporting") as progress:
                 async for line in export_lines(tx, ids, progress, damaged if names else None):
                     file.write(line)
@@ -348,7 +350,7 @@ async def _export(store: Driver, user: str, file: BinaryIO, wanted: _Wanted, dam
     return len(ids) - (len(damaged) if chosen is ExportFormat.MARKDOWN else 0)
 
 
-async def _whole(tx: Transaction, ids: Sequence[str], user: str, damaged: dict[str, str]) -> list[str]:
+async def _find_whole(tx: Transaction, ids: Sequence[str], user: str, damaged: dict[str, str]) -> list[str]:
     """Return the threads without damage; `damaged` receives the others, each with the reason. An export says at its
     beginning how many threads follow, and so this reads all of them before."""
     whole = []

@@ -92,7 +92,7 @@ def print_gateway_call(console: Console, found: InspectedGatewayCall) -> None:
             overflow="ellipsis",
         )
     tools = found.frame.get("tools")
-    if names := [_tool(each) for each in tools] if isinstance(tools, list) else []:
+    if names := [_name_tool(each) for each in tools] if isinstance(tools, list) else []:
         console.print(say("tools: {}", ", ".join(names)), markup=False, highlight=False)
     if parameters := {name: value for name, value in found.frame.items() if name not in _LONG}:
         console.print(_list_values(parameters), style="dim", markup=False, highlight=False)
@@ -114,14 +114,14 @@ def _gateway_table(found: InspectedGatewayCall, width: int) -> Table:
 def _gateway_rows(message: SentMessage, *, is_reply: bool) -> Iterator[tuple[tuple[str, ...], str | None]]:
     for number, part in enumerate(message.parts):
         place = (str(message.seq), message.role) if number == 0 else ("", "")
-        how = "reply" if is_reply else _how(part)
+        how = "reply" if is_reply else _describe_part(part)
         yield (
             (*place, say(part.kind), say(how), in_line(" ".join(_texts(part.block))[:_PREVIEW])),
             "dim" if part.kind == "hidden" else None,
         )
 
 
-def _how(part: SentPart) -> str:
+def _describe_part(part: SentPart) -> str:
     if not part.sent:
         return "not sent"
     if part.origin is None:
@@ -129,7 +129,7 @@ def _how(part: SentPart) -> str:
     return say("sent, the client's") if part.origin == CLIENT else say("sent, of call {}", part.origin)
 
 
-def _tool(tool: Any) -> str:
+def _name_tool(tool: Any) -> str:
     own = tool.get("function") if isinstance(tool, Mapping) else None
     named = own if isinstance(own, Mapping) else tool
     return str(named.get("name") or named.get("type")) if isinstance(named, Mapping) else str(tool)
