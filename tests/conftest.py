@@ -46,6 +46,7 @@ ROOM = 3 * 1024**3
 MANY, VERY_MANY = 4, 12
 """Combinations of a test's parameters, of which the ordinary run makes one half, and one third."""
 SAFETY = (
+    "tests/access",
     "tests/gateway/doors",
     "tests/langgraph/memory/test_forget",
     "tests/memory/test_forget",

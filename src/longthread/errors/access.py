@@ -19,6 +19,7 @@ __all__ = [
     "PasswordRefused",
     "RoleMissing",
     "ScopeMissing",
+    "SeveralKeys",
     "TooManyRequests",
     "UserNotFound",
 ]
@@ -65,6 +66,10 @@ class ApiKeyNotFound(LongthreadError, exit_code=3):
     key: str
 
 
+class SeveralKeys(InvalidInput):
+    message = "This request carries two API keys of Longthread. Send one."
+
+
 class NameInUse(LongthreadError, exit_code=2):
     message = "The name {name} is taken. Choose another one."
     name: str
@@ -108,4 +113,4 @@ class BudgetSpent(LongthreadError, exit_code=2):
     budget: str
     unit: str
     until: str
-    seconds: int
+    seconds: int = 0
