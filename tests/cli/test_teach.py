@@ -23,7 +23,7 @@ cubes:
 
 
 def test_a_source_is_taught_listed_and_untaught(run: Run) -> None:
-    gmv = ["--term", "GMV", "--synonym", "成交额", "--meaning", "paid orders", "--sql", "sum(amount)"]
+    gmv = ["--term", "GMV", "--synonym", "成交额", "--meaning", "paid orders", "--sql", "sum(rocket_id)"]
     assert "version 1: the source demo" in run("sources", "teach", "demo", *gmv).stdout
     assert "Nothing has changed" in run("sources", "teach", "demo", *gmv).stdout
     run("sources", "teach", "demo", "--example", "How many?", "--sql", "SELECT count(*) FROM launches")
@@ -31,7 +31,7 @@ def test_a_source_is_taught_listed_and_untaught(run: Run) -> None:
     listed = run("sources", "teach", "demo").stdout.splitlines()
     assert listed == [
         "description\tWhat was launched.",
-        "term\tGMV / 成交额\tpaid orders\tsum(amount)",
+        "term\tGMV / 成交额\tpaid orders\tsum(rocket_id)",
         "example\tHow many?\tSELECT count(*) FROM launches",
     ]
     told = json.loads(run("sources", "teach", "demo", "--json").stdout)
@@ -53,6 +53,31 @@ def test_what_cannot_be_taught_is_said(run: Run) -> None:
     ):
         assert run("sources", "teach", "demo", *words, code=2).exception
     assert run("sources", "teach", "nothing-there", code=2).exception
+
+
+@pytest.mark.parametrize(
+    ("words", "problem"),
+    [
+        (["--term", "GMV", "--sql", "sum(amount)"], "the SQL of GMV: There is no column amount."),
+        (["--term", "GMV", "--sql", "launches.outcom = 'x'"], "There is no column launches.outcom."),
+        (["--term", "GMV", "--sql", "SELECT 1 FROM orders"], "There is no table orders."),
+        (
+            ["--example", "How?", "--sql", "SELECT nothing FROM launches"],
+            "the SQL of How?: There is no column nothing.",
+        ),
+    ],
+)
+def test_sql_that_the_source_cannot_run_is_not_taught(run: Run, words: list[str], problem: str) -> None:
+    assert problem in str(run("sources", "teach", "demo", *words, code=2).exception)
+    assert run("sources", "teach", "demo", code=2).exception, "it is still unknown"
+
+
+def test_sql_of_several_tables_and_of_one_that_is_not_there_yet_is_taught(run: Run, tmp_path: Path) -> None:
+    share = "count(*) FILTER (WHERE launches.outcome = 'success') * 1.0 / count(DISTINCT rockets.id)"
+    assert not run("sources", "teach", "demo", "--term", "share", "--sql", share).stderr
+    later = run("sources", "teach", str(tmp_path / "later.csv"), "--term", "GMV", "--sql", "sum(amount)")
+    assert "version 1: the source later" in later.stdout
+    assert later.stderr.startswith("The SQL was not compared with the source: There is no source at")
 
 
 def test_metrics_are_imported_listed_and_asked(run: Run, tmp_path: Path) -> None:

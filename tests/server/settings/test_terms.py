@@ -10,7 +10,7 @@ from tests.server.apps import define
 
 SCRIPT = [{"finish": "Yes."}]
 NOTHING = {"version": 0, "description": None, "terms": [], "examples": [], "metrics": [], "changeable": True}
-GMV = {"name": "GMV", "meaning": "付款订单的总额", "sql": "sum(budget)", "synonyms": ["成交额", "turnover"]}
+GMV = {"name": "GMV", "meaning": "付款订单的总额", "sql": "sum(budget_million_usd)", "synonyms": ["成交额", "turnover"]}
 EXAMPLE = {"question": "Which rocket flies most?", "sql": "SELECT rocket_id FROM launches"}
 
 
@@ -55,6 +55,15 @@ def test_a_term_is_renamed_in_one_version_and_what_is_wrong_changes_nothing(serv
     assert running.client.get(path).json() == told
     gone = running.client.patch(path, json={"remove_terms": ["sales"], "remove_examples": [EXAMPLE["question"]]})
     assert (gone.json()["terms"], gone.json()["examples"]) == ([], [])
+
+
+def test_sql_over_a_column_that_is_not_there_is_not_taught(serve: Any) -> None:
+    running = serve(SCRIPT)
+    wrong = {"terms": [GMV], "examples": [{"question": "How many?", "sql": "SELECT nothing FROM launches"}]}
+    answer = running.client.patch("/api/sources/demo/terms", json=wrong)
+    assert (answer.status_code, answer.json()["code"]) == (422, "catalog_invalid")
+    assert "the SQL of How many?: There is no column nothing." in answer.json()["detail"]
+    assert running.client.get("/api/sources/demo/terms").json()["terms"] == []
 
 
 def test_no_address_becomes_a_source_by_being_taught(serve: Any, tmp_path: Path) -> None:

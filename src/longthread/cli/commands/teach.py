@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -11,8 +13,20 @@ from longthread.cli.commands.catalog import commands, with_catalog
 from longthread.cli.language import translate
 from longthread.cli.terminal import echo, echo_data, join_by_tabs, print_line
 from longthread.cli.whole_store import count_noun
-from longthread.errors import CatalogInvalid, InvalidInput
+from longthread.errors import (
+    CatalogInvalid,
+    DefinitionNotFound,
+    ExtraMissing,
+    InvalidInput,
+    SecretUnusable,
+    SourceError,
+)
 from longthread.model.markdown import in_line
+from longthread.settings import Settings
+
+if TYPE_CHECKING:
+    from longthread.tools.catalog.definitions import Catalog
+    from longthread.tools.catalog.plan import Change
 
 sources = commands("source")
 
@@ -46,7 +60,7 @@ def teach(
         raise InvalidInput(reason="--sql is of a term or of an example. Give --term NAME or --example QUESTION.")
     gone = {"terms": remove_term or [], "examples": remove_example or []}
     if given or any(gone.values()):
-        change = with_catalog(database, lambda catalog: catalog.teach(source, given, gone), creates=True)
+        change = with_catalog(database, lambda catalog: _teach(catalog, source, given, gone), creates=True)
         if as_json:
             print_line(change.to_json())
         else:
@@ -57,6 +71,36 @@ def teach(
                 echo("Taught, version {}: the source {}.", version, change.name)
         return
     _list_taught(source, as_json=as_json, database=database)
+
+
+async def _teach(catalog: Catalog, source: str, given: Mapping[str, Any], gone: Mapping[str, Sequence[str]]) -> Change:
+    """Teach a source SQL that it can run. One that cannot be opened now is taught all the same, and this is said."""
+    from longthread.tools.catalog.taught_sql import has_sql
+
+    unchecked = None
+    if has_sql(given):
+        try:
+            problems = await _find_wrong_sql(catalog, source, given)
+        except (SourceError, ExtraMissing, SecretUnusable) as error:
+            unchecked, problems = error, []
+        if problems:
+            raise CatalogInvalid(problems=problems)
+    change = await catalog.teach(source, given, gone)
+    if unchecked is not None:
+        echo("The SQL was not compared with the source: {}", in_line(translate(str(unchecked))), err=True)
+    return change
+
+
+async def _find_wrong_sql(catalog: Catalog, source: str, given: Mapping[str, Any]) -> list[str]:
+    from longthread.tools.analysis.open import open_source
+    from longthread.tools.catalog.taught_sql import find_wrong_sql
+    from longthread.tools.own_files import OwnFiles
+
+    spec = source
+    with suppress(DefinitionNotFound):  # else it is an address
+        spec = await catalog.address(source)
+    async with await open_source(spec, own=OwnFiles.of(Settings.load())) as opened:
+        return await find_wrong_sql(opened, given)
 
 
 @sources.command()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from contextlib import suppress
 from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Path, Query, Response
@@ -13,6 +15,7 @@ from longthread.errors import (
     DefinitionBuiltIn,
     DefinitionInUse,
     DefinitionNotFound,
+    ExtraMissing,
     InvalidInput,
     LongthreadError,
     SecretUnusable,
@@ -44,6 +47,7 @@ from longthread.tools.catalog.definitions import Catalog, power_of
 from longthread.tools.catalog.fields import LONGEST_NAME, MOST_OBJECTS
 from longthread.tools.catalog.names import Names
 from longthread.tools.catalog.role import AgentRole, active_roles
+from longthread.tools.catalog.taught_sql import find_wrong_sql, has_sql
 from longthread.tools.catalog.teach import LONGEST_MEANING, LONGEST_SQL
 from longthread.tools.tool import Tool, make_failure
 from longthread.tools.tool_type import Bilingual, FormField, find_type, list_types
@@ -358,6 +362,8 @@ async def change_terms(
         given["description"] = body.description or None
     gone = {"terms": body.remove_terms, "examples": body.remove_examples}
     spec = await _spec_of(served, rights, name)
+    if has_sql(given) and (wrong := await _find_wrong_sql(served, user, rights, name, given)):
+        raise CatalogInvalid(problems=wrong)
     change = await Catalog(served.analyst.store, user=user).teach(spec, given, gone)
     return _describe_terms(served, name, change.definition)
 
@@ -367,6 +373,18 @@ async def _spec_of(served: Served, rights: CallerRights, name: str) -> str:
     if name in {DEMO, rights.own_source}:
         return rights.source(name) or name
     return (await Catalog(served.analyst.store).source(name)).id
+
+
+async def _find_wrong_sql(
+    served: Served, user: str, rights: CallerRights, name: str, given: Mapping[str, Any]
+) -> list[str]:
+    """Compare SQL with what the user sees of a source. One that cannot be opened now is taught all the same."""
+    with suppress(DefinitionNotFound, ExtraMissing, SecretUnusable, SourceError):
+        is_own = name in {DEMO, rights.own_source}
+        where = (rights.source(name) or name) if is_own else await Catalog(served.analyst.store).address(name)
+        async with await served.analyst.sources.open(where, None, user_id=user) as source:
+            return await find_wrong_sql(source, given)
+    return []
 
 
 def _describe_terms(served: Served, name: str, found: Definition) -> SourceTerms:
