@@ -19,21 +19,8 @@ from longthread.model.memory import ANALYST
 from longthread.model.run import Approval, Run, Step
 from longthread.model.thread import Thread, active_ranges, is_active
 from longthread.runs.worker import may_be_alive
-from longthread.server.answers import (
-    AgentName,
-    AgentVersion,
-    Attributes,
-    DecidedCall,
-    DelegatedRun,
-    History,
-    Lineage,
-    MessageView,
-    PendingCall,
-    QueuedView,
-    RunView,
-    Siblings,
-    StepView,
-)
+from longthread.server.answers import AgentName, AgentVersion, DecidedCall, DelegatedRun, PendingCall, RunView, StepView
+from longthread.server.conversation_answers import Attributes, History, Lineage, MessageView, QueuedView, Siblings
 from longthread.server.fields import decode_cursor, encode_cursor, segment
 from longthread.server.problems import error_for_http
 from longthread.store import attributes, branches, catalog, log, runs, wait_list

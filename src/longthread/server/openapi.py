@@ -12,7 +12,8 @@ from typing_extensions import TypedDict
 
 from longthread.errors import InvalidInput, LongthreadError, StoreError
 from longthread.model.run import Outcome, Protocol, RunStatus
-from longthread.server.answers import ConversationView, JsonObject, PendingCall
+from longthread.server.answers import JsonObject, PendingCall
+from longthread.server.conversation_answers import ConversationView
 from longthread.server.events import DECIDED, INTERRUPTED, REMOVED, WARNING, WITHDRAWN, AgUiEvent, SentEvent
 from longthread.server.problems import MEDIA_TYPE, ProblemBody, status_of
 

@@ -19,7 +19,8 @@ from starlette.staticfiles import StaticFiles
 from starlette.types import Scope
 
 from longthread.phrasebook import LONGEST_NOTE, note_in_chinese
-from longthread.server.answers import History, RunView, StepView
+from longthread.server.answers import RunView, StepView
+from longthread.server.conversation_answers import History
 
 FOLDER = Path(str(files("longthread.server") / "page"))
 """What was built; not there in a checkout where nobody has built it."""

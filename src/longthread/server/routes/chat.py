@@ -40,7 +40,8 @@ from longthread.errors import (
 from longthread.model.run import HALTS, Protocol, Run
 from longthread.runs.services.results import FileRequest, PageRequest
 from longthread.runs.shared import RunHandle
-from longthread.server.answers import Accepted, Queued, ResultRows, StepView
+from longthread.server.answers import ResultRows, StepView
+from longthread.server.conversation_answers import Accepted, Queued
 from longthread.server.fields import WHOLE, PathSegment, PlainText, Words, content_disposition
 from longthread.server.history import events_path, queued_path, step_json
 from longthread.server.openapi import STREAM, problems

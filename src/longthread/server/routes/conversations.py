@@ -32,14 +32,13 @@ from longthread.model.memory import ANALYST
 from longthread.model.run import ShownStatus
 from longthread.model.thread import Archived, SessionStatus, Thread
 from longthread.runs.worker import may_be_alive
-from longthread.server.answers import (
+from longthread.server.answers import JsonObject, Stopped
+from longthread.server.conversation_answers import (
     ConversationList,
     ConversationView,
     DeletionView,
     History,
-    JsonObject,
     StateView,
-    Stopped,
     TagList,
 )
 from longthread.server.fields import WHOLE, Flag, Name, PathSegment, PlainText, Time, content_disposition, thread_page

@@ -35,16 +35,14 @@ from longthread.runs.services.branches import ForkOptions
 from longthread.runs.services.feedback import all_judged, judged_page, place_of_answer
 from longthread.runs.services.threads import MOST_CALLS
 from longthread.runs.shared import RunHandle
-from longthread.server.answers import (
+from longthread.server.answers import EditedQuery, JsonObject, TriedQuery
+from longthread.server.conversation_answers import (
     Accepted,
     ChosenBranch,
-    EditedQuery,
     FeedbackList,
     FeedbackView,
-    JsonObject,
     MessageMetadata,
     MessageView,
-    TriedQuery,
 )
 from longthread.server.fields import Name, PathSegment, PlainText, Words, decode_cursor, encode_cursor
 from longthread.server.history import message_json, step_json

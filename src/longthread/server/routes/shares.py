@@ -25,7 +25,8 @@ from longthread.memory.summary.digest import short
 from longthread.model.catalog import MEMORY_TOOLS
 from longthread.model.entry import Role
 from longthread.model.run import ShownStatus
-from longthread.server.answers import History, JsonObject, RunView, StepView, Timestamp
+from longthread.server.answers import JsonObject, RunView, StepView, Timestamp
+from longthread.server.conversation_answers import History
 from longthread.server.fields import WHOLE, PathSegment, Time, decode_cursor
 from longthread.server.history import history_of
 from longthread.server.openapi import problems

@@ -29,7 +29,8 @@ from longthread.errors import (
     ThreadNotFound,
     ToolInvalid,
 )
-from longthread.server.answers import Accepted, ApprovalList, JsonObject, QueuedList, QueuedState
+from longthread.server.answers import ApprovalList, JsonObject
+from longthread.server.conversation_answers import Accepted, QueuedList, QueuedState
 from longthread.server.events import REMOVED
 from longthread.server.fields import PathSegment
 from longthread.server.history import decided_call, events_path, queued_path, queued_view, waiting_call
