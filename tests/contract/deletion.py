@@ -14,7 +14,7 @@ from longthread.model.entry import Draft
 from longthread.model.memory import MemorySource
 from longthread.model.run import Event
 from longthread.model.thread import Scope
-from longthread.store import leases, listing, log, recall_index, runs
+from longthread.store import leases, listing, log, recall_index, run_events, runs
 from longthread.store.driver import Driver
 from longthread.store.maintenance import deletions, jobs
 from longthread.store.maintenance.deletions import RestoredThread
@@ -34,7 +34,7 @@ async def fill(store: Driver, thread_id: str = "t", *, word: str = CANARY) -> ru
         await runs.finish_step(tx, lease, step, "done", elapsed_ms=1, action=word, observation={word: word})
         run = await runs.find_run(tx, thread_id, word)
         assert run is not None
-        await runs.append_events(tx, [Event(thread_id, word, 1, "started", {word: word}, run.started_at)])
+        await run_events.append_events(tx, [Event(thread_id, word, 1, "started", {word: word}, run.started_at)])
         await runs.save_fold(tx, thread_id, 1, {word: word})
     return lease
 
@@ -169,7 +169,7 @@ class DeletionContract(Contract):
             assert await log.entries_between(tx, "t", 0, 99) == []
             assert await runs.find_run(tx, "t", CANARY) is None
             assert await runs.steps_from(tx, "t", 0) == []
-            assert await runs.events_after(tx, "t", CANARY, 0) == []
+            assert await run_events.events_after(tx, "t", CANARY, 0) == []
             assert await runs.saved_fold(tx, "t") is None
             with pytest.raises(LeaseLost):
                 await runs.check(tx, lease)
@@ -183,7 +183,7 @@ class DeletionContract(Contract):
         lease = await begun(store, CANARY)
         async with store.writing() as tx:
             assert await runs.start_step(tx, lease, "model") == 0
-            assert await runs.last_event(tx, "t", CANARY) == 0
+            assert await run_events.last_event(tx, "t", CANARY) == 0
 
     async def test_other_threads_keep_what_is_theirs(self, store: Driver) -> None:
         await fill(store)
@@ -194,7 +194,7 @@ class DeletionContract(Contract):
         async with store.writing() as tx:
             await runs.check(tx, lease)
             assert len(await runs.steps_from(tx, "other", 0)) == 1
-            assert len(await runs.events_after(tx, "other", "kept", 0)) == 1
+            assert len(await run_events.events_after(tx, "other", "kept", 0)) == 1
             assert await runs.saved_fold(tx, "other") == (1, {"kept": "kept"})
 
     async def test_a_deletion_that_is_rolled_back_deletes_nothing(self, store: Driver) -> None:

@@ -13,7 +13,7 @@ from tests.contract.runs import alive
 from longthread.model.entry import Draft
 from longthread.model.memory import Used
 from longthread.model.run import AgentRun, Answers, Event, EventType, Mark, RunStatus, Step
-from longthread.store import log, memories, runs
+from longthread.store import log, memories, run_events, runs
 from longthread.store.driver import Driver, Transaction
 from longthread.store.runs import NewRun
 from longthread.store.transfer.archive import export_lines
@@ -62,7 +62,7 @@ async def turn(
     tool = await runs.start_step(tx, lease, "tool", action="run_sql", args=args, call_id=f"c{number}")
     about = {"observation": {"ok": True}} if kind == "long" else {"entry_seq": entries[1].seq}
     await runs.finish_step(tx, lease, tool, "done", elapsed_ms=2, action="run_sql", **about)
-    await runs.append_events(tx, [Event(thread_id, lease.run_id, 4, "warning", {"message": "slow"}, at)])
+    await run_events.append_events(tx, [Event(thread_id, lease.run_id, 4, "warning", {"message": "slow"}, at)])
     if kind == "recalling" and memory:
         await memories.note_uses(tx, thread_id, lease.run_id, [Used(memory, "given", "line")])
     said = entries[-1] if status == "finished" else None
@@ -92,16 +92,16 @@ async def seen(store: Driver, thread_id: str = "t") -> dict[str, Any]:
             "steps": [await runs.steps_of(tx, run) for run in found],
             "all steps": await runs.steps_from(tx, thread_id, 0),
             "between": [await runs.steps_between(tx, thread_id, n, n + 5) for n in range(0, stop, 7)],
-            "events": [await runs.events_after(tx, thread_id, run.id, 0) for run in found],
-            "later": [await runs.events_after(tx, thread_id, run.id, 1, limit=2) for run in found],
+            "events": [await run_events.events_after(tx, thread_id, run.id, 0) for run in found],
+            "later": [await run_events.events_after(tx, thread_id, run.id, 1, limit=2) for run in found],
             "typed": [await _typed(tx, thread_id, run.id) for run in found[:9]],
-            "last events": [await runs.last_event(tx, thread_id, run.id) for run in found],
+            "last events": [await run_events.last_event(tx, thread_id, run.id) for run in found],
             "uses": [await memories.uses(tx, thread_id, run.id, user_id=USER) for run in found],
         }
 
 
 async def _typed(tx: Transaction, thread_id: str, run: str) -> list[list[Event]]:
-    return [await runs.events_of_type(tx, thread_id, run, kind) for kind in get_args(EventType)]
+    return [await run_events.events_of_type(tx, thread_id, run, kind) for kind in get_args(EventType)]
 
 
 async def exported(store: Driver, thread_id: str = "t") -> bytes:

@@ -30,7 +30,7 @@ from longthread.memory.user_memories import remember
 from longthread.model.memory import MemorySource, Statement
 from longthread.model.run import Event, Step
 from longthread.model.thread import Scope
-from longthread.store import attributes, listing, log, recall_index, runs, summaries, wait_list
+from longthread.store import attributes, listing, log, recall_index, run_events, runs, summaries, wait_list
 from longthread.store.driver import Driver
 from longthread.store.log import now
 from longthread.store.maintenance.deletions import Pruned, prune
@@ -71,7 +71,7 @@ class RetentionContract(Contract):
             await runs.save_prompt(tx, "t", "unused", b"")
             await runs.save_prompt(tx, "t", "used", b"by a step")
             # As rows of their own, which runs had before they were packed.
-            await runs.append_events(tx, [Event("t", run_id(1), 9, "warning", {}, datetime.now(UTC))])
+            await run_events.append_events(tx, [Event("t", run_id(1), 9, "warning", {}, datetime.now(UTC))])
             for number, prompt in ((1, "unused"), (12, "used")):
                 run = await runs.find_run(tx, "t", run_id(number))
                 assert run is not None
@@ -111,7 +111,7 @@ class RetentionContract(Contract):
             lease = await runs.begin(tx, "t", NewRun(run_id(9), "q", None, "m", "auto", 5), owner="o", alive=alive)
             assert await runs.start_step(tx, lease, "model") == 18
             warning = Event("t", run_id(9), 2, "warning", {"message": "slow"}, datetime(2026, 1, 1, tzinfo=UTC))
-            await runs.append_events(tx, [warning])
+            await run_events.append_events(tx, [warning])
         after = await seen(store)
         assert (after["last"].id, after["last"].status) == (run_id(9), "running")
         assert (after["runs"][1:], after["steps"][1:], after["events"][1:]) == (
@@ -133,8 +133,8 @@ class RetentionContract(Contract):
             found = await ended_runs(tx, "t", [run.id for run in every] + ["none"])
             assert live.id not in found and set(found) == {run.id for run in ended}
             for run in ended:
-                warnings = await runs.events_of_type(tx, "t", run.id, "warning")
-                steps, last = await runs.steps_of(tx, run), await runs.last_event(tx, "t", run.id)
+                warnings = await run_events.events_of_type(tx, "t", run.id, "warning")
+                steps, last = await runs.steps_of(tx, run), await run_events.last_event(tx, "t", run.id)
                 assert found[run.id] == RunContent(run, steps, warnings, last)
             [(first, none), *bare] = await bare_steps(tx, "t")
             assert (first.id, none) == (live.id, None)

@@ -13,7 +13,7 @@ from tests.contract.base import USER, Contract, OpenStore, registered
 from longthread.errors import KeyReused, LeaseLost, RunInProgress, RunRepeated, StoreError
 from longthread.model.entry import Draft
 from longthread.model.run import Event, Mark, Run, RunStatus
-from longthread.store import leases, listing, log, runs, wait_list
+from longthread.store import leases, listing, log, run_events, runs, wait_list
 from longthread.store.driver import Driver
 from longthread.store.listing import RunState, latest_runs, run_states
 from longthread.store.runs import Lease, NewRun
@@ -156,12 +156,12 @@ class RunContract(Contract):
     async def test_a_new_run_ends_the_one_whose_owner_died_and_says_so(self, store: Driver) -> None:
         first = await begun(store)
         async with store.writing() as tx:
-            await runs.append_events(tx, [_event(1)])
+            await run_events.append_events(tx, [_event(1)])
         await begun(store, "r2", owner="second", alive=dead)
         async with store.writing() as tx:
             with pytest.raises(LeaseLost):
                 await runs.check(tx, first)
-            events = await runs.events_after(tx, "t", "r1", 0)
+            events = await run_events.events_after(tx, "t", "r1", 0)
         assert [(e.seq, e.type, e.data) for e in events][1:] == [(2, "paused", {"reason": "interrupted"})]
         assert (await run_of(store)).status == "paused"
 
@@ -208,34 +208,34 @@ class RunContract(Contract):
         await begun(store)
         events = [_event(n, {"delta": f"第{n}"}) for n in range(1, 21)]
         async with store.writing() as tx:
-            assert await runs.last_event(tx, "t", "r1") == 0
-            await runs.append_events(tx, events)
+            assert await run_events.last_event(tx, "t", "r1") == 0
+            await run_events.append_events(tx, events)
         async with store.reading() as tx:
-            assert await runs.events_after(tx, "t", "r1", 0) == events
-            assert await runs.events_after(tx, "t", "r1", 5, limit=3) == events[5:8]
-            assert await runs.events_after(tx, "t", "r1", 20) == []
-            assert await runs.last_event(tx, "t", "r1") == 20
-            assert await runs.events_of_type(tx, "t", "r1", "text") == events
-            assert await runs.events_of_type(tx, "t", "r1", "finished") == []
+            assert await run_events.events_after(tx, "t", "r1", 0) == events
+            assert await run_events.events_after(tx, "t", "r1", 5, limit=3) == events[5:8]
+            assert await run_events.events_after(tx, "t", "r1", 20) == []
+            assert await run_events.last_event(tx, "t", "r1") == 20
+            assert await run_events.events_of_type(tx, "t", "r1", "text") == events
+            assert await run_events.events_of_type(tx, "t", "r1", "finished") == []
         with pytest.raises(StoreError):
             async with store.writing() as tx:
-                await runs.append_events(tx, [_event(21), _event(20)])
+                await run_events.append_events(tx, [_event(21), _event(20)])
         async with store.reading() as tx:
-            assert await runs.last_event(tx, "t", "r1") == 20
+            assert await run_events.last_event(tx, "t", "r1") == 20
 
     async def test_withdrawn_text_leaves_its_numbers(self, store: Driver) -> None:
         lease = await begun(store)
         async with store.writing() as tx:
-            await runs.append_events(tx, [_event(n) for n in range(1, 4)])
-            await runs.withdraw_text(tx, lease, 2, 3)
+            await run_events.append_events(tx, [_event(n) for n in range(1, 4)])
+            await run_events.withdraw_text(tx, lease, 2, 3)
         async with store.reading() as tx:
-            assert [event.seq for event in await runs.events_after(tx, "t", "r1", 0)] == [1]
-            assert await runs.last_event(tx, "t", "r1") == 3
+            assert [event.seq for event in await run_events.events_after(tx, "t", "r1", 0)] == [1]
+            assert await run_events.last_event(tx, "t", "r1") == 3
 
     async def test_a_run_that_is_called_off_says_what_it_was_writing(self, store: Driver) -> None:
         await begun(store)
         async with store.writing() as tx:
-            await runs.append_events(tx, [_event(n, {"message_id": "m", "delta": f"第{n}"}) for n in (1, 2)])
+            await run_events.append_events(tx, [_event(n, {"message_id": "m", "delta": f"第{n}"}) for n in (1, 2)])
             run = await runs.find_run(tx, "t", "r1")
             assert run is not None
             await runs.call_off(tx, run, {"reason": "stopped"})
@@ -254,10 +254,10 @@ class RunContract(Contract):
         for _ in range(2):  # the second time, nothing is stored that is there
             async with store.writing() as tx:
                 assert await runs.check_all(tx, [first, other, replace(other, owner="else")]) == {"r1", "r9"}
-                await runs.save_texts(tx, texts)
+                await run_events.save_texts(tx, texts)
         async with store.reading() as tx:
-            assert await runs.events_after(tx, "t", "r1", 0) == texts[:2]
-            assert await runs.events_after(tx, "u", "r9", 0) == texts[2:]
+            assert await run_events.events_after(tx, "t", "r1", 0) == texts[:2]
+            assert await run_events.events_after(tx, "u", "r9", 0) == texts[2:]
 
     async def test_runs_are_written_without_waiting_for_a_lock(self, store: Driver, open_store: OpenStore) -> None:
         lease = await begun(store)
@@ -273,7 +273,7 @@ class RunContract(Contract):
         places = [("t", "r1"), ("t", "none"), ("none", "r1")]
         async with store.writing() as tx:
             assert await run_states(tx, places, alive=alive) == {"r1": RunState("running", 0, True)}
-            await runs.append_events(tx, [_event(1), _event(2)])
+            await run_events.append_events(tx, [_event(1), _event(2)])
             assert await run_states(tx, places, alive=dead) == {"r1": RunState("interrupted", 2, True)}
             step = await runs.start_step(tx, lease, "tool", marks=[Mark(3, "step_started", 0)])
             assert (await run_states(tx, places, alive=alive))["r1"].last_event == 3
@@ -284,11 +284,11 @@ class RunContract(Contract):
     async def test_what_a_step_tells_is_not_kept_twice(self, store: Driver) -> None:
         lease = await begun(store)
         async with store.writing() as tx:
-            await runs.append_events(tx, [_event(n) for n in range(1, 6)])
-            await runs.remove_text(tx, lease, 2, 4)
-            assert [event.seq for event in await runs.events_after(tx, "t", "r1", 0)] == [1, 5]
-            await runs.withdraw_text(tx, lease, 5, 5)
-            assert await runs.last_event(tx, "t", "r1") == 5, "somebody may have read it"
+            await run_events.append_events(tx, [_event(n) for n in range(1, 6)])
+            await run_events.remove_text(tx, lease, 2, 4)
+            assert [event.seq for event in await run_events.events_after(tx, "t", "r1", 0)] == [1, 5]
+            await run_events.withdraw_text(tx, lease, 5, 5)
+            assert await run_events.last_event(tx, "t", "r1") == 5, "somebody may have read it"
             step = await runs.start_step(tx, lease, "tool", action="run_sql", call_id="c")
             await runs.finish_step(tx, lease, step, "done", elapsed_ms=1, action="run_sql", observation={"ok": True})
             text = '{"ok": true, "data": "火"}'

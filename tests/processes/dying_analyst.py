@@ -20,7 +20,7 @@ from longthread.runs.analyst import Analyst
 from longthread.runs.shared import RunHandle
 from longthread.runs.start import StartedRun
 from longthread.settings import Settings
-from longthread.store import log, runs
+from longthread.store import log, run_events, runs
 from longthread.store.driver import Driver
 from longthread.testing import ScriptedChatModel
 from longthread.tools.analysis.source import Source
@@ -107,7 +107,7 @@ async def acknowledged(store: Driver, thread_id: str, dead: list[Ended], tell: T
             if first is None or first.text != QUESTION:
                 tell({"problem": "the question is lost"})
         for run_id, seq, type_, data in (event for process in dead for event in process.told("event")):
-            [found] = await runs.events_after(tx, thread_id, run_id, seq - 1, limit=1) or [None]
+            [found] = await run_events.events_after(tx, thread_id, run_id, seq - 1, limit=1) or [None]
             if found is None or [found.seq, found.type, json.loads(json.dumps(found.data))] != [seq, type_, data]:
                 tell({"problem": f"event {seq} was {type_} {data}, and is {found}"})
 

@@ -10,7 +10,7 @@ from tests.processes.forks import Ended, Tell
 from longthread.errors import ThreadNotFound
 from longthread.langgraph.message_codec import message_of
 from longthread.model.run import FINAL
-from longthread.store import log, runs
+from longthread.store import log, run_events, runs
 from longthread.store.driver import Driver, Transaction
 
 _ENTRY = ("id", "role", "text", "tool_call_id", "name", "run_id", "seq", "parent_seq")
@@ -56,7 +56,7 @@ async def _holds(tx: Transaction, query: str, values: dict[str, Any]) -> bool | 
             and payload == values["payload"]
         )
     if query == "insert_event":
-        events = await runs.events_after(tx, values["thread_id"], values["run_id"], values["seq"] - 1, limit=1)
+        events = await run_events.events_after(tx, values["thread_id"], values["run_id"], values["seq"] - 1, limit=1)
         return [(e.seq, e.type, dict(e.data)) for e in events] == [
             (values["seq"], values["type"], json.loads(values["data"]))
         ]
@@ -78,7 +78,7 @@ async def whole(tx: Transaction, thread_id: str, tell: Tell, *, gaps: bool = Fal
         message_of(entry)
     run = await runs.last_run(tx, thread_id)
     if run is not None:
-        events = await runs.events_after(tx, thread_id, run.id, 0)
+        events = await run_events.events_after(tx, thread_id, run.id, 0)
         seqs = [event.seq for event in events]
         # A number that was given out in a transaction that failed is not told: only a process that lives has gaps.
         if seqs != (sorted(set(seqs)) if gaps else list(range(1, len(seqs) + 1))):

@@ -35,7 +35,7 @@ from longthread.model.run import Approval, Decision, Run
 from longthread.runs.analyst import Analyst
 from longthread.runs.worker import RunWorker, here, may_be_alive
 from longthread.server.history import run_json
-from longthread.store import log, runs, wait_list
+from longthread.store import log, run_events, runs, wait_list
 from longthread.store.listing import latest_runs
 from longthread.testing import ScriptedChatModel
 from longthread.tools import tool_type
@@ -109,7 +109,7 @@ async def test_a_call_waits_and_is_made_when_it_is_approved(open_analyst: OpenAn
     [made] = await kept(analyst, run_id)
     assert (made.decision, made.by, made.at is not None) == ("approve", "grace", True)
     async with analyst.store.reading() as tx:
-        told = await runs.events_after(tx, "t1", run_id, 0)
+        told = await run_events.events_after(tx, "t1", run_id, 0)
     assert [event.seq for event in told] == list(range(1, len(told) + 1))
     told = [event for event in told if event.type != "text"]
     types = ["started", "thought", "waiting", "decided", "step_started", "step_finished", "finished"]
@@ -232,7 +232,7 @@ async def test_another_question_supersedes_what_waits(open_analyst: OpenAnalyst,
         await analyst.approvals.decide("t1", {eve.call_id: APPROVE}, user_id=analyst.settings.user)
     async with analyst.store.reading() as tx:
         before = await runs.find_run(tx, "t1", run_id)
-        told = await runs.events_after(tx, "t1", run_id, 0)
+        told = await run_events.events_after(tx, "t1", run_id, 0)
     assert before is not None and (before.status, before.outcome) == ("paused", {"reason": "superseded"})
     assert [event.type for event in told][-3:] == ["waiting", "decided", "paused"]
 

@@ -18,7 +18,7 @@ from longthread.model.entry import Draft
 from longthread.model.run import Event
 from longthread.runs import events as teller
 from longthread.runs.run_context import RunContext
-from longthread.store import log, runs
+from longthread.store import log, run_events, runs
 from longthread.store.driver import Driver
 from longthread.store.tables import read_tables
 from longthread.store.transfer.threads import read_rows
@@ -52,10 +52,10 @@ async def test_events_are_the_same_live_and_when_they_are_read_again(
     live = await events_of(handle)
     assert [event.seq for event in live] == list(range(1, len(live) + 1))
     async with analyst.store.reading() as tx:
-        again = await runs.events_after(tx, handle.thread_id, handle.run.id, 0)
-        later = await runs.events_after(tx, handle.thread_id, handle.run.id, 4, limit=3)
+        again = await run_events.events_after(tx, handle.thread_id, handle.run.id, 0)
+        later = await run_events.events_after(tx, handle.thread_id, handle.run.id, 4, limit=3)
         steps = await runs.steps_from(tx, handle.thread_id, 0)
-        warnings = await runs.events_of_type(tx, handle.thread_id, handle.run.id, "warning")
+        warnings = await run_events.events_of_type(tx, handle.thread_id, handle.run.id, "warning")
     assert again == live
     assert later == live[4:7]
     assert warnings == [event for event in live if event.type == "warning"]
@@ -156,7 +156,7 @@ async def test_a_run_tells_what_is_left_of_it_when_its_entries_were_deleted(
         await tx.run("prune_entries", thread_id=handle.thread_id, cut=5)
     async with analyst.store.reading() as tx:
         run = await runs.find_run(tx, handle.thread_id, handle.run.id)
-        events = await runs.events_after(tx, handle.thread_id, handle.run.id, 0)
+        events = await run_events.events_after(tx, handle.thread_id, handle.run.id, 0)
         [model, tool, _] = await runs.steps_from(tx, handle.thread_id, 0)
     assert run is not None
     assert (run.question, run.outcome["answer"]) == ("", "")
@@ -176,11 +176,11 @@ async def test_a_run_that_was_broken_off_is_packed_by_the_next(store: Driver) ->
         await runs.finish_step(tx, lease, step, "done", elapsed_ms=4, action="a", entry_seq=entry.seq)
         step = await runs.start_step(tx, lease, "tool", action="b", call_id="d")
         at = (await runs.steps_from(tx, "t", 0))[0].started_at
-        await runs.append_events(tx, [Event("t", "r1", 2, "warning", {"message": "m"}, at)])
+        await run_events.append_events(tx, [Event("t", "r1", 2, "warning", {"message": "m"}, at)])
         before = await runs.steps_from(tx, "t", 0)
         await runs.begin(tx, "t", runs.NewRun("r2", "q", "s", "m", "auto", 5), owner="x", alive=lambda owner: False)
         assert await runs.steps_from(tx, "t", 0) == before
-        events = await runs.events_after(tx, "t", "r1", 0)
+        events = await run_events.events_after(tx, "t", "r1", 0)
         run = await runs.find_run(tx, "t", "r1")
     assert run is not None
     assert (run.status, run.outcome, run.question) == ("paused", {"reason": "interrupted"}, "q?")

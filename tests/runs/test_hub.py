@@ -17,7 +17,7 @@ from longthread.runs import hub as hubs
 from longthread.runs.events import EventStream, Teller
 from longthread.runs.hub import Hub, RunWatch
 from longthread.runs.worker import new_worker
-from longthread.store import leases, log, runs
+from longthread.store import leases, log, run_events, runs
 from longthread.store.driver import Driver, Transaction
 
 pytestmark = pytest.mark.one_backend
@@ -152,7 +152,7 @@ async def test_the_end_of_a_run_is_told_as_it_is_stored(store: Driver) -> None:
         await stream.end("failed", outcome)
         [told] = await read(watch, 1)
     async with store.reading() as tx:
-        assert await runs.events_after(tx, *PLACE, 1) == [told]
+        assert await run_events.events_after(tx, *PLACE, 1) == [told]
 
 
 async def test_a_watcher_that_is_far_behind_reads_from_the_store(
@@ -184,7 +184,7 @@ async def test_a_run_elsewhere_is_read_once_for_all_its_watchers(
     stream = await begun(store, Hub(store))
     counted = Counted(second)
     hub, reads = Hub(counted), 0
-    events_after = runs.events_after
+    events_after = run_events.events_after
 
     async def count_reads(*given: Any, **options: Any) -> list[Event]:
         nonlocal reads
@@ -267,7 +267,7 @@ async def test_a_run_that_changes_its_process_is_read_without_a_gap(store: Drive
             another = new_worker()
             await registered(tx, another)
             lease = await runs.take_over(tx, run, owner=another, alive=lambda _: False)
-            last = await runs.last_event(tx, *PLACE)
+            last = await run_events.last_event(tx, *PLACE)
         here.enter(*PLACE)
         taken = EventStream(second, lease, here, Teller(second), last=last)
         await taken.publish("warning", message="here")

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 from tests.processes import owning
 
-from longthread.store import log, runs
+from longthread.store import log, run_events, runs
 from longthread.store.driver import Driver
 from longthread.store.open import open_store
 from longthread.store.tables import read_tables
@@ -157,7 +157,7 @@ async def assert_one_turn(store: Driver) -> None:
         entries = await log.branch(tx, "t", thread.tip)
         run = await runs.last_run(tx, "t")
         assert run is not None
-        events = await runs.events_after(tx, "t", run.id, 0)
+        events = await run_events.events_after(tx, "t", run.id, 0)
     assert [entry.role for entry in entries] == ["user", "assistant", "tool", "assistant"]
     assert thread.entry_count == 4
     assert (run.status, run.outcome["answer"]) == ("finished", owning.ANSWER)

@@ -28,7 +28,7 @@ from longthread.model.entry import Draft
 from longthread.runs.analyst import Analyst
 from longthread.runs.events import EventStream
 from longthread.settings import Settings
-from longthread.store import listing, log, runs
+from longthread.store import listing, log, run_events, runs
 from longthread.testing import ScriptedChatModel
 from longthread.testing.failpoints import Failpoints
 from longthread.tools.analysis.open import open_source
@@ -223,7 +223,7 @@ async def test_a_stopped_run_is_kept_and_can_be_resumed(open_analyst: OpenAnalys
     await handle.stop()
     async with analyst.store.reading() as tx:
         run = await runs.last_run(tx, handle.thread_id)
-        told = await runs.events_after(tx, handle.thread_id, handle.run.id, 0)
+        told = await run_events.events_after(tx, handle.thread_id, handle.run.id, 0)
     assert run is not None
     assert (run.status, run.outcome["reason"]) == ("paused", "stopped")
     assert told[-1].type == "paused"
@@ -452,12 +452,12 @@ async def test_a_process_that_lost_its_run_writes_nothing_more(open_analyst: Ope
         assert run is not None
         # What an expired lease and another process come to.
         await runs.take_over(tx, run, owner="elsewhere/1/x", alive=lambda owner: False)
-        before = (await log.position(tx, handle.thread_id), await runs.last_event(tx, handle.thread_id, run.id))
+        before = (await log.position(tx, handle.thread_id), await run_events.last_event(tx, handle.thread_id, run.id))
     gate.set()
     with pytest.raises(LeaseLost):
         await handle.wait()
     async with first.store.reading() as tx:
-        after = (await log.position(tx, handle.thread_id), await runs.last_event(tx, handle.thread_id, run.id))
+        after = (await log.position(tx, handle.thread_id), await run_events.last_event(tx, handle.thread_id, run.id))
         steps = await runs.steps_from(tx, handle.thread_id, 0)
     assert after == before
     assert steps == [], "the reply is not written down, and its call is not run"
@@ -616,7 +616,7 @@ async def test_thinking_and_calls_in_text_are_not_told_or_answered(
         "SELECT count(*) AS m FROM orders",
     ]
     async with analyst.store.reading() as tx:
-        kept = await runs.events_after(tx, handle.thread_id, handle.run.id, 0)
+        kept = await run_events.events_after(tx, handle.thread_id, handle.run.id, 0)
     assert "".join(event.data["delta"] for event in kept if event.type == "text") in ("", "There are 3.")
 
 

@@ -16,7 +16,7 @@ from longthread.runs import events as tellers
 from longthread.runs.events import EventStream, Teller
 from longthread.runs.hub import Hub, RunWatch
 from longthread.runs.worker import new_worker
-from longthread.store import log, runs
+from longthread.store import log, run_events, runs
 from longthread.store.driver import Driver, Transaction
 
 pytestmark = pytest.mark.one_backend
@@ -72,7 +72,7 @@ class Told:
 
     async def stored(self, name: str) -> list[Event]:
         async with self.store.reading() as tx:
-            return await runs.events_after(tx, name, f"r-{name}", 1)
+            return await run_events.events_after(tx, name, f"r-{name}", 1)
 
 
 @pytest.fixture

@@ -21,7 +21,7 @@ from longthread.runs import execute, worker
 from longthread.runs import worker as working
 from longthread.runs.analyst import Analyst
 from longthread.runs.worker import here
-from longthread.store import leases, listing, log, runs, wait_list
+from longthread.store import leases, listing, log, run_events, runs, wait_list
 from longthread.store.driver import Driver
 from longthread.store.queries import Sql
 from longthread.testing import ScriptedChatModel
@@ -113,7 +113,7 @@ async def test_a_dead_workers_run_goes_on_elsewhere_by_itself(
     assert (last.id, last.status, last.outcome["answer"]) == (run.id, "finished", "3 [q1].")
     async with store.reading() as tx:
         known = (await leases.look_for_work(tx)).workers
-        events = await runs.events_after(tx, "t", run.id, 0)
+        events = await run_events.events_after(tx, "t", run.id, 0)
     assert [event.seq for event in events] == list(range(1, len(events) + 1))
     assert [name for name in known if "/x" in name] == [], "the dead one's row is gone"
     assert [record for record in caplog.records if record.levelno >= logging.ERROR] == []
@@ -180,7 +180,7 @@ async def test_a_stop_through_another_process_holds_if_the_run_is_about_to_wait(
     assert (told.type, told.data["reason"]) == ("paused", "stopped")
     async with store.reading() as tx:
         [asked] = await wait_list.of_run(tx, "t", handle.run.id)
-        events = await runs.events_after(tx, "t", handle.run.id, 0)
+        events = await run_events.events_after(tx, "t", handle.run.id, 0)
     assert (asked.decision, asked.by) == ("superseded", USER)
     assert "waiting" not in [event.type for event in events]
     assert [event.seq for event in events] == list(range(1, len(events) + 1))

@@ -19,7 +19,7 @@ from tests.store.samples import all_of
 from tests.store.turns import alive, at, turns
 
 from longthread.langgraph.saver.retention import CheckpointKeeper
-from longthread.store import log
+from longthread.store import log, run_events
 from longthread.store import runs as runs_of
 from longthread.store.driver import Driver
 from longthread.store.maintenance import retention
@@ -120,7 +120,7 @@ async def sound_thread(source: str, target: Driver, *, all_of_them: bool) -> Non
     # A run that has ended is one row: nothing stands beside it, and what it did and told can still be read.
     assert [row for table in ("steps", "events") for row in rows[table] if row["thread_id"] == "t"] == []
     async with target.reading() as tx:
-        assert all([await runs_of.events_after(tx, "t", run, 0) for run in runs])
+        assert all([await run_events.events_after(tx, "t", run, 0) for run in runs])
         assert {step.run_id for step in await runs_of.steps_from(tx, "t", 0)} == runs
     assert {entry.run_id for entry in branch if entry.seq > KEPT * 4} - {None} <= runs
     assert len([row for row in rows["entries"] if row["thread_id"] == "expired"]) in {0, 8}

@@ -37,7 +37,7 @@ from longthread.errors import (
     StoreUnavailable,
 )
 from longthread.settings import Settings
-from longthread.store import listing, log, runs
+from longthread.store import listing, log, run_events, runs
 from longthread.store.backends import postgres, sqlite
 from longthread.store.backends.sqlite import SqliteDriver
 from longthread.store.driver import Driver
@@ -423,7 +423,7 @@ class TestDamage:
                     await log.branch(tx, thread.id, thread.tip)
                     run = await runs.last_run(tx, thread.id)
                     await runs.steps_from(tx, thread.id, 0)
-                    await runs.events_after(tx, thread.id, run.id if run else "", 0)
+                    await run_events.events_after(tx, thread.id, run.id if run else "", 0)
                     await runs.saved_fold(tx, thread.id)
             await thread_with(store, "new", thread_id="new")
 

@@ -7,7 +7,7 @@ import pytest
 from longthread.errors import LeaseLost, RunInProgress, StoreConflict
 from longthread.model.memory import ANALYST
 from longthread.model.run import AgentRun, Event, Run, RunStatus
-from longthread.store import leases, log, runs
+from longthread.store import leases, log, run_events, runs
 from longthread.store.driver import Driver
 from longthread.store.run_rows import agent_values
 from longthread.store.runs import Lease, NewRun
@@ -126,12 +126,12 @@ async def test_the_lease_of_a_deleted_thread_is_lost(store: Driver, lease: Lease
 async def test_a_new_run_ends_the_one_whose_owner_died_and_says_so(store: Driver, lease: Lease) -> None:
     event = Event("t", "r1", 1, "started", {}, (await run_of(store)).started_at)
     async with store.writing() as tx:
-        await runs.append_events(tx, [event])
+        await run_events.append_events(tx, [event])
         second = await runs.begin(tx, "t", plan("r2"), owner="second", alive=dead)
         await runs.check(tx, second)
         with pytest.raises(LeaseLost):
             await runs.check(tx, lease)
-        events = await runs.events_after(tx, "t", "r1", 0)
+        events = await run_events.events_after(tx, "t", "r1", 0)
     interrupted = {"reason": "interrupted"}
     assert [(e.seq, e.type, e.data) for e in events] == [(1, "started", {}), (2, "paused", interrupted)]
     run = await run_of(store)

@@ -10,7 +10,7 @@ from tests.contract.base import registered
 
 from longthread.model.entry import Draft, Entry, ToolCall
 from longthread.model.run import Event
-from longthread.store import log, runs
+from longthread.store import log, run_events, runs
 from longthread.store.driver import Driver, Transaction
 from longthread.store.runs import Lease, NewRun
 
@@ -51,7 +51,7 @@ async def finish(tx: Transaction, lease: Lease, turn: int) -> None:
     entries = await log.extend(tx, lease.thread_id, [call, result, answer])
     step = await runs.start_step(tx, lease, "tool", action="describe_table", call_id=f"call-{turn}")
     await runs.finish_step(tx, lease, step, "done", elapsed_ms=1, action="describe_table", entry_seq=entries[1].seq)
-    await runs.append_events(
+    await run_events.append_events(
         tx, [Event(lease.thread_id, lease.run_id, 1, "warning", {"message": "slow"}, datetime.now(UTC))]
     )
     await runs.end(tx, lease, "finished", {"answer": f"answer {turn}"}, said=entries[2])

@@ -29,7 +29,7 @@ from longthread.model.thread import Thread
 from longthread.runs.run_context import RunContext, malformed_in_a_row, pairs
 from longthread.runs.tool_calls import called_off, describe_rejection
 from longthread.runs.worker import may_be_alive
-from longthread.store import log, runs, wait_list
+from longthread.store import log, run_events, runs, wait_list
 from longthread.store.driver import Driver, Transaction
 from longthread.store.runs import Lease
 from longthread.tools.tool import Observation
@@ -213,7 +213,7 @@ async def fail_run(store: Driver, lease: Lease, outcome: Mapping[str, Any]) -> N
     """End a claimed run as failed. Raises `LeaseLost`: it is another worker's now, or was deleted."""
     async with store.writing() as tx:
         held = await runs.check(tx, lease)
-        last = await runs.last_event(tx, lease.thread_id, lease.run_id)
+        last = await run_events.last_event(tx, lease.thread_id, lease.run_id)
         run, said = await runs.find_run(tx, lease.thread_id, lease.run_id), None
         if run is not None and (left := await interrupted_of(tx, run)) is not None:
             [said] = await log.append(tx, lease.thread_id, [left], tip=held.tip, size=held.size, goes_on=True)
@@ -284,6 +284,6 @@ def interrupted_draft(text: str, run_id: str, message_id: str = "") -> Draft | N
 
 async def interrupted_of(tx: Transaction, run: Run) -> Draft | None:
     """Return the same for a run whose process died, of what that had stored."""
-    events = await runs.events_after(tx, run.thread_id, run.id, 0, limit=_ENDLESS)
+    events = await run_events.events_after(tx, run.thread_id, run.id, 0, limit=_ENDLESS)
     text, message_id = unfinished_reply(events)
     return interrupted_draft(text, run.id, message_id)

@@ -17,7 +17,7 @@ from longthread.errors import StoreError
 from longthread.model.entry import Draft, Entry
 from longthread.model.run import Approval, Event, EventType, Mark, Run, RunStatus
 from longthread.runs.hub import Hub, RunPlace
-from longthread.store import log, runs, wait_list
+from longthread.store import log, run_events, runs, wait_list
 from longthread.store.driver import Driver, Transaction
 from longthread.store.run_rows import BEGUN, events_of_run
 from longthread.store.runs import Lease, LeaseCheck
@@ -133,13 +133,13 @@ class EventStream:
         numbers = [piece.seq for piece in pieces if piece.seq]
         if numbers:
             async with self.writing() as (tx, _):
-                await runs.withdraw_text(tx, self.lease, numbers[0], numbers[-1])
+                await run_events.withdraw_text(tx, self.lease, numbers[0], numbers[-1])
 
     async def flush_with(self, tx: Transaction) -> None:
         """Store the text that waits in a transaction of `writing`."""
         texts = self.texts()
         if texts:
-            await runs.save_texts(tx, texts)
+            await run_events.save_texts(tx, texts)
 
     # For the teller, which writes for many runs at once.
 
@@ -200,9 +200,9 @@ class EventStream:
         numbered = [piece.seq for piece in pieces if piece.seq]
         others = [text for text in self.texts() if text.data["message_id"] != reply.id]
         if others:
-            await runs.save_texts(tx, others)
+            await run_events.save_texts(tx, others)
         if numbered:
-            await runs.remove_text(tx, self.lease, numbered[0], numbered[-1])
+            await run_events.remove_text(tx, self.lease, numbered[0], numbered[-1])
         first = told.index(said)
         return [_mark(piece, part, since) for piece, part in _parts(pieces, first, first + len(said))]
 
@@ -249,7 +249,7 @@ class EventStream:
         self, tx: Transaction, number: int, event_type: EventType, data: Mapping[str, Any], at: datetime
     ) -> None:
         event = Event(*self._place, number, event_type, dict(data), at)
-        await runs.append_events(tx, [event])
+        await run_events.append_events(tx, [event])
         self.add([event])
 
 
@@ -319,7 +319,7 @@ class Teller:
             async with self._store.writing() as tx:
                 ours = await runs.check_all(tx, [stream.lease for stream in streams])
                 held = [stream for stream in streams if stream.lease.run_id in ours]
-                await runs.save_texts(tx, [text for stream in held for text in stream.texts()])
+                await run_events.save_texts(tx, [text for stream in held for text in stream.texts()])
             for stream in held:
                 stream.tell_texts()
         finally:

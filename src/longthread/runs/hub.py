@@ -21,7 +21,7 @@ from weakref import WeakValueDictionary
 from longthread.errors import StoreError
 from longthread.model.run import FINAL, HALTS, Event
 from longthread.runs.worker import may_be_alive
-from longthread.store import runs
+from longthread.store import run_events
 from longthread.store.driver import Driver
 from longthread.store.listing import RunState, run_states
 
@@ -454,7 +454,7 @@ class RunWatch:
 
     async def _read_stored(self, after: int) -> list[Event]:
         async with self._store.reading() as tx:
-            return await runs.events_after(tx, *self._place, after, limit=_PAGE)
+            return await run_events.events_after(tx, *self._place, after, limit=_PAGE)
 
 
 def _settle(waiting: asyncio.Future[bool], rung: bool) -> None:

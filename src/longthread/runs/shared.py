@@ -18,7 +18,7 @@ from longthread.runs.events import Teller
 from longthread.runs.hub import Hub
 from longthread.runs.worker import RunWorker
 from longthread.settings import Settings
-from longthread.store import runs
+from longthread.store import run_events, runs
 from longthread.store.driver import Driver, Transaction
 from longthread.store.maintenance.jobs import JobClaims
 
@@ -88,8 +88,8 @@ class RunHandle:
         """Return the run's final event, or the one that it waits for decisions. Raises what `events` raises."""
         await asyncio.wait({self.task})
         async with self.store.reading() as tx:
-            last = await runs.last_event(tx, self.thread_id, self.run.id)
-            events = await runs.events_after(tx, self.thread_id, self.run.id, last - 1)
+            last = await run_events.last_event(tx, self.thread_id, self.run.id)
+            events = await run_events.events_after(tx, self.thread_id, self.run.id, last - 1)
         if events and events[-1].type in HALTS:
             return events[-1]
         await self.task

@@ -27,7 +27,7 @@ from longthread.runs.services.threads import follow_question
 from longthread.runs.tool_calls import describe_superseded
 from longthread.runs.views import past_of
 from longthread.runs.worker import Hold, RunWorker, may_be_alive
-from longthread.store import branches, log, runs, wait_list
+from longthread.store import branches, log, run_events, runs, wait_list
 from longthread.store.driver import Driver, Transaction
 from longthread.store.leases import Lease
 from longthread.store.runs import NewRun
@@ -202,7 +202,7 @@ async def take_over(
         spots, place = await _spots_with_start(tx, thread, run, found, cache.limit)
         facts = await load_facts(tx, thread, [spot.entry for spot in spots[: place + 1]], [])
         earlier = [step for step in await runs.steps_of(tx, run) if step.call_id]
-        told = await runs.last_event(tx, thread.id, run.id)
+        told = await run_events.last_event(tx, thread.id, run.id)
         decided = {call.call_id: call for call in await wait_list.of_run(tx, thread.id, run.id) if call.decision}
         past = await past_of(tx, run)
     whole = _whole_units(spots)

@@ -23,7 +23,7 @@ from longthread.server.answers import AgentName, AgentVersion, DecidedCall, Dele
 from longthread.server.conversation_answers import Attributes, History, Lineage, MessageView, QueuedView, Siblings
 from longthread.server.fields import decode_cursor, encode_cursor, segment
 from longthread.server.problems import error_for_http
-from longthread.store import attributes, branches, catalog, log, runs, wait_list
+from longthread.store import attributes, branches, catalog, log, run_events, runs, wait_list
 from longthread.store.branches import Sibling, branch_points
 from longthread.store.driver import Transaction
 from longthread.store.run_rows import RunContent, ended_runs
@@ -273,8 +273,8 @@ async def _contents(tx: Transaction, thread_id: str, run_ids: Iterable[str]) -> 
     found = await ended_runs(tx, thread_id, ids)
     for each in ids:
         if each not in found and (run := await runs.find_run(tx, thread_id, each)) is not None:
-            steps, last = await runs.steps_of(tx, run), await runs.last_event(tx, thread_id, each)
-            found[each] = RunContent(run, steps, await runs.events_of_type(tx, thread_id, each, "warning"), last)
+            steps, last = await runs.steps_of(tx, run), await run_events.last_event(tx, thread_id, each)
+            found[each] = RunContent(run, steps, await run_events.events_of_type(tx, thread_id, each, "warning"), last)
     return [found[each] for each in ids if each in found]
 
 

@@ -151,6 +151,8 @@ def time_of(text: str) -> datetime:
     return datetime.fromisoformat(text)
 
 
+ENDLESS = 2**62
+"""More than any index or number."""
 BEGUN = (Mark(1, "started", 0),)
 """The marks of a run that has just begun."""
 _STARTED = ("question", "source", "model", "protocol", "max_steps", "continues")
@@ -427,6 +429,14 @@ async def bare_steps(tx: Transaction, thread_id: str) -> list[tuple[Run, Sequenc
         has_ended = row["body"] is not None
         found.append((run, [step for step, _ in unpack(run, bytes(row["body"])).steps] if has_ended else None))
     return found
+
+
+async def live_steps(
+    tx: Transaction, thread_id: str, first: int, stop: int, *, told_from: int = 0
+) -> list[tuple[Step, Sequence[Mark]]]:
+    """Return the steps of a thread that have rows, completed from their entries."""
+    rows = await tx.fetch("select_steps", thread_id=thread_id, first=first, stop=stop, told_from=told_from)
+    return [(complete_step(step_of(row), row if row["id"] is not None else None), marks_of(row)) for row in rows]
 
 
 async def completed_steps(tx: Transaction, packed: Packed) -> list[tuple[Step, Sequence[Mark]]]:

@@ -1,4 +1,4 @@
-"""Runs of threads: leases, steps and events."""
+"""Runs of threads: leases and steps."""
 
 from __future__ import annotations
 
@@ -14,7 +14,6 @@ from longthread.model.run import (
     AgentRun,
     Answers,
     Event,
-    EventType,
     Mark,
     Protocol,
     Run,
@@ -25,7 +24,7 @@ from longthread.model.run import (
     StepStatus,
     unfinished_reply,
 )
-from longthread.store import leases, log
+from longthread.store import leases, log, run_events
 from longthread.store.driver import QueryCall, Row, Transaction, one
 from longthread.store.leases import IsAlive
 from longthread.store.leases import Lease as Lease
@@ -33,20 +32,16 @@ from longthread.store.log import now
 from longthread.store.rows import Decoding, dump
 from longthread.store.run_rows import (
     BEGUN,
+    ENDLESS,
     agent_values,
-    complete_run,
-    complete_step,
     completed_steps,
     end_run,
-    event_of,
-    events_of_run,
-    events_of_step,
     last_of,
+    live_steps,
     marks_json,
     marks_of,
     run_from,
     run_of,
-    step_of,
     step_values,
     time_of,
     unpack,
@@ -54,10 +49,7 @@ from longthread.store.run_rows import (
 
 BETWEEN_PARTS = "-"
 """Separates the ids of a prompt's two parts in the second part's id, so that it names both."""
-_ENDLESS = 2**62
 _QUERIES = "queries"
-_ROWS = frozenset({"warning"})
-"""Event types that are never marks."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -348,7 +340,7 @@ async def next_step(tx: Transaction, thread_id: str) -> int:
 
 async def steps_from(tx: Transaction, thread_id: str, first: int) -> list[Step]:
     """Return the thread's steps from index `first` on."""
-    return await steps_between(tx, thread_id, first, _ENDLESS)
+    return await steps_between(tx, thread_id, first, ENDLESS)
 
 
 async def steps_of(tx: Transaction, run: Run) -> list[Step]:
@@ -356,14 +348,14 @@ async def steps_of(tx: Transaction, run: Run) -> list[Step]:
     row = await one(tx, "select_run", thread_id=run.thread_id, id=run.id)
     if row is not None and row["body"] is not None:
         return [step for step, _ in await completed_steps(tx, unpack(run, bytes(row["body"])))]
-    stop = _ENDLESS if run.stop_step is None else run.stop_step
-    live = await _live_steps(tx, run.thread_id, run.first_step, stop)
+    stop = ENDLESS if run.stop_step is None else run.stop_step
+    live = await live_steps(tx, run.thread_id, run.first_step, stop)
     return [step for step, _ in live if step.run_id == run.id]
 
 
 async def steps_between(tx: Transaction, thread_id: str, first: int, stop: int) -> list[Step]:
     """Return the thread's steps with `first` <= index < `stop`. Scans the thread's runs: prefer `steps_of`."""
-    found = [step for step, _ in await _live_steps(tx, thread_id, first, stop)]
+    found = [step for step, _ in await live_steps(tx, thread_id, first, stop)]
     for row in await tx.fetch("select_runs_of_steps", thread_id=thread_id, first=first, stop=stop):
         run = run_of(row)
         found += [step for step, _ in await completed_steps(tx, unpack(run, bytes(row["body"])))]
@@ -385,82 +377,6 @@ def prompts_of(names: Iterable[str]) -> set[str]:
     """Return the ids of all prompts and parts in these names. One name may hold several ids."""
     named = {name for several in names for name in several.split()}
     return named | {name.partition(BETWEEN_PARTS)[0] for name in named}
-
-
-async def append_events(tx: Transaction, events: Iterable[Event]) -> None:
-    """Store events, already numbered by their run."""
-    await tx.run_all(
-        "insert_event",
-        [
-            {
-                "thread_id": event.thread_id,
-                "run_id": event.run_id,
-                "seq": event.seq,
-                "type": event.type,
-                "data": dump(event.data),
-                "at": event.at.isoformat(),
-            }
-            for event in events
-        ],
-    )
-
-
-async def save_texts(tx: Transaction, texts: Sequence[Event]) -> None:
-    """Store pieces of text. One with a number that is stored already is not stored again."""
-    rows = [[event.thread_id, event.run_id, event.seq, dump(event.data), event.at.isoformat()] for event in texts]
-    await tx.later("insert_texts", texts=dump(rows))
-
-
-async def remove_text(tx: Transaction, lease: Lease, first: int, last: int) -> None:
-    """Delete the text events with these numbers: a step now holds their text."""
-    await tx.later("delete_events", thread_id=lease.thread_id, run_id=lease.run_id, first=first, last=last, type="text")
-
-
-async def withdraw_text(tx: Transaction, lease: Lease, first: int, last: int) -> None:
-    """Delete the text events with these numbers. No other event gets a number that somebody may have read."""
-    await remove_text(tx, lease, first, last)
-    await tx.run("keep_last_event", thread_id=lease.thread_id, run_id=lease.run_id, last=last)
-
-
-async def events_after(tx: Transaction, thread_id: str, run_id: str, after: int, *, limit: int = 1000) -> list[Event]:
-    """Return the run's events after number `after`, in order."""
-    row = await one(tx, "select_run", thread_id=thread_id, id=run_id)
-    if row is None:
-        return []
-    run = run_of(row)
-    if row["body"] is not None:
-        packed = unpack(run, bytes(row["body"]))
-        run, marks, found = complete_run(run, packed.outcome, row), packed.marks, list(packed.events)
-        steps = await completed_steps(tx, packed)
-    else:
-        # Runs that ended before runs were packed have rows.
-        marks, stop = marks_of(row), _ENDLESS if run.stop_step is None else run.stop_step
-        steps = await _live_steps(tx, thread_id, run.first_step, stop, told_from=after + 1)
-        rows = await tx.fetch("select_events", thread_id=thread_id, run_id=run_id, after=after, limit=limit)
-        found = [event_of(each) for each in rows]
-    found += events_of_run(run, marks)
-    for step, told in steps:
-        if step.run_id == run_id:
-            found += events_of_step(step, told)
-    return sorted((event for event in found if event.seq > after), key=lambda event: event.seq)[:limit]
-
-
-async def events_of_type(tx: Transaction, thread_id: str, run_id: str, event_type: EventType) -> list[Event]:
-    """Return the run's events of one type, in order."""
-    if event_type not in _ROWS:
-        events = await events_after(tx, thread_id, run_id, 0, limit=_ENDLESS)
-        return [event for event in events if event.type == event_type]
-    row = await one(tx, "select_run", thread_id=thread_id, id=run_id)
-    if row is not None and row["body"] is not None:
-        return [event for event in unpack(run_of(row), bytes(row["body"])).events if event.type == event_type]
-    rows = await tx.fetch("select_events_of_type", thread_id=thread_id, run_id=run_id, type=event_type)
-    return [event_of(each) for each in rows]
-
-
-async def last_event(tx: Transaction, thread_id: str, run_id: str) -> int:
-    """Return the run's last stored event's number; 0 if there is none."""
-    row = await one(tx, "select_last_event", thread_id=thread_id, run_id=run_id)
-    return int(row["seq"]) if row else 0
 
 
 async def save_fold(tx: Transaction, thread_id: str, seq: int, data: Mapping[str, Any]) -> None:
@@ -496,19 +412,12 @@ async def _clear(tx: Transaction, thread_id: str, alive: IsAlive) -> None:
 
 async def _pause(tx: Transaction, live: Row, outcome: Mapping[str, Any], said: Entry | None = None) -> None:
     run = run_of({**live, "asked": None})
-    events = await events_after(tx, run.thread_id, run.id, 0, limit=_ENDLESS)
+    events = await run_events.events_after(tx, run.thread_id, run.id, 0, limit=ENDLESS)
     unfinished, message_id = unfinished_reply(events)
     if unfinished:  # its process had no time to say so
         outcome = {**outcome, "unfinished": unfinished, "message_id": message_id}
-    last = await last_event(tx, run.thread_id, run.id)
+    last = await run_events.last_event(tx, run.thread_id, run.id)
     await end_run(tx, replace(run, status="paused"), outcome, marks_of(live), said=said, event=last + 1)
-
-
-async def _live_steps(
-    tx: Transaction, thread_id: str, first: int, stop: int, *, told_from: int = 0
-) -> list[tuple[Step, Sequence[Mark]]]:
-    rows = await tx.fetch("select_steps", thread_id=thread_id, first=first, stop=stop, told_from=told_from)
-    return [(complete_step(step_of(row), row if row["id"] is not None else None), marks_of(row)) for row in rows]
 
 
 async def _insert_step(tx: Transaction, step: Step, marks: Sequence[Mark]) -> None:

@@ -14,7 +14,7 @@ from longthread.llm.chat import Chunk
 from longthread.messages.message import Message, tool_call
 from longthread.runs.analyst import Analyst
 from longthread.settings import Settings
-from longthread.store import runs
+from longthread.store import run_events, runs
 
 pytestmark = pytest.mark.one_backend
 
@@ -51,6 +51,6 @@ async def test_of_too_many_calls_the_first_ones_are_made(open_analyst: OpenAnaly
     assert (await handle.wait()).data["answer"] == "Done."
     async with analyst.store.reading() as tx:
         made = [step.args for step in await runs.steps_from(tx, "t", 0) if step.kind == "tool"]
-        warned = [e.data for e in await runs.events_after(tx, "t", handle.run.id, 0) if e.type == "warning"]
+        warned = [e.data for e in await run_events.events_after(tx, "t", handle.run.id, 0) if e.type == "warning"]
     assert [each["sql"] for each in made] == [f"SELECT {n}" for n in range(5)]
     assert any("60 calls, of which the first 5 are made: LLM_MAX_TOOL_CALLS" in each["message"] for each in warned)

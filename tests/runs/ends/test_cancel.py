@@ -13,7 +13,7 @@ from tests.script import call, finish
 
 from longthread.errors import NothingToStop, NotPending, ThreadNotFound
 from longthread.runs.worker import may_be_alive
-from longthread.store import leases, log, runs
+from longthread.store import leases, log, run_events, runs
 
 pytestmark = pytest.mark.one_backend
 
@@ -35,7 +35,7 @@ async def test_a_run_that_waits_is_called_off(open_analyst: OpenAnalyst, sent: S
     async with analyst.store.reading() as tx:
         thread = await log.find_thread(tx, "t1", user_id="default")
         entries = await log.branch(tx, "t1", thread.tip, limit=99)
-        told = await runs.events_after(tx, "t1", run_id, 0)
+        told = await run_events.events_after(tx, "t1", run_id, 0)
     found = [json.loads(each.text) for each in entries if each.role == "tool"]
     assert [each.get("error", {}).get("type") for each in found] == ["called_off", None, "called_off"]
     assert [each.type for each in told][-3:] == ["waiting", "decided", "paused"]

@@ -18,7 +18,7 @@ from longthread.model.run import Event
 from longthread.runs.analyst import Analyst
 from longthread.runs.worker import may_be_alive
 from longthread.settings import Settings
-from longthread.store import log, runs
+from longthread.store import log, run_events, runs
 from longthread.testing import ScriptedModel
 
 DEAD = "ffffffff-dead"
@@ -119,7 +119,7 @@ async def died(analyst: Analyst, thread_id: str, text: str) -> str:
         at = moment_of("2026-01-01T00:00:00Z", "at")
         assert at is not None
         data = {"message_id": (message_id := new_id()), "delta": text}
-        await runs.append_events(tx, [Event(thread.id, plan.run_id, 2, "text", data, at)])
+        await run_events.append_events(tx, [Event(thread.id, plan.run_id, 2, "text", data, at)])
     return message_id
 
 

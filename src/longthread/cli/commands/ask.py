@@ -23,7 +23,7 @@ from longthread.model.ids import new_id
 from longthread.model.language import asks_to_continue
 from longthread.model.run import Approval, Decision, Protocol
 from longthread.settings import Settings
-from longthread.store import runs
+from longthread.store import run_events, runs
 from longthread.tools.arguments import Arguments
 
 if TYPE_CHECKING:
@@ -381,8 +381,8 @@ def stop(thread: ThreadArgument, as_json: options.AsJson = False, database: opti
                 run = await runs.last_run(tx, thread_id)
                 if run is None:
                     return  # deleted meanwhile
-                last = await runs.last_event(tx, thread_id, run.id)
-                for event in await runs.events_after(tx, thread_id, run.id, last - 1):
+                last = await run_events.last_event(tx, thread_id, run.id)
+                for event in await run_events.events_after(tx, thread_id, run.id, last - 1):
                     terminal.show(event)
 
     asyncio.run(work())

@@ -18,7 +18,7 @@ from longthread.runs.services.threads import Threads
 from longthread.runs.shared import RunHandle, RunServices
 from longthread.runs.worker import may_be_alive
 from longthread.settings import DEFAULT_USER
-from longthread.store import log, runs, wait_list
+from longthread.store import log, run_events, runs, wait_list
 from longthread.store.driver import Driver, Transaction
 from longthread.store.runs import Lease
 from longthread.tools.arguments import Arguments
@@ -193,6 +193,6 @@ async def _tell(
         args = {} if call.edited is None else {"args": dict(call.edited)}
         said = {} if call.message is None else {"message": call.message}
         calls.append({"id": call.call_id, "tool": call.tool, "decision": decision.type, "by": call.by, **args, **said})
-    number = await runs.last_event(tx, run.thread_id, run.id) + 1
+    number = await run_events.last_event(tx, run.thread_id, run.id) + 1
     data = {"calls": calls, "pending": left} | ({"request": request} if request else {})
-    await runs.append_events(tx, [Event(run.thread_id, run.id, number, "decided", data, datetime.now(UTC))])
+    await run_events.append_events(tx, [Event(run.thread_id, run.id, number, "decided", data, datetime.now(UTC))])

@@ -41,7 +41,7 @@ from longthread.server.requests import EVENT_STREAM, NO_STORE
 from longthread.server.routes.chat import BEGINS, Options, blame_named_model
 from longthread.server.state import Caller, CallerRights, Rights, Served, ServedDep
 from longthread.server.stream import HEARTBEAT_SECONDS, encode_interrupted, frame
-from longthread.store import log, runs
+from longthread.store import log, run_events, runs
 from longthread.store.driver import Driver, Transaction
 
 
@@ -172,7 +172,7 @@ class AgUiStream:
         """The run's start, and the conversation up to it with what the run has thought until now."""
         run = self._client_run.run
         async with self._store.reading() as tx:
-            events = await runs.events_after(tx, run.thread_id, run.id, 0)
+            events = await run_events.events_after(tx, run.thread_id, run.id, 0)
             thread = await log.find_thread(tx, run.thread_id, user_id=self._user)
             branch = await whole_branch(tx, thread)
             own = [entry.seq for entry in branch if entry.metadata.get("run") == run.id]
@@ -297,7 +297,7 @@ async def _find_client_run(tx: Transaction, body: RunInput) -> ClientRun | None:
     if run := await runs.find_run(tx, thread, ours):
         return ClientRun(body.run_id, run, 1)
     last = await runs.last_run(tx, thread)
-    for event in await runs.events_of_type(tx, thread, last.id, "decided") if last else ():
+    for event in await run_events.events_of_type(tx, thread, last.id, "decided") if last else ():
         if last is not None and event.data.get("request") == body.run_id:
             return ClientRun(body.run_id, last, event.seq)
     return None

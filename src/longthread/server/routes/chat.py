@@ -49,7 +49,7 @@ from longthread.server.page import AskedLanguage
 from longthread.server.requests import EVENT_STREAM, NO_STORE
 from longthread.server.state import Caller, CallerRights, Rights, Served, ServedDep
 from longthread.server.stream import PATTERN, Position, RunStream
-from longthread.store import log, runs
+from longthread.store import log, run_events, runs
 from longthread.store.wait_list import QuestionKey, QueuedQuestion, WhenBusy
 from longthread.tools.analysis.column_format import formats_of_json
 from longthread.tools.analysis.export import TableFormat
@@ -160,7 +160,7 @@ async def events(
         run = await runs.run_of_user(tx, thread_id, run_id, user_id=user)
     if run.status in HALTS:
         async with served.analyst.store.reading() as tx:
-            behind = await runs.events_after(tx, thread_id, run_id, read.seq)
+            behind = await run_events.events_after(tx, thread_id, run_id, read.seq)
         # Decisions about some of the waiting calls are sent with the others.
         if all(event.type == "decided" for event in behind):
             return Response(status_code=204)
