@@ -191,7 +191,7 @@ async def test_a_run_elsewhere_is_read_once_for_all_its_watchers(
         reads += 1
         return await events_after(*given, **options)
 
-    monkeypatch.setattr(hubs.runs, "events_after", count_reads)
+    monkeypatch.setattr(hubs.run_events, "events_after", count_reads)
     with hub.watch(*PLACE) as first, hub.watch(*PLACE) as other, hub.watch(*PLACE) as third:
         for number in range(1, 4):
             for watch in (first, other, third):
