@@ -140,7 +140,7 @@ $(VENV)/release/.installed: requirements/release.txt
 	@touch $@
 
 release-check: $(VENV)/release/.installed ## Build the packages, install them where no clone is, and measure that.
-	@$(VENV)/release/bin/python release/check.py $(if $(TAG),--tag $(TAG))
+	@$(VENV)/release/bin/python release/check.py $(if $(value TAG),--tag "$$TAG")
 
 image-base: ## Make an image to build on, from packages of Debian's alone.
 	@sh deploy/make-base.sh $(SUITE) $(MIRROR)
