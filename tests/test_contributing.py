@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 import yaml
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
 
 ROOT = Path(__file__).parents[1]
 
@@ -94,6 +96,17 @@ def test_all_packages_take_their_version_from_one_file() -> None:
         assert "version" not in read["project"] and "version" in read["project"]["dynamic"]
         source = project.parent / read["tool"]["hatch"]["version"]["path"]
         assert source.resolve() == ROOT / "src/longthread/__init__.py"
+
+
+@pytest.mark.parametrize("file", ["run.txt", "dev.txt"])
+def test_what_a_clone_installs_has_all_that_running_needs(file: str) -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
+    needed = [Requirement(each) for each in [*project["dependencies"], *project["optional-dependencies"]["app"]]]
+    pinned = dict(line.split("==") for line in (ROOT / "requirements" / file).read_text("utf-8").splitlines())
+    found = {canonicalize_name(name): version for name, version in pinned.items()}
+    here = [each for each in needed if each.marker is None or each.marker.evaluate()]
+    assert len(here) > 20
+    assert [str(each) for each in here if found.get(canonicalize_name(each.name), "0") not in each.specifier] == []
 
 
 def test_each_package_has_the_license_in_it() -> None:
