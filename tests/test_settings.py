@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from longthread.environment import tool_secrets
 from longthread.errors import InvalidInput
-from longthread.settings import Settings, tool_secrets, variables
+from longthread.settings import Settings, variables
 from longthread.store.open import open_store
 
 

@@ -1,11 +1,11 @@
-"""Settings: what the flags, the environment and `.env` ask for. Nothing else reads the environment."""
+"""Settings: what the flags, the environment and `.env` ask for, which `longthread.environment` reads."""
 
 from __future__ import annotations
 
 import json
 import os
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -13,7 +13,6 @@ from urllib.parse import urlsplit
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 import platformdirs
-from dotenv import dotenv_values
 from pydantic import (
     AfterValidator,
     AliasChoices,
@@ -27,11 +26,8 @@ from pydantic import (
     field_validator,
 )
 
+from longthread.environment import DOTENV, IN_FILE, SECRET_KEY, find_value, name_variables, read_file
 from longthread.errors import InvalidInput
-
-DOTENV = Path(".env")
-"""The file read after the environment, in the working directory."""
-
 
 DEFAULT_USER = "default"
 """Who asks and decides where no user is named: nobody's name."""
@@ -40,14 +36,6 @@ DATABASE, POSTGRES = "conversations.db", "postgres"
 EMBEDDED = "embedded"
 """In the place of a store's address: a PostgreSQL that starts with Longthread."""
 POSTGRES_URLS = frozenset({"postgres", "postgresql", "postgresql+psycopg"})
-SECRET_PREFIX = "LONGTHREAD_SECRET_"
-"""What the variables of tools' secrets begin with."""
-SECRET_KEY = "LONGTHREAD_SECRET_KEY"
-"""The setting whose name begins as those of tools' secrets do. It is none of them."""
-IN_FILE = "_FILE"
-"""The end of a variable that names a file with the value, as secrets of containers are given."""
-LARGEST_VALUE = 65_536
-"""How many bytes such a file may have."""
 _SQLITE_URLS = frozenset({"sqlite", "sqlite+aiosqlite", "sqlite+pysqlite"})
 _ALMOST_URL = re.compile(r"(?:postgres(?:ql)?|sqlite)(?:\+\w+)?(?::|//)|file:", re.IGNORECASE)
 _OPTIONS = re.compile(r"\?\w+=[^/]*$")
@@ -446,23 +434,6 @@ def variables() -> dict[str, tuple[str, ...]]:
     return {name: _names(name) for name in Settings.model_fields}
 
 
-def tool_secrets(names: Collection[str], *, env_file: Path | None = DOTENV) -> dict[str, SecretStr]:
-    """The secrets of a tool that are set: the variables LONGTHREAD_SECRET_<NAME>, in the environment or `env_file`, by
-    name. LONGTHREAD_SECRET_<NAME>_FILE names a file with the secret. No other variable is looked at.
-
-    Raises:
-        InvalidInput: such a file cannot be read.
-    """
-    given: dict[str, SecretStr] = {}
-    for source in (_variables(_of_file(env_file)), _variables(os.environ)):
-        for own in (SECRET_KEY, f"{SECRET_KEY}{IN_FILE}"):
-            source.pop(own, None)
-        for name in names:
-            if value := _find_value(source, f"{SECRET_PREFIX}{name}".upper()):
-                given[name] = SecretStr(value)
-    return given
-
-
 def _names(field: str) -> tuple[str, ...]:
     alias = Settings.model_fields[field].validation_alias
     assert isinstance(alias, AliasChoices)
@@ -473,7 +444,7 @@ def _reason(error: ValidationError, given: Mapping[str, Any], env_file: Path | N
     """One sentence for each wrong value. A value that follows from another wrong one is left out. What was `given` is
     called as the command's flag, or else as a function's argument."""
     fields = {name: field for field in Settings.model_fields for name in (field, *_names(field))}
-    found = _variables(_of_file(env_file)) | _variables(os.environ)
+    found = name_variables(read_file(env_file)) | name_variables(os.environ)
     sentences = []
     for problem in error.errors(include_url=False, include_context=False):
         if problem["type"] == "default_factory_not_called":
@@ -506,55 +477,17 @@ def shown_address(text: str) -> str:
 def _find_values(env_file: Path | None) -> dict[str, Any]:
     """The values of the fields that are set: in the environment, else in the file; by the first name that is set."""
     found = {}
-    for source in (_variables(_of_file(env_file)), _variables(os.environ)):
+    for source in (name_variables(read_file(env_file)), name_variables(os.environ)):
         for field, names in _all_names().items():
-            if value := next(filter(None, (_find_value(source, name) for name in names)), None):
+            if value := next(filter(None, (find_value(source, name) for name in names)), None):
                 found[field] = value
     return found
-
-
-def _find_value(source: Mapping[str, str], name: str) -> str | None:
-    """Return a variable's value, or what is in the file that the variable NAME_FILE names; None: neither is set.
-
-    Raises:
-        InvalidInput: both are set, or the file cannot be read.
-    """
-    named = f"{name}{IN_FILE}"
-    if named not in source:
-        return source.get(name)
-    if name in source:
-        raise InvalidInput(reason=f"{name} and {named} are both set. Leave one of them out.")
-    return _read_value(Path(source[named]).expanduser(), named)
-
-
-def _read_value(file: Path, named: str) -> str | None:
-    """Return the text of a file, without white space around it; None: it has none."""
-    try:
-        with file.open("rb") as opened:
-            content = opened.read(LARGEST_VALUE + 1)
-        text = content.decode("utf-8") if len(content) <= LARGEST_VALUE else ""
-    except (OSError, UnicodeDecodeError) as error:
-        why = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
-        raise InvalidInput(reason=f"{named} is {file}, which cannot be read: {why}.") from None
-    if len(content) > LARGEST_VALUE:
-        raise InvalidInput(reason=f"{named} is {file}, which has more than {LARGEST_VALUE:,} bytes.")
-    return text.strip() or None
 
 
 @cache
 def _all_names() -> dict[str, tuple[str, ...]]:
     """The variables of each field: those it names, and one called as the field is. The shell's USER is none of them."""
     return {field: (*_names(field), f"LONGTHREAD_{field.upper()}") for field in Settings.model_fields}
-
-
-def _of_file(env_file: Path | None) -> Mapping[str, str | None]:
-    is_there = env_file is not None and (env_file.is_file() or env_file.is_fifo())
-    return dotenv_values(env_file, encoding="utf-8") if is_there else {}
-
-
-def _variables(of: Mapping[str, str | None]) -> dict[str, str]:
-    """The variables that are set, by upper-case name."""
-    return {name.upper(): value for name, value in of.items() if value}
 
 
 def _set_in(field: str, found: Mapping[str, str]) -> str:

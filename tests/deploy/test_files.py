@@ -17,8 +17,9 @@ from typing import Any
 import pytest
 import yaml
 
+from longthread.environment import IN_FILE
 from longthread.server.app import create_app
-from longthread.settings import IN_FILE, Settings, variables
+from longthread.settings import Settings, variables
 
 ROOT = Path(__file__).parents[2]
 DEPLOY = ROOT / "deploy"

@@ -15,8 +15,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.examples import examples
 
+from longthread.environment import tool_secrets
 from longthread.errors import SecretUnusable, ToolInvalid
-from longthread.settings import tool_secrets
 from longthread.tools.secrets import REMOVED, Secrets, read_secrets, secret_names
 
 KEY = 's3cr+t/K"y=&ü <42>'

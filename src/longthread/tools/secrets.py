@@ -9,8 +9,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 from urllib.parse import quote
 
+from longthread.environment import tool_secrets
 from longthread.errors import SecretUnusable, ToolInvalid
-from longthread.settings import tool_secrets
 
 REMOVED = "***"
 """Stands in place of a secret."""
