@@ -31,7 +31,7 @@ def tool_secrets(names: Collection[str], *, env_file: Path | None = DOTENV) -> d
         InvalidInput: such a file cannot be read.
     """
     given: dict[str, SecretStr] = {}
-    for source in (name_variables(read_file(env_file)), name_variables(os.environ)):
+    for source in read_variables(env_file):
         for own in (SECRET_KEY, f"{SECRET_KEY}{IN_FILE}"):
             source.pop(own, None)
         for name in names:
@@ -68,12 +68,9 @@ def _read_value(file: Path, named: str) -> str | None:
     return text.strip() or None
 
 
-def read_file(env_file: Path | None) -> Mapping[str, str | None]:
-    """Return the variables of a file; none if there is no such file."""
+def read_variables(env_file: Path | None) -> tuple[dict[str, str], dict[str, str]]:
+    """Return the variables that are set, by upper-case name: those of the file, and those of the environment."""
     is_there = env_file is not None and (env_file.is_file() or env_file.is_fifo())
-    return dotenv_values(env_file, encoding="utf-8") if is_there else {}
-
-
-def name_variables(of: Mapping[str, str | None]) -> dict[str, str]:
-    """Return the variables that are set, by upper-case name."""
-    return {name.upper(): value for name, value in of.items() if value}
+    sources = dotenv_values(env_file, encoding="utf-8") if is_there else {}, os.environ
+    of_file, of_process = ({name.upper(): value for name, value in each.items() if value} for each in sources)
+    return of_file, of_process

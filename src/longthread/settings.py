@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+from collections import ChainMap
 from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
@@ -26,7 +27,7 @@ from pydantic import (
     field_validator,
 )
 
-from longthread.environment import DOTENV, IN_FILE, SECRET_KEY, find_value, name_variables, read_file
+from longthread.environment import DOTENV, IN_FILE, SECRET_KEY, find_value, read_variables
 from longthread.errors import InvalidInput
 
 DEFAULT_USER = "default"
@@ -444,17 +445,16 @@ def _reason(error: ValidationError, given: Mapping[str, Any], env_file: Path | N
     """One sentence for each wrong value. A value that follows from another wrong one is left out. What was `given` is
     called as the command's flag, or else as a function's argument."""
     fields = {name: field for field in Settings.model_fields for name in (field, *_names(field))}
-    found = name_variables(read_file(env_file)) | name_variables(os.environ)
+    found = ChainMap(*reversed(read_variables(env_file)))
     sentences = []
     for problem in error.errors(include_url=False, include_context=False):
         if problem["type"] == "default_factory_not_called":
             continue
         field = fields[str(problem["loc"][0])]
-        about = Settings.model_fields[field]
         flag = f"--{field.replace('_', '-')}" if are_flags else field
         where = flag if field in given else _set_in(field, found)
         value = _show_value(field, problem["input"])
-        sentences.append(f"{where} is {value}; allowed is {about.description}.")
+        sentences.append(f"{where} is {value}; allowed is {Settings.model_fields[field].description}.")
         if where == "DATABASE_URL":
             sentences.append("Where it is another application's, set LONGTHREAD_DATABASE_URL beside it.")
     return " ".join(sentences)
@@ -477,7 +477,7 @@ def shown_address(text: str) -> str:
 def _find_values(env_file: Path | None) -> dict[str, Any]:
     """The values of the fields that are set: in the environment, else in the file; by the first name that is set."""
     found = {}
-    for source in (name_variables(read_file(env_file)), name_variables(os.environ)):
+    for source in read_variables(env_file):
         for field, names in _all_names().items():
             if value := next(filter(None, (find_value(source, name) for name in names)), None):
                 found[field] = value
