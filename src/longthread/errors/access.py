@@ -17,6 +17,7 @@ __all__ = [
     "NotGranted",
     "NotLocal",
     "PasswordRefused",
+    "PriceMissing",
     "RoleMissing",
     "ScopeMissing",
     "SeveralKeys",
@@ -114,3 +115,10 @@ class BudgetSpent(LongthreadError, exit_code=2):
     unit: str
     until: str
     seconds: int = 0
+
+
+class PriceMissing(LongthreadError, exit_code=2):
+    message = """The budget of {whose} is in money, and the model {model} has no price. The operator of the server sets
+    one with `longthread prices set`."""
+    whose: str
+    model: str

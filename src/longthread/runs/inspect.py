@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from itertools import chain, islice
 
+from longthread.access.prices import compute_cost
 from longthread.context.window import (
     WindowMessage,
     as_answered,
@@ -279,9 +280,8 @@ class ModelUsage:
 
     def cost(self, price: Price) -> float:
         """Return what the counted tokens cost."""
-        cached = price.input if price.cached is None else price.cached
-        paid = (self.input_tokens - self.cached_tokens) * price.input + self.cached_tokens * cached
-        return (paid + self.output_tokens * price.output) / 1_000_000
+        counted = {"tokens_in": self.input_tokens, "tokens_out": self.output_tokens, "cached": self.cached_tokens}
+        return compute_cost(price, **counted)
 
 
 @dataclass(slots=True)

@@ -8,6 +8,7 @@ from typing import Annotated, cast
 
 from fastapi import APIRouter, Query
 
+from longthread.access.prices import find_price
 from longthread.errors import CursorUnknown, EntryNotFound, ThreadNotFound
 from longthread.model.entry import Entry
 from longthread.model.run import Run, Step, segments_of
@@ -192,7 +193,7 @@ async def usage(served: ServedDep, user: Caller, thread_id: PathSegment) -> Usag
 
 
 def _row(served: Served, model: str, used: ModelUsage, *, fallback: bool = False) -> UsageOfModel:
-    price = None if fallback else served.analyst.settings.price_of(model)
+    price = None if fallback else find_price(served.analyst.settings, model)
     return {
         "model": model,
         "fallback": fallback,
