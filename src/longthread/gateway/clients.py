@@ -21,7 +21,7 @@ from longthread.gateway.dialects.responses import is_reference
 from longthread.gateway.http import Incoming
 from longthread.gateway.parts import digests, name_node, node_of, root_of, visible_parts
 from longthread.gateway.request import Asked
-from longthread.gateway.state import conversation_id, input_items
+from longthread.gateway.state import Expanded, StateUnknown, conversation_id, input_items
 from longthread.gateway.stored_calls import rebuild
 from longthread.gateway.tree import NamedThread
 from longthread.store import gateway as calls
@@ -50,6 +50,8 @@ _LABELS: Sequence[tuple[str, str]] = (
 """Beginnings of words in a `User-Agent`, and the label of the client."""
 _TYPES = frozenset({"cursor", "augment", "claude_code"})
 """Document 003's kinds of clients."""
+_LONGEST_ID = 200
+"""Characters that the id of a conversation may have."""
 _SESSIONS = ("thread-id", "x-session-id", "x-claude-code-session-id")
 """Headers by which clients name their conversation."""
 _AGENT = "x-claude-code-agent-id"
@@ -99,6 +101,25 @@ def named_thread(asked: Incoming) -> NamedThread | None:
     if not chosen and root != session and asked.header("thread-id"):
         parent = root
     return NamedThread(session, strict=bool(chosen), parent=parent)
+
+
+def find_named_thread(asked: Incoming, found: Expanded) -> NamedThread | None:
+    """Return the thread that the request names: by a header, or else by what it goes on from. Raises StateUnknown:
+    that cannot be a name. What a client calls its session is then no name."""
+    named = named_thread(asked)
+    if found.thread is not None and not (named and named.strict):
+        named = NamedThread(found.thread, strict=True, is_conversation=True)
+    if named is not None and not _is_name(named.thread_id):
+        if named.strict:
+            raise StateUnknown(400, "", f"A conversation's id has at most {_LONGEST_ID} characters, all printable.")
+        named = None
+    if found.call is not None and not (named and named.strict):
+        return NamedThread(found.call.thread_id, strict=False, is_conversation=True)
+    return named
+
+
+def _is_name(thread_id: str) -> bool:
+    return bool(thread_id.strip()) and len(thread_id) <= _LONGEST_ID and thread_id.isprintable()
 
 
 def _text(header: str | None) -> str | None:

@@ -6,32 +6,33 @@ import asyncio
 import logging
 import re
 import time
-from collections.abc import AsyncGenerator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Iterator, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field, replace
-from hashlib import blake2b
 
 import aiohttp
 
 from longthread.errors import LongthreadError
-from longthread.gateway.clients import Owners, client_of, named_thread, threads_named
-from longthread.gateway.dialects.dialect import Dialect, HiddenMissing, HiddenRefused, Reply
+from longthread.gateway.clients import Owners, client_of, find_named_thread, threads_named
+from longthread.gateway.dialects.dialect import Dialect, HiddenMissing, Reply
 from longthread.gateway.dialects.stream import FinalEvent, whole_events
 from longthread.gateway.http import Decoder, Incoming, Outgoing, ReplyTooLarge, for_client
 from longthread.gateway.keep import Answered, SentRequest, keep
-from longthread.gateway.parts import Anchored
+from longthread.gateway.parts import Anchored, count_changes, seals_of
 from longthread.gateway.request import Asked
 from longthread.gateway.restore import (
     ReplyMaker,
     binding_of,
     drop_hidden,
+    hash_binding,
+    hidden_from,
     restore_hidden,
     restored_by_call,
     with_stand_ins,
 )
 from longthread.gateway.state import Expanded, StateUnknown, expand_request, names_state, without_state
 from longthread.gateway.tracing import describe_kept, describe_reply, send_within
-from longthread.gateway.tree import NamedThread, Place, find_place, hidden_until
+from longthread.gateway.tree import Place, find_place, hidden_until
 from longthread.gateway.upstream import Connections, Upstream, UpstreamResponse, family_of
 from longthread.loop_bridge import to_the_end
 from longthread.store import gateway as calls
@@ -48,9 +49,6 @@ _CLIENT_LEFT = 499
 _UNKNOWN = frozenset({400, 404})
 """Refusals of a provider that does not know an id any more."""
 
-_BINDING = ("system", "tools", "instructions", "input", "messages")
-"""Fields of a frame that hidden parts are bound to. Of `input` and `messages` it has the instructions."""
-_LONGEST_ID = 200
 _UNREADABLE = (ValueError, LookupError, TypeError, AttributeError, RecursionError)
 """What dialects raise for a reply of another form."""
 _NOT_FOUND = re.compile(rb"not[_ ]found")
@@ -205,7 +203,8 @@ class GatewayRequest:
             sent = self._sent = replace(self._sent, asked=found.asked)
             aside = sent.client.is_aside
             whom, client = (sent.upstream, sent.family), sent.client.label
-            place = await find_place(tx, found.asked, self._find_named_thread(found), *whom, aside=aside, client=client)
+            named = find_named_thread(self._incoming, found)
+            place = await find_place(tx, found.asked, named, *whom, aside=aside, client=client)
             self._place = place
             await self._put_back(tx, place)
         self._shared.counts.restored += bool(self._sent.restored)
@@ -225,7 +224,7 @@ class GatewayRequest:
         asker = ReplyMaker(sent.upstream, sent.family, sent.model)
         asked = await restored_by_call(tx, sent.asked, begin, asker, place.thread_id)
         if asked is not None:
-            put, gone = _changes(sent.asked.hidden_parts, asked.hidden_parts)
+            put, gone = count_changes(sent.asked.hidden_parts, asked.hidden_parts)
             self._sent = replace(sent, asked=asked, restored=sent.restored + put, dropped=sent.dropped + gone)
 
     @property
@@ -267,33 +266,19 @@ class GatewayRequest:
             _log.exception("What call %d of thread %s carried cannot be put in", decides.n, decides.thread_id)
             return None
         theirs, now = (each.indexed_parts.hidden_before(decides.ends) for each in (sent.asked, asked))
-        if not decides.dropped and (seals := _seals(theirs)) and seals - _seals(now):
+        if not decides.dropped and (seals := seals_of(theirs)) and seals - seals_of(now):
             # Another provider's reply, or one from before: the client dropped nothing. Unless the provider refused it
             # before, and the reply was made without it.
             return None
         if asked.indexed_parts.hash_before(decides.ends) != decides.hidden_hash:  # all of them or none
             _log.warning("What call %d of thread %s carried cannot be restored", decides.n, decides.thread_id)
             return None
-        put, gone = _changes(theirs, now)
+        put, gone = count_changes(theirs, now)
         return replace(sent, asked=asked, restored=put, dropped=gone)
-
-    def _find_named_thread(self, found: Expanded) -> NamedThread | None:
-        """Return the thread that the request names: by a header, or else by what it goes on from. Raises StateUnknown:
-        that cannot be a name. What a client calls its session is then no name."""
-        named = named_thread(self._incoming)
-        if found.thread is not None and not (named and named.strict):
-            named = NamedThread(found.thread, strict=True, is_conversation=True)
-        if named is not None and not _is_name(named.thread_id):
-            if named.strict:
-                raise StateUnknown(400, "", f"A conversation's id has at most {_LONGEST_ID} characters, all printable.")
-            named = None
-        if found.call is not None and not (named and named.strict):
-            return NamedThread(found.call.thread_id, strict=False, is_conversation=True)
-        return named
 
     def _is_refused(self, decides: GatewayCall) -> bool:
         known = self._shared.refused
-        return bool(known) and (decides.thread_id, decides.n, _binding(self._whole.frame)) in known
+        return bool(known) and (decides.thread_id, decides.n, hash_binding(self._whole.frame)) in known
 
     @property
     def _takes_none(self) -> bool:
@@ -346,7 +331,7 @@ class GatewayRequest:
         if missing is not None:
             tries += await self._complete_requests(missing)
         elif refusal is not None and sent.asked.hidden_parts and not self._dialect.pins_errors(sent.asked.fields):
-            gone = _behind(sent.asked, refusal)
+            gone = hidden_from(sent.asked, refusal)
             tries.append(replace(sent, asked=drop_hidden(sent.asked, gone), dropped=sent.dropped + len(gone)))
         if self._is_changed and first.status != 404:
             tries.append(replace(sent, asked=self._whole, restored=0, dropped=0))
@@ -388,8 +373,8 @@ class GatewayRequest:
                 await log.position(tx, thread_id)
                 line = await calls.calls_until(tx, thread_id, base)
                 frame = await calls.find_frame(tx, thread_id, line[base].frame)
-                if _binding(frame) != _binding(self._whole.frame):
-                    self._shared.refused.add((thread_id, base, _binding(self._whole.frame)))
+                if hash_binding(frame) != hash_binding(self._whole.frame):
+                    self._shared.refused.add((thread_id, base, hash_binding(self._whole.frame)))
                     return
                 await calls.refuse(tx, thread_id, [n for n in _line(line, base) if line[n].ends > at])
             self._original.recent.forget_hidden()
@@ -524,46 +509,7 @@ def _reason(error: aiohttp.ClientError) -> str:
     return "timeout" if isinstance(error, TimeoutError) else "provider"
 
 
-def _is_name(thread_id: str) -> bool:
-    return bool(thread_id.strip()) and len(thread_id) <= _LONGEST_ID and thread_id.isprintable()
-
-
-def _behind(asked: Asked, refusal: HiddenRefused) -> list[Anchored]:
-    """Return the hidden part that was refused, and all later ones: each is bound to those before it."""
-    if refusal.marks:
-        failing = (n for n, each in enumerate(asked.hidden_parts) if all(mark in each.key for mark in refusal.marks))
-        return list(asked.hidden_parts[next(failing, 0) :])
-    if refusal.item is None:
-        return list(asked.hidden_parts)
-    at = (refusal.item - asked.frame_count, refusal.place or 0)
-    return [each for each in asked.hidden_parts if (each.part.item, each.part.place) >= at] or list(asked.hidden_parts)
-
-
-def _binding(frame: Mapping[str, str]) -> str:
-    """Return what hidden parts are bound to in a frame, as a hash."""
-    bound = "\n".join(f"{name} {frame.get(name)}" for name in _BINDING)
-    return blake2b(bound.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
-
-
 def _line(line: Mapping[int, GatewayCall], n: int) -> Iterator[int]:
     while n in line:
         yield n
         n = line[n].base
-
-
-def _seals(hidden: Iterable[Anchored]) -> set[str]:
-    """Return the signatures of hidden parts."""
-    return {each.part.value for each in hidden if isinstance(each.part.value, str) and each.part.value}
-
-
-def _changes(theirs: Sequence[Anchored], now: Sequence[Anchored]) -> tuple[int, int]:
-    """Return how many hidden parts were put in, and how many taken out."""
-    return _count(now, theirs), _count(theirs, now)
-
-
-def _count(some: Sequence[Anchored], others: Sequence[Anchored]) -> int:
-    """Return how many hidden parts are not among the others."""
-    if not some or not others:
-        return len(some)
-    there = {(each.at, each.key) for each in others}
-    return sum((each.at, each.key) not in there for each in some)

@@ -117,6 +117,24 @@ def hash_input(each: Anchored) -> bytes:
     return b"%d %d %d %s" % (each.at, each.after, len(each.key), each.key)
 
 
+def seals_of(hidden: Iterable[Anchored]) -> set[str]:
+    """Return the signatures of hidden parts."""
+    return {each.part.value for each in hidden if isinstance(each.part.value, str) and each.part.value}
+
+
+def count_changes(theirs: Sequence[Anchored], now: Sequence[Anchored]) -> tuple[int, int]:
+    """Return how many hidden parts were put in, and how many taken out."""
+    return _count_others(now, theirs), _count_others(theirs, now)
+
+
+def _count_others(some: Sequence[Anchored], others: Sequence[Anchored]) -> int:
+    """Return how many hidden parts are not among the others."""
+    if not some or not others:
+        return len(some)
+    there = {(each.at, each.key) for each in others}
+    return sum((each.at, each.key) not in there for each in some)
+
+
 def digests(root: bytes, parts: Iterable[Part]) -> list[bytes]:
     """Return a digest of each visible part, which stands for it and for all before it. The last one is the root of what
     follows."""

@@ -20,10 +20,11 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from hashlib import blake2b
 from itertools import chain, groupby
 from typing import Literal, NamedTuple
 
-from longthread.gateway.dialects.dialect import Dialect, Edit, HiddenMissing
+from longthread.gateway.dialects.dialect import Dialect, Edit, HiddenMissing, HiddenRefused
 from longthread.gateway.parts import Anchored, Part, anchor_hidden, digest_alone, name_node, visible_parts
 from longthread.gateway.raw_json import replace_spans
 from longthread.gateway.request import Asked, ReadItems, Restored
@@ -56,6 +57,17 @@ def restore_hidden(asked: Asked, ours: Sequence[HiddenPart], ends: int) -> Asked
         kept = Restored(last, ours[:put], theirs[:before], found.conversation, len(begin))
         asked.recent.note(asked.conversation, kept)
     return found
+
+
+def hidden_from(asked: Asked, refusal: HiddenRefused) -> list[Anchored]:
+    """Return the hidden part that was refused, and all later ones: each is bound to those before it."""
+    if refusal.marks:
+        failing = (n for n, each in enumerate(asked.hidden_parts) if all(mark in each.key for mark in refusal.marks))
+        return list(asked.hidden_parts[next(failing, 0) :])
+    if refusal.item is None:
+        return list(asked.hidden_parts)
+    at = (refusal.item - asked.frame_count, refusal.place or 0)
+    return [each for each in asked.hidden_parts if (each.part.item, each.part.place) >= at] or list(asked.hidden_parts)
 
 
 def drop_hidden(asked: Asked, hidden: Iterable[Anchored]) -> Asked:
@@ -166,6 +178,8 @@ _MODELS: Mapping[str, str] = {
 }
 """Vendors with names of their models, as they begin a word. The first one that fits counts: `deepseek-r1-distill-qwen`
 thinks as DeepSeek's do."""
+_BINDING = ("system", "tools", "instructions", "input", "messages")
+"""Fields of a frame that hidden parts are bound to. Of `input` and `messages` it has the instructions."""
 _BOUND_TO_PREFIX = frozenset({"anthropic"})
 """Vendors that bind hidden parts to all that went before. The others bind them to their call."""
 
@@ -183,6 +197,12 @@ def binding_of(model: str) -> Binding | None:
     """Return what a model's vendor binds hidden parts to; None: the model is unknown."""
     vendor = vendor_of(model)
     return None if vendor is None else "prefix" if vendor in _BOUND_TO_PREFIX else "call"
+
+
+def hash_binding(frame: Mapping[str, str]) -> str:
+    """Return what hidden parts are bound to in a frame, as a hash."""
+    bound = "\n".join(f"{name} {frame.get(name)}" for name in _BINDING)
+    return blake2b(bound.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
 
 
 def is_bound_to_call(dialect: Dialect, model: str, hidden: Iterable[Part]) -> bool:
