@@ -10,8 +10,9 @@ import secrets
 import string
 import unicodedata
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 from longthread.access.principal import KeyLimits, KeyScope, Principal, parse_scopes
 from longthread.access.users import SpendingLimit, User, find_user, load_principal
@@ -65,6 +66,23 @@ class ApiKey:
     @property
     def id(self) -> str:
         return self.limits.id
+
+    def to_json(self) -> dict[str, Any]:
+        """Return what may be seen of the key, which is all but its secret."""
+        limits = self.limits
+        names = {"agents": limits.agents, "models": limits.models, "sources": limits.sources}
+        moments = {"expires_at": self.expires_at, "made_at": self.made_at, "seen_at": self.seen_at}
+        return {
+            "id": limits.id,
+            "name": self.name,
+            "user": self.user_name,
+            "scopes": sorted(limits.scopes),
+            **{name: None if given is None else sorted(given) for name, given in names.items()},
+            "budget": None if self.budget is None else asdict(self.budget),
+            "requests_per_minute": limits.requests_per_minute,
+            "parallel": limits.parallel,
+            **{name: None if given is None else given.isoformat() for name, given in moments.items()},
+        }
 
     def works_at(self, moment: datetime) -> bool:
         return self.revoked_at is None and (self.expires_at is None or moment < self.expires_at)

@@ -28,6 +28,8 @@ COMMANDS = {
     "sources": "longthread.cli.commands.teach:sources",
     "upstreams": "longthread.cli.commands.catalog:upstreams",
     "routes": "longthread.cli.commands.catalog:routes",
+    "keys": "longthread.cli.commands.keys:keys",
+    "prices": "longthread.cli.commands.prices:prices",
     "db": "longthread.cli.commands.db:db",
     "plugins": "longthread.cli.commands.plugins:plugins",
 }
