@@ -11,9 +11,9 @@ from longthread.access.grants import (
     BY_DEFAULT,
     EVERYTHING,
     GRANT_KINDS,
+    GrantedRights,
+    GrantItem,
     GrantKind,
-    Item,
-    Rights,
     add_grant,
     combine_grants,
     forget_item,
@@ -35,7 +35,7 @@ from longthread.access.users import (
 from longthread.errors import GroupNotFound, InvalidInput, NotGranted, UserNotFound
 from longthread.store.driver import Driver, Transaction
 
-DEFAULTS: frozenset[Item] = frozenset({("agent", "analyst"), ("source", "demo"), ("model", "test:scripted")})
+DEFAULTS: frozenset[GrantItem] = frozenset({("agent", "analyst"), ("source", "demo"), ("model", "test:scripted")})
 SCOPES: frozenset[KeyScope] = frozenset({"chat"})
 
 
@@ -59,7 +59,7 @@ def caller(role: UserRole = "member", via: Via = "session", key: KeyLimits | Non
 def test_what_each_role_may_do_with_what_was_granted(
     kind: GrantKind, role: UserRole, granted: Any, uses: bool, edits: bool
 ) -> None:
-    rights = Rights(caller(role), {} if granted is None else {(kind, "x"): granted})
+    rights = GrantedRights(caller(role), {} if granted is None else {(kind, "x"): granted})
     assert (rights.may_use(kind, "x"), rights.may_edit(kind, "x")) == (uses, edits)
     assert rights.may_use(kind, "another") == (role == "admin")
 
@@ -67,7 +67,7 @@ def test_what_each_role_may_do_with_what_was_granted(
 @pytest.mark.parametrize("kind", GRANT_KINDS)
 @pytest.mark.parametrize("via", ["local", "token"])
 def test_who_needs_no_login_may_use_all(kind: GrantKind, via: Via) -> None:
-    rights = Rights(caller(via=via))
+    rights = GrantedRights(caller(via=via))
     assert rights.is_unbounded and rights.may_use(kind, "x") and rights.may_edit(kind, "x")
     assert EVERYTHING.is_unbounded and EVERYTHING.may_use(kind, "x")
 
@@ -93,23 +93,23 @@ def test_the_limits_of_a_key_hold_for_what_its_user_may(
     role: UserRole, kind: GrantKind, limits: Any, named: list[str], uses: bool
 ) -> None:
     key = KeyLimits("k", SCOPES, **limits)
-    rights = Rights(caller(role, "key", key), {(kind, named[0]): "edit"})
+    rights = GrantedRights(caller(role, "key", key), {(kind, named[0]): "edit"})
     assert rights.may_use(kind, *named) == uses
     assert not rights.is_unbounded
-    without = Rights(replace(rights.principal, key=KeyLimits("k", SCOPES)), {})
+    without = GrantedRights(replace(rights.principal, key=KeyLimits("k", SCOPES)), {})
     assert without.may_use(kind, *named) == (role == "admin")  # a key never adds a right
 
 
 def test_a_grant_of_models_may_name_how_they_begin() -> None:
-    rights = Rights(caller(), {("model", "openai:*"): "use", ("tool", "openai:*"): "use"})
+    rights = GrantedRights(caller(), {("model", "openai:*"): "use", ("tool", "openai:*"): "use"})
     assert rights.may_use("model", "openai:gpt") and not rights.may_use("model", "anthropic:x")
     assert not rights.may_use("tool", "openai:gpt")
 
 
 def test_errors_say_what_is_missing() -> None:
-    rights = Rights(caller("builder"), {("source", "s"): "use"})
+    rights = GrantedRights(caller("builder"), {("source", "s"): "use"})
     with pytest.raises(NotGranted, match="no right to edit the source sales"):
-        rights.expect_edit("source", "s", called="sales")
+        rights.expect_edit("source", "s", "sales")
     with pytest.raises(NotGranted, match="no right to use the agent x"):
         rights.expect_use("agent", "x")
     rights.expect_use("source", "s")
@@ -138,10 +138,10 @@ async def test_rights_are_those_of_the_user_the_groups_and_everyone(store: Drive
         await add_grant(tx, "source", "s1", "user", ada.id, "use", by="root")
         await add_grant(tx, "tool", "t1", "group", sales.id, "edit", by="root")
         await add_grant(tx, "agent", "a1", "everyone", "", "use", by="root")
-        own = Rights(await load_principal(tx, ada, "session"))
+        own = GrantedRights(await load_principal(tx, ada, "session"))
         mine = await load_rights(tx, own.principal, DEFAULTS)
         others = await load_rights(tx, await load_principal(tx, bob, "session"), DEFAULTS)
-    usual: dict[Item, str] = dict.fromkeys(DEFAULTS, "use") | {("agent", "a1"): "use"}
+    usual: dict[GrantItem, str] = dict.fromkeys(DEFAULTS, "use") | {("agent", "a1"): "use"}
     assert mine.granted == usual | {("source", "s1"): "use", ("tool", "t1"): "edit"}
     assert others.granted == usual
     async with store.writing() as tx:

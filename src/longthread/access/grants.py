@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Literal, get_args
 
-from longthread.access.principal import Principal, local_principal
-from longthread.errors import GroupNotFound, InvalidInput, NotGranted, UserNotFound
+from longthread.access.keys import find_key
+from longthread.access.principal import KeyLimits, Principal, local_principal
+from longthread.errors import AccessEnded, ApiKeyNotFound, GroupNotFound, InvalidInput, NotGranted, UserNotFound
+from longthread.model.run import RunAsker
 from longthread.store.driver import Row, Transaction, one
 from longthread.store.log import now
 
@@ -16,7 +18,7 @@ GrantKind = Literal["source", "agent", "skill", "tool", "model", "upstream", "ro
 GRANT_KINDS: tuple[GrantKind, ...] = get_args(GrantKind)
 ToKind = Literal["user", "group", "everyone"]
 May = Literal["use", "edit"]
-Item = tuple[GrantKind, str]
+GrantItem = tuple[GrantKind, str]
 """A kind and an item: the id of a definition, or the name of a model or of what is configured."""
 BY_DEFAULT = "default"
 """Who grants what everyone may use by default."""
@@ -39,7 +41,7 @@ class Grant:
 
 
 @dataclass(frozen=True, slots=True)
-class Rights:
+class GrantedRights:
     """What a caller may use and change, as it was granted when this was read.
 
     Administrators may all, and so do callers of a server without login. Builders change what they made, and what they
@@ -47,7 +49,7 @@ class Rights:
     """
 
     principal: Principal
-    granted: Mapping[Item, May] = field(default_factory=dict)
+    granted: Mapping[GrantItem, May] = field(default_factory=dict)
 
     @property
     def is_unbounded(self) -> bool:
@@ -56,28 +58,28 @@ class Rights:
         return _may_all(self.principal) and (key is None or (key.agents, key.models, key.sources) == (None, None, None))
 
     def may_use(self, kind: GrantKind, item: str, *names: str) -> bool:
-        """Whether the caller may use an item. `names` are others by which it may be granted, or a key may name it."""
+        """Whether the caller may use an item. `names` are others by which the limits of a key may name it."""
         if not self._is_in_key(kind, (item, *names)):
             return False
-        return _may_all(self.principal) or any(self._granted_as(kind, each) is not None for each in (item, *names))
+        return _may_all(self.principal) or self._granted_as(kind, item) is not None
 
-    def may_edit(self, kind: GrantKind, item: str) -> bool:
-        """Whether the caller may change or delete a definition."""
-        if not self._is_in_key(kind, (item,)):
+    def may_edit(self, kind: GrantKind, item: str, *names: str) -> bool:
+        """Whether the caller may change or delete a definition. `names` are as in `may_use`."""
+        if not self._is_in_key(kind, (item, *names)):
             return False
         if _may_all(self.principal):
             return True
         return self.principal.has_role("builder") and self._granted_as(kind, item) == "edit"
 
-    def expect_use(self, kind: GrantKind, item: str, *names: str, called: str = "") -> None:
-        """Raise NotGranted: the caller may not use the item, which is `called` so to people."""
-        if not self.may_use(kind, item, *names):
-            raise NotGranted(use="use", kind=kind, name=called or item)
+    def expect_use(self, kind: GrantKind, item: str, name: str = "") -> None:
+        """Raise NotGranted: the caller may not use the item, which has this name for people."""
+        if not self.may_use(kind, item, name or item):
+            raise NotGranted(use="use", kind=kind, name=name or item)
 
-    def expect_edit(self, kind: GrantKind, item: str, *, called: str = "") -> None:
-        """Raise NotGranted: the caller may not change the item."""
-        if not self.may_edit(kind, item):
-            raise NotGranted(use="edit", kind=kind, name=called or item)
+    def expect_edit(self, kind: GrantKind, item: str, name: str = "") -> None:
+        """Raise NotGranted: the caller may not change the item, which has this name for people."""
+        if not self.may_edit(kind, item, name or item):
+            raise NotGranted(use="edit", kind=kind, name=name or item)
 
     def _granted_as(self, kind: GrantKind, item: str) -> May | None:
         exact = self.granted.get((kind, item))
@@ -102,7 +104,7 @@ class Rights:
         return any(name.startswith(pattern) for name in names for pattern in patterns)
 
 
-EVERYTHING = Rights(local_principal("", is_owner=True))
+EVERYTHING = GrantedRights(local_principal("", is_owner=True))
 """The rights of callers whom nothing limits: those of a server without login, and of the command line."""
 
 
@@ -110,30 +112,67 @@ def _may_all(principal: Principal) -> bool:
     return principal.via in ("local", "token") or principal.has_role("admin")
 
 
-async def load_rights(tx: Transaction, principal: Principal, defaults: Collection[Item]) -> Rights:
+async def load_rights(tx: Transaction, principal: Principal, defaults: Collection[GrantItem]) -> GrantedRights:
     """Return the rights of a caller, with one query; with none where the role decides all. `defaults` are what
     everyone may use unless an administrator has taken that back."""
     if _may_all(principal):
-        return Rights(principal)
+        return GrantedRights(principal)
     rows = await tx.fetch("select_grants_of_user", user_id=principal.user)
     granted = [((row["kind"], row["item"]), row["may"]) for row in rows]
-    return Rights(principal, combine_grants(granted, defaults=defaults))
+    return GrantedRights(principal, combine_grants(granted, defaults=defaults))
 
 
-def combine_grants(granted: Iterable[tuple[Item, str]], *, defaults: Collection[Item]) -> dict[Item, May]:
+async def load_rights_of(tx: Transaction, asker: RunAsker | None, defaults: Collection[GrantItem]) -> GrantedRights:
+    """Return the present rights of who asked for a run, with a few queries; with none without a login. Raises
+    AccessEnded: the user or the API key may ask nothing any more."""
+    if asker is None:
+        return EVERYTHING
+    users, groups, granted = await tx.fetch_all(
+        ("select_user", {"user_id": asker.user}),
+        ("select_groups_of_user", {"user_id": asker.user}),
+        ("select_grants_of_user", {"user_id": asker.user}),
+    )
+    if not users or users[0]["status"] != "active":
+        raise AccessEnded
+    principal = Principal(
+        user=asker.user,
+        name=users[0]["name"],
+        role=users[0]["role"],
+        via="session" if asker.key is None else "key",
+        groups=frozenset(row["id"] for row in groups),
+        group_names=frozenset(row["name"] for row in groups),
+        key=None if asker.key is None else await _working_limits(tx, asker.user, asker.key),
+    )
+    each = [((row["kind"], row["item"]), row["may"]) for row in granted]
+    return GrantedRights(principal, {} if _may_all(principal) else combine_grants(each, defaults=defaults))
+
+
+async def _working_limits(tx: Transaction, user_id: str, key_id: str) -> KeyLimits:
+    """Return the limits of a key. Raises AccessEnded: it does not work any more."""
+    try:
+        key = await find_key(tx, key_id, user_id)
+    except ApiKeyNotFound:
+        raise AccessEnded from None
+    if not key.works_at(datetime.now(UTC)):
+        raise AccessEnded
+    return key.limits
+
+
+def combine_grants(
+    granted: Iterable[tuple[GrantItem, str]], *, defaults: Collection[GrantItem]
+) -> dict[GrantItem, May]:
     """Return the most that grants allow for each item. `none` takes a default back, and nothing else."""
-    found: dict[Item, May] = {}
-    withdrawn: set[Item] = set()
-    for item, may in granted:
-        if may == "none":
-            withdrawn.add(item)
-        elif found.get(item) != "edit":
+    all_ = list(granted)
+    withdrawn = {item for item, may in all_ if may == "none"}
+    found: dict[GrantItem, May] = {each: "use" for each in defaults if each not in withdrawn}
+    for item, may in all_:
+        if may != "none" and found.get(item) != "edit":
             found[item] = "edit" if may == "edit" else "use"
-    return {each: "use" for each in defaults if each not in withdrawn} | found
+    return found
 
 
 async def list_grants(
-    tx: Transaction, defaults: Collection[Item], *, kind: GrantKind | None = None, item: str | None = None
+    tx: Transaction, defaults: Collection[GrantItem], *, kind: GrantKind | None = None, item: str | None = None
 ) -> list[Grant]:
     """Return all grants, or those of a kind or an item, with what everyone may use by default."""
     rows = await tx.fetch("select_grants")
@@ -159,12 +198,19 @@ async def add_grant(
     if to_kind == "group" and await one(tx, "select_group", group_id=to_id) is None:
         raise GroupNotFound(name=to_id)
     if to_kind == "everyone" and to_id:
-        raise InvalidInput(reason="A grant to everyone names nobody. Leave the id out.")
+        raise InvalidInput(reason="A grant to everyone has no id. Leave it out.")
     await _save(tx, (kind, item), to_kind, to_id, may, by=by)
 
 
 async def remove_grant(
-    tx: Transaction, kind: GrantKind, item: str, to_kind: ToKind, to_id: str, *, defaults: Collection[Item], by: str
+    tx: Transaction,
+    kind: GrantKind,
+    item: str,
+    to_kind: ToKind,
+    to_id: str,
+    *,
+    defaults: Collection[GrantItem],
+    by: str,
 ) -> bool:
     """Take a grant back; for everyone also what is granted by default. Return whether there was one."""
     is_default = to_kind == "everyone" and (kind, item) in defaults
@@ -187,7 +233,7 @@ async def forget_item(tx: Transaction, kind: GrantKind, item: str) -> None:
     await tx.run("delete_grants_of_item", kind=kind, item=item)
 
 
-async def _save(tx: Transaction, item: Item, to_kind: ToKind, to_id: str, may: str, *, by: str) -> None:
+async def _save(tx: Transaction, item: GrantItem, to_kind: ToKind, to_id: str, may: str, *, by: str) -> None:
     about = {"kind": item[0], "item": item[1], "to_kind": to_kind, "to_id": to_id}
     await tx.run("save_grant", **about, may=may, granted_by=by, now=now())
 
