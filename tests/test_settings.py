@@ -115,11 +115,23 @@ def test_every_variable_sets_its_field(field: str, name: str, monkeypatch: pytes
     }
     special |= {"sql_isolated": "False", "code_cpython": "True", "read_only": "True"}
     special |= {"otel_disabled": "True", "otel_contents": "True"}
-    is_url = field.endswith("base_url") or (field.startswith("otel_") and field.endswith("endpoint"))
+    special |= {"oidc_signup": "no", "auth_signup": "no", "oidc_link_by_email": "True", "proxy_secret": "x" * 16}
+    special |= {"oidc_issuers": "[]", "trusted_proxies": "unix", "oidc_scopes": "openid email"}
+    if field == "oidc_client_id":
+        monkeypatch.setenv("LONGTHREAD_OIDC_ISSUER", "https://example.test")
+    if field == "oidc_issuer":
+        monkeypatch.setenv("LONGTHREAD_OIDC_CLIENT_ID", "2")
+    is_url = (
+        field.endswith("base_url")
+        or field == "oidc_issuer"
+        or (field.startswith("otel_") and field.endswith("endpoint"))
+    )
     text = special.get(field, "https://example.test/v1" if is_url else "2")
     monkeypatch.setenv(name, text)
     value = getattr(Settings.load(), field)
     shown = value.get_secret_value() if hasattr(value, "get_secret_value") else value
+    if isinstance(value, tuple) and field != "prices":
+        shown = ",".join(value) or "[]"
     if field == "prices":
         shown = json.dumps({each.model: {"input": int(each.input), "output": int(each.output)} for each in value})
     assert str(shown) in {text, f"{text}.0"}
@@ -334,3 +346,62 @@ def test_a_wrong_value_of_a_file_names_the_variable(clean: Path, monkeypatch: py
     monkeypatch.setenv("LONGTHREAD_PORT_FILE", "port")
     with pytest.raises(InvalidInput, match="LONGTHREAD_PORT_FILE is 'x'"):
         Settings.load()
+
+
+ISSUER = {"issuer": "https://id.example", "client_id": "c"}
+
+
+def test_one_provider_of_logins_is_set_by_itself_and_several_as_json(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert Settings.load().login_issuers == ()
+    monkeypatch.setenv("LONGTHREAD_OIDC_ISSUER", "https://id.example/realms/main/")
+    monkeypatch.setenv("LONGTHREAD_OIDC_CLIENT_ID", "c")
+    monkeypatch.setenv("LONGTHREAD_OIDC_CLIENT_SECRET", "sk-1")
+    monkeypatch.setenv("LONGTHREAD_OIDC_ADMIN_GROUPS", "admins, Root ,")
+    second = ISSUER | {"id": "guests", "client_secret": "sk-2", "allowed_domains": ["a.example"], "label": "Guests"}
+    monkeypatch.setenv("LONGTHREAD_OIDC_ISSUERS", json.dumps([second]))
+    settings = Settings.load()
+    one, other = settings.login_issuers
+    assert (one.id, one.issuer, one.shown) == ("sso", "https://id.example/realms/main/", "id.example")
+    assert (one.admin_groups, one.signup) == (("admins", "Root"), "pending")
+    assert (other.id, other.shown, other.admin_groups, other.allowed_domains) == (
+        "guests",
+        "Guests",
+        (),
+        ("a.example",),
+    )
+    assert "sk-" not in repr(settings) + settings.model_dump_json() + repr(one)
+    assert hash(settings) == hash(Settings.load())
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"oidc_issuer": "https://id.example"},
+        {"oidc_client_id": "c"},
+        {"oidc_issuer": "http://id.example", "oidc_client_id": "c"},
+        {"oidc_issuer": "https://ada:pw@id.example", "oidc_client_id": "c"},
+        {"oidc_issuer": "https://id.example?x=1", "oidc_client_id": "c"},
+        {"oidc_scopes": "profile"},
+        {"auth_header": "X User"},
+        {"proxy_secret": "short"},
+        {"oidc_issuers": "{"},
+        {"oidc_issuers": json.dumps([ISSUER])},
+        {"oidc_issuers": json.dumps([ISSUER | {"id": "A b"}])},
+        {"oidc_issuers": json.dumps([ISSUER | {"id": "a", "client_secret": "sk-1", "colour": "red"}])},
+        {"oidc_issuers": json.dumps([ISSUER | {"id": "a"}] * 2)},
+        {
+            "oidc_issuers": json.dumps([ISSUER | {"id": "sso"}]),
+            "oidc_issuer": "https://id.example",
+            "oidc_client_id": "c",
+        },
+    ],
+)
+def test_a_provider_of_logins_that_cannot_be_one_is_refused(given: dict[str, str]) -> None:
+    with pytest.raises(InvalidInput) as error:
+        Settings.of(**given)
+    assert "sk-1" not in str(error.value) and "pw" not in str(error.value)
+
+
+def test_an_issuer_of_this_machine_needs_no_tls() -> None:
+    for url in ("http://localhost:8080/realms/main", "http://127.0.0.1:9", "http://[::1]:9"):
+        assert Settings.of(oidc_issuer=url, oidc_client_id="c").login_issuers[0].issuer == url

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ipaddress
 import json
 import os
 import re
@@ -122,6 +123,74 @@ Prices = Annotated[tuple[Price, ...], BeforeValidator(_prices)]
 RememberApproval = Literal["never", "data", "always"]
 """When a person is asked before a model remembers something: where it has read `data` that others may have written."""
 LogFormat = Literal["text", "json"]
+
+
+def _split_names(value: Any) -> Any:
+    """NameList from text with commas between."""
+    return tuple(filter(None, map(str.strip, value.split(",")))) if isinstance(value, str) else value
+
+
+def _issuer_url(text: str) -> str:
+    parts = urlsplit(text)
+    if not parts.hostname or parts.query or parts.fragment or parts.username or parts.port == 0:
+        raise ValueError("not the URL of an issuer")
+    if parts.scheme != "https" and not (parts.scheme == "http" and parts.hostname in _THIS_MACHINE):
+        raise ValueError("not an https URL")
+    return text
+
+
+def _proxies(value: Any) -> Any:
+    given = _split_names(value)
+    if not isinstance(given, tuple | list):
+        return given
+    found = tuple(UNIX if each == UNIX else ipaddress.ip_network(each) for each in given)
+    if any(not isinstance(each, str) and not each.prefixlen for each in found):
+        raise ValueError("every address")
+    return found
+
+
+_THIS_MACHINE = frozenset({"localhost", "127.0.0.1", "::1"})
+UNIX = "unix"
+"""In the place of a proxy's address: a program that comes by a Unix socket."""
+NameList = Annotated[tuple[str, ...], BeforeValidator(_split_names)]
+IssuerUrl = Annotated[str, AfterValidator(_issuer_url)]
+TrustedProxies = Annotated[
+    tuple[ipaddress.IPv4Network | ipaddress.IPv6Network | Literal["unix"], ...], BeforeValidator(_proxies)
+]
+Signup = Literal["no", "pending", "yes"]
+"""Who gets an account at the first login at a provider: none, one that an administrator must let in, or one at once."""
+ONE_ISSUER = "sso"
+"""The id of the issuer that is set without JSON."""
+
+
+class OidcIssuer(BaseModel):
+    """A provider of logins by OpenID Connect. `id` is in the addresses of its routes, `label` on its button."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    id: Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9-]{0,39}$")]
+    issuer: IssuerUrl
+    client_id: Annotated[str, Field(min_length=1, max_length=500)]
+    client_secret: SecretStr | None = None
+    label: Annotated[str, Field(max_length=80)] = ""
+    scopes: Annotated[str, Field(pattern=r"^openid( [!#-\[\]-~]+)*$")] = "openid profile email"
+    groups_claim: str = "groups"
+    admin_groups: NameList = ()
+    allowed_domains: NameList = ()
+    signup: Signup = "pending"
+    link_by_email: bool = False
+
+    @property
+    def shown(self) -> str:
+        """What its button says: the label, or the host of the issuer."""
+        return self.label or str(urlsplit(self.issuer).hostname)
+
+
+def _issuers(value: Any) -> Any:
+    return json.loads(value) if isinstance(value, str) else value
+
+
+OidcIssuers = Annotated[tuple[OidcIssuer, ...], BeforeValidator(_issuers)]
 _CONTENTS = {"no_content": False, "event_only": False, "span_only": True, "span_and_event": True}
 """Where OpenTelemetry's instrumentations write contents, by that name: into spans or not. There are no events here."""
 CapturesContents = Annotated[bool, BeforeValidator(lambda value: _CONTENTS.get(str(value).lower(), value))]
@@ -129,6 +198,7 @@ TimeZone = Annotated[str, AfterValidator(_zone)]
 StoreAddress = Annotated[str, BeforeValidator(_store_address)]
 
 
+_HEADER = r"^[A-Za-z0-9-]+$"
 _SECONDS = "a number of seconds above 0, at most 86400"
 _OTLP_URL = "an http:// or https:// URL with its path, such as http://localhost:4318/v1/traces"
 
@@ -362,6 +432,79 @@ class Settings(BaseModel):
     gateway_token: SecretStr | None = _setting(None, "LONGTHREAD_GATEWAY_TOKEN", allowed="text")
     gateway_origins: str = _setting("", "LONGTHREAD_GATEWAY_ORIGINS", allowed="origins, separated by commas")
 
+    oidc_issuer: IssuerUrl | None = _setting(
+        None,
+        "LONGTHREAD_OIDC_ISSUER",
+        allowed="the https:// URL of an issuer, such as https://id.example.org/realms/main",
+    )
+    oidc_client_id: str | None = _setting(
+        None,
+        "LONGTHREAD_OIDC_CLIENT_ID",
+        allowed="the client's id, set together with LONGTHREAD_OIDC_ISSUER",
+    )
+    oidc_client_secret: SecretStr | None = _setting(None, "LONGTHREAD_OIDC_CLIENT_SECRET", allowed="text")
+    oidc_label: str = _setting("", "LONGTHREAD_OIDC_LABEL", allowed="at most 80 characters", max_length=80)
+    oidc_scopes: str = _setting(
+        "openid profile email",
+        "LONGTHREAD_OIDC_SCOPES",
+        allowed="`openid` and further scopes, separated by spaces",
+        pattern=r"^openid( [!#-\[\]-~]+)*$",
+    )
+    oidc_groups_claim: str = _setting("groups", "LONGTHREAD_OIDC_GROUPS_CLAIM", allowed="the name of a claim")
+    oidc_admin_groups: NameList = _setting(
+        (), "LONGTHREAD_OIDC_ADMIN_GROUPS", allowed="names of groups, separated by commas"
+    )
+    oidc_allowed_domains: NameList = _setting(
+        (), "LONGTHREAD_OIDC_ALLOWED_DOMAINS", allowed="domains, separated by commas, such as example.org"
+    )
+    oidc_signup: Signup = _setting("pending", "LONGTHREAD_OIDC_SIGNUP", allowed="`no`, `pending` or `yes`")
+    oidc_link_by_email: bool = _setting(False, "LONGTHREAD_OIDC_LINK_BY_EMAIL", allowed="true or false")
+    oidc_issuers: OidcIssuers = _setting(
+        (),
+        "LONGTHREAD_OIDC_ISSUERS",
+        allowed="a JSON list of issuers, each with an `id` of its own, an https:// `issuer` and a `client_id`",
+        exclude=True,
+    )
+    auth_header: str | None = _setting(
+        None,
+        "LONGTHREAD_AUTH_HEADER",
+        allowed="the name of a header, such as X-Auth-Request-User",
+        pattern=_HEADER,
+    )
+    auth_groups_header: str | None = _setting(
+        None, "LONGTHREAD_AUTH_GROUPS_HEADER", allowed="the name of a header", pattern=_HEADER
+    )
+    auth_email_header: str | None = _setting(
+        None, "LONGTHREAD_AUTH_EMAIL_HEADER", allowed="the name of a header", pattern=_HEADER
+    )
+    auth_admin_groups: NameList = _setting(
+        (), "LONGTHREAD_AUTH_ADMIN_GROUPS", allowed="names of groups, separated by commas"
+    )
+    auth_signup: Signup = _setting("yes", "LONGTHREAD_AUTH_SIGNUP", allowed="`no`, `pending` or `yes`")
+    trusted_proxies: TrustedProxies = _setting(
+        (),
+        "LONGTHREAD_TRUSTED_PROXIES",
+        allowed="addresses, networks such as 10.0.0.0/8 or `unix`, separated by commas",
+    )
+    proxy_secret: SecretStr | None = _setting(
+        None, "LONGTHREAD_PROXY_SECRET", allowed="a text of 16 characters or more", min_length=16
+    )
+
+    @field_validator("oidc_client_id")
+    @classmethod
+    def _validate_client(cls, value: str | None, known: ValidationInfo) -> str | None:
+        if (known.data.get("oidc_issuer") is None) != (value is None):
+            raise ValueError
+        return value
+
+    @field_validator("oidc_issuers")
+    @classmethod
+    def _validate_ids(cls, value: OidcIssuers, known: ValidationInfo) -> OidcIssuers:
+        ids = [each.id for each in value] + [ONE_ISSUER] * (known.data.get("oidc_issuer") is not None)
+        if len(set(ids)) < len(ids):
+            raise ValueError
+        return value
+
     @field_validator("otel_headers")
     @classmethod
     def _validate_headers(cls, value: SecretStr | None) -> SecretStr | None:
@@ -379,6 +522,14 @@ class Settings(BaseModel):
     def price_of(self, model: str) -> Price | None:
         """The price of a model; None: none is set."""
         return next((each for each in self.prices if each.model == model), None)
+
+    @property
+    def login_issuers(self) -> tuple[OidcIssuer, ...]:
+        """The providers of logins: the one that is set by itself, then those of the list."""
+        if self.oidc_issuer is None:
+            return self.oidc_issuers
+        given = {name: getattr(self, f"oidc_{name}") for name in OidcIssuer.model_fields if name != "id"}
+        return OidcIssuer(id=ONE_ISSUER, **given), *self.oidc_issuers
 
     @property
     def zone(self) -> ZoneInfo | None:
@@ -461,7 +612,8 @@ def _reason(error: ValidationError, given: Mapping[str, Any], env_file: Path | N
 
 
 def _show_value(field: str, value: Any) -> str:
-    if "SecretStr" in str(Settings.model_fields[field].annotation):
+    annotation = str(Settings.model_fields[field].annotation)
+    if "SecretStr" in annotation or "OidcIssuer" in annotation:
         return "a secret"
     is_address = field == "database" or "@" in str(value)  # a URL may hold a password
     return shown_address(str(value)) if is_address else _short(value)
