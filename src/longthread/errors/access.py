@@ -5,12 +5,19 @@ from __future__ import annotations
 from longthread.errors.base import InvalidInput, LongthreadError
 
 __all__ = [
-    "AccessEnded",
+    "AccountDisabled",
+    "AccountPending",
     "ApiKeyNotFound",
     "BudgetSpent",
+    "DomainRefused",
     "GroupNotFound",
+    "IssuerAnswerRefused",
+    "IssuerNotFound",
+    "IssuerUnreachable",
     "LastAdmin",
     "LinkUnusable",
+    "LoginDenied",
+    "LoginExpired",
     "LoginFailed",
     "LoginNeeded",
     "LoginThrottled",
@@ -19,9 +26,11 @@ __all__ = [
     "NotLocal",
     "PasswordRefused",
     "PriceMissing",
+    "ProxyRefused",
     "RoleMissing",
     "ScopeMissing",
     "SeveralKeys",
+    "SignupRefused",
     "TooManyRequests",
     "UserNotFound",
 ]
@@ -92,11 +101,6 @@ class ScopeMissing(LongthreadError, exit_code=2):
     scope: str
 
 
-class AccessEnded(LongthreadError, exit_code=2):
-    message = """The user who asked may not use this server any more, or the API key was revoked or has expired.
-    Nothing is lost: log in, and ask it to continue."""
-
-
 class NotGranted(LongthreadError, exit_code=2):
     message = "You have no right to {use} the {kind} {name}. Ask an administrator to grant it."
     use: str
@@ -128,3 +132,46 @@ class PriceMissing(LongthreadError, exit_code=2):
     one with `longthread prices set`."""
     whose: str
     model: str
+
+
+class IssuerNotFound(LongthreadError, exit_code=3):
+    message = "There is no login provider {issuer}. The page /login shows those there are."
+    issuer: str
+
+
+class IssuerUnreachable(LongthreadError):
+    message = "The login provider {issuer} does not answer: {reason} Try again, or ask an administrator."
+    issuer: str
+
+
+class IssuerAnswerRefused(LongthreadError):
+    message = "What the login provider {issuer} answered was refused: {reason} Log in again, or ask an administrator."
+    issuer: str
+
+
+class LoginDenied(LongthreadError, exit_code=2):
+    message = "The login provider did not let you in, or you left its page. Log in again."
+
+
+class LoginExpired(LongthreadError, exit_code=2):
+    message = "This login took too long, or was begun in another window. Log in again."
+
+
+class AccountPending(LongthreadError, exit_code=2):
+    message = "Your account waits for an administrator to let you in."
+
+
+class AccountDisabled(LongthreadError, exit_code=2):
+    message = "Your account is switched off. Ask an administrator."
+
+
+class SignupRefused(LongthreadError, exit_code=2):
+    message = "You have no account on this server. Ask an administrator for one."
+
+
+class DomainRefused(LongthreadError, exit_code=2):
+    message = "Your e-mail address is not of a domain that may log in here, or your provider did not verify it."
+
+
+class ProxyRefused(LongthreadError, exit_code=2):
+    message = "A header that says who you are was refused: {reason} Open this server by its login proxy."

@@ -30,7 +30,7 @@ _REBUILT = ("recall_", "gateway_nodes", "workers", "background_jobs")
 _DERIVED = (
     *_REBUILT,
     *("gateway_salt", "idempotency_keys", "queued_questions", "provider_keys", "share_links", "board_link"),
-    *("access_sessions", "access_links", "access_tries"),
+    *("access_sessions", "access_links", "access_secrets", "access_tries"),
 )
 """The same, and prefixes of tables about requests and access: each store has its own, and none is copied."""
 _OF_EACH_STORE = frozenset({(THREADS, "number"), (THREADS, "incarnation")})

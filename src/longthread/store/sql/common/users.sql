@@ -38,14 +38,25 @@ INSERT INTO access_identities (issuer, subject, user_id, email, email_verified, 
 VALUES (:issuer, :subject, :user_id, :email, FLAG[:email_verified], :now)
 ON CONFLICT (issuer, subject) DO UPDATE SET email = excluded.email, email_verified = excluded.email_verified;
 
+-- name: insert_identity
+INSERT INTO access_identities (issuer, subject, user_id, email, email_verified, linked_at)
+VALUES (:issuer, :subject, :user_id, :email, FLAG[:email_verified], :now)
+ON CONFLICT DO NOTHING;
+
 -- name: select_identity
 SELECT * FROM access_identities WHERE issuer = :issuer AND subject = :subject;
 
 -- name: select_identities
 SELECT * FROM access_identities WHERE user_id = :user_id ORDER BY issuer, subject;
 
--- name: select_user_by_email
-SELECT * FROM access_users WHERE email = :email ORDER BY id LIMIT 2;
+-- name: select_users_by_email
+SELECT * FROM access_users WHERE lower(email) = :email ORDER BY id LIMIT 2;
+
+-- name: insert_secret
+INSERT INTO access_secrets (name, secret, made_at) VALUES (:name, :secret, :now) ON CONFLICT DO NOTHING;
+
+-- name: select_secret
+SELECT secret FROM access_secrets WHERE name = :name;
 
 -- name: insert_group
 INSERT INTO access_groups (id, name, origin, created_at) VALUES (:id, :name, :origin, :now) ON CONFLICT DO NOTHING;

@@ -72,6 +72,14 @@ CREATE TABLE access_links (
 CREATE UNIQUE INDEX access_links_of_setup ON access_links (kind) WHERE kind = 'setup';
 CREATE INDEX access_links_of_user ON access_links (user_id) WHERE user_id IS NOT NULL;
 
+-- Random secrets of this store, made when they are first needed: all its servers seal with them what a browser carries
+-- through a login.
+CREATE TABLE access_secrets (
+    name    TEXT PRIMARY KEY NOT NULL,
+    secret  TEXT NOT NULL,
+    made_at TEXT NOT NULL
+) WITHOUT ROWID;
+
 -- An API key of a user. `scopes`, `agents`, `models` and `sources` are JSON lists; NULL: no limit.
 CREATE TABLE access_keys (
     id                  TEXT PRIMARY KEY NOT NULL,
@@ -95,15 +103,14 @@ CREATE TABLE access_keys (
 CREATE UNIQUE INDEX access_keys_by_hash ON access_keys (key_hash);
 CREATE INDEX access_keys_of_user ON access_keys (user_id);
 
--- Who may use or edit what: `item` is the id of a definition, or the name of a model or of what is configured. `to_id` is a
--- user's or a group's id, or empty for everyone. What everyone may use by default has a row `none` where an administrator has
--- taken that back.
+-- Who may use or edit what: `item` is the id or the name of a source, an agent, … `to_id` is a user's or a group's id, or
+-- empty for everyone.
 CREATE TABLE access_grants (
     kind       TEXT NOT NULL CHECK (kind IN ('source', 'agent', 'skill', 'tool', 'model', 'upstream', 'route')),
     item       TEXT NOT NULL,
     to_kind    TEXT NOT NULL CHECK (to_kind IN ('user', 'group', 'everyone')),
     to_id      TEXT NOT NULL DEFAULT '',
-    may        TEXT NOT NULL CHECK (may IN ('use', 'edit', 'none')),
+    may        TEXT NOT NULL CHECK (may IN ('use', 'edit')),
     granted_by TEXT NOT NULL,
     granted_at TEXT NOT NULL,
     PRIMARY KEY (kind, item, to_kind, to_id)

@@ -1,0 +1,239 @@
+"""Who a person is to a login provider or a trusted proxy, and which user that is here.
+
+An identity is the issuer's name and its subject, never an e-mail address: anybody can have that written into an
+account somewhere.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from contextlib import suppress
+from dataclasses import dataclass, replace
+
+from longthread.access.principal import UserRole
+from longthread.access.sessions import end_sessions
+from longthread.access.users import (
+    LONGEST_NAME,
+    GroupOrigin,
+    User,
+    count_users,
+    create_user,
+    delete_user,
+    find_user,
+    find_user_by_name,
+    groups_of,
+    normalize_name,
+    set_groups,
+    update_user,
+)
+from longthread.errors import (
+    AccountDisabled,
+    AccountPending,
+    DomainRefused,
+    InvalidInput,
+    LastAdmin,
+    NameInUse,
+    SignupRefused,
+    UserNotFound,
+)
+from longthread.settings import OidcIssuer, Settings, Signup
+from longthread.store.driver import Transaction, one
+from longthread.store.log import now
+
+PROXY = "proxy"
+"""The issuer of people whom a trusted proxy names."""
+_TRIES = 50
+"""How many names are tried for a new user whose name is taken."""
+
+
+@dataclass(frozen=True, slots=True)
+class Identity:
+    """A person as an issuer knows them. `name` is what a new user is called."""
+
+    issuer: str
+    subject: str
+    name: str
+    display: str
+    email: str | None
+    email_verified: bool
+    groups: frozenset[str]
+
+
+@dataclass(frozen=True, slots=True)
+class AdmissionRules:
+    """Who may come in by an issuer, and as what. `heir` is the id of the first administrator of all: that of the user
+    of a server without login, whose conversations the administrator takes over."""
+
+    origin: GroupOrigin
+    signup: Signup
+    heir: str
+    admin_groups: frozenset[str] = frozenset()
+    allowed_domains: frozenset[str] = frozenset()
+    link_by_email: bool = False
+    link_by_name: bool = False
+
+    @classmethod
+    def of_issuer(cls, issuer: OidcIssuer, settings: Settings) -> AdmissionRules:
+        return cls(
+            origin="oidc",
+            signup=issuer.signup,
+            heir=settings.user,
+            admin_groups=usable_names(issuer.admin_groups),
+            allowed_domains=frozenset(each.lower().lstrip("@") for each in issuer.allowed_domains),
+            link_by_email=issuer.link_by_email,
+        )
+
+    @classmethod
+    def of_proxy(cls, settings: Settings) -> AdmissionRules:
+        return cls(
+            origin="proxy",
+            signup=settings.auth_signup,
+            heir=settings.user,
+            admin_groups=usable_names(settings.auth_admin_groups),
+            link_by_name=True,
+        )
+
+    def makes_admin(self, identity: Identity) -> bool:
+        return not self.admin_groups.isdisjoint(usable_names(identity.groups))
+
+
+def usable_names(names: Collection[str]) -> frozenset[str]:
+    """Return names of groups as they are compared, but no name that a group cannot have."""
+    found = set()
+    for name in names:
+        with suppress(InvalidInput):
+            found.add(normalize_name(name))
+    return frozenset(found)
+
+
+def expect_active(user: User) -> None:
+    """Raise AccountPending or AccountDisabled: this user may not come in."""
+    if user.status == "disabled":
+        raise AccountDisabled
+    if user.status == "pending":
+        raise AccountPending
+
+
+async def find_user_of(tx: Transaction, issuer: str, subject: str) -> User | None:
+    """Return the user whom an issuer's subject is; None: there is none yet."""
+    row = await one(tx, "select_identity", issuer=issuer, subject=subject)
+    return None if row is None else await find_user(tx, row["user_id"])
+
+
+async def is_settled(tx: Transaction, user: User, identity: Identity, rules: AdmissionRules) -> bool:
+    """Whether a login would change nothing of a user: groups and role are as the issuer says."""
+    groups = await groups_of(tx, user.id)
+    present = {each.name for each in groups if each.origin == rules.origin}
+    others = {each.name for each in groups} - present
+    return present == usable_names(identity.groups) - others and _role_by(rules, identity, user) == user.role
+
+
+async def admit(tx: Transaction, identity: Identity, rules: AdmissionRules) -> User:
+    """Return the user of an identity, with role and groups as the issuer says now; add one if the rules allow. The user
+    may be pending. Raises DomainRefused, SignupRefused, AccountDisabled."""
+    _expect_domain(identity, rules)
+    user = await find_user_of(tx, identity.issuer, identity.subject)
+    if user is None:
+        user = await _find_linkable(tx, identity, rules) or await _sign_up(tx, identity, rules)
+        user = await _link(tx, identity, user)
+    if user.status == "disabled":
+        raise AccountDisabled
+    await tx.run("save_identity", **_row(identity, user))
+    if user.email is None and identity.email_verified:
+        user = await update_user(tx, user, email=identity.email)
+    user = await _set_role(tx, user, _role_by(rules, identity, user))
+    await set_groups(tx, user, usable_names(identity.groups), origin=rules.origin)
+    return user
+
+
+def _expect_domain(identity: Identity, rules: AdmissionRules) -> None:
+    _, at, domain = (identity.email or "").rpartition("@")
+    is_allowed = bool(at) and identity.email_verified and domain.lower() in rules.allowed_domains
+    if rules.allowed_domains and not is_allowed:
+        raise DomainRefused
+
+
+async def _find_linkable(tx: Transaction, identity: Identity, rules: AdmissionRules) -> User | None:
+    """Return the user whom a new identity belongs to: by the verified address, if that is allowed and one user alone
+    has it; or, for a proxy, by the name of a user who has not come in by anything yet."""
+    if rules.link_by_email and identity.email is not None and identity.email_verified:
+        rows = await tx.fetch("select_users_by_email", email=identity.email.lower())
+        if len(rows) == 1:
+            return await find_user(tx, rows[0]["id"])
+    if rules.link_by_name:
+        with suppress(UserNotFound, InvalidInput):
+            user = await find_user_by_name(tx, identity.name)
+            if user.password is None and not await tx.fetch("select_identities", user_id=user.id):
+                return user
+    return None
+
+
+async def _sign_up(tx: Transaction, identity: Identity, rules: AdmissionRules) -> User:
+    if rules.signup == "no":
+        raise SignupRefused
+    is_admin = rules.makes_admin(identity)
+    is_first = is_admin and not await count_users(tx)
+    name = _own_name(identity)
+    for number in range(1, _TRIES + 1):
+        with suppress(NameInUse):
+            return await create_user(
+                tx,
+                name if number == 1 else f"{name}-{number}",
+                role="admin" if is_admin else "member",
+                status="active" if is_admin or rules.signup == "yes" else "pending",
+                display=identity.display[:LONGEST_NAME],
+                email=identity.email if identity.email_verified else None,
+                user_id=rules.heir if is_first else None,
+            )
+    raise NameInUse(name=name)
+
+
+def _own_name(identity: Identity) -> str:
+    """Return a name for a new user, with room for a number."""
+    for each in (identity.name, identity.subject):
+        with suppress(InvalidInput):
+            return normalize_name(each[: LONGEST_NAME - 4])
+    return "user"
+
+
+async def _link(tx: Transaction, identity: Identity, user: User) -> User:
+    """Note whose an identity is. Where another login was faster, return its user, and leave out one just made."""
+    if await tx.run("insert_identity", **_row(identity, user)):
+        return user
+    other = await find_user_of(tx, identity.issuer, identity.subject)
+    assert other is not None  # its row is why this one was not written
+    if other.id != user.id and user.seen_at is None and user.password is None:
+        await delete_user(tx, user)
+    return other
+
+
+def _row(identity: Identity, user: User) -> dict[str, object]:
+    return {
+        "issuer": identity.issuer,
+        "subject": identity.subject,
+        "user_id": user.id,
+        "email": identity.email,
+        "email_verified": int(identity.email_verified),
+        "now": now(),
+    }
+
+
+def _role_by(rules: AdmissionRules, identity: Identity, user: User) -> UserRole:
+    """Return the role of a user by the groups for administrators, if there are any: those alone make one."""
+    if not rules.admin_groups:
+        return user.role
+    if rules.makes_admin(identity):
+        return "admin"
+    return "member" if user.role == "admin" else user.role
+
+
+async def _set_role(tx: Transaction, user: User, role: UserRole) -> User:
+    """Set a role and end the user's sessions, which have the former one. The last administrator stays one."""
+    if role == user.role:
+        return user
+    try:
+        changed = await update_user(tx, user, role=role)
+    except LastAdmin:
+        return user
+    await end_sessions(tx, user.id)
+    return replace(changed)

@@ -1,0 +1,231 @@
+"""Who comes in by an issuer, as which user, with which role and groups."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from longthread.access.identities import AdmissionRules, Identity, admit, expect_active, find_user_of, is_settled
+from longthread.access.sessions import begin_session, find_session
+from longthread.access.users import (
+    User,
+    create_group,
+    create_user,
+    find_user_by_name,
+    groups_of,
+    list_users,
+    update_user,
+)
+from longthread.errors import AccountDisabled, AccountPending, DomainRefused, LongthreadError, SignupRefused
+from longthread.settings import OidcIssuer, Settings
+from longthread.store.driver import Driver
+from longthread.store.open import open_store
+
+ADA = Identity("https://id.example", "1", "Ada", "Ada Lovelace", "ada@example.org", True, frozenset({"analysts"}))
+RULES = AdmissionRules("oidc", "yes", "default")
+
+
+async def come(store: Driver, identity: Identity = ADA, **rules: Any) -> User:
+    async with store.writing() as tx:
+        return await admit(tx, identity, replace(RULES, **rules))
+
+
+async def group_names(store: Driver, user: User) -> set[str]:
+    async with store.reading() as tx:
+        return {each.name for each in await groups_of(tx, user.id)}
+
+
+async def everyone(store: Driver) -> list[User]:
+    async with store.reading() as tx:
+        return await list_users(tx)
+
+
+async def test_a_person_is_the_same_user_each_time(store: Driver) -> None:
+    first = await come(store)
+    assert (first.name, first.display, first.email, first.role) == ("ada", "Ada Lovelace", "ada@example.org", "member")
+    assert await group_names(store, first) == {"analysts"}
+    again = await come(store, replace(ADA, name="countess", email="other@example.org", groups=frozenset({"Poets"})))
+    assert (again.id, again.name, again.email) == (first.id, "ada", "ada@example.org")
+    assert await group_names(store, first) == {"poets"}
+    async with store.reading() as tx:
+        assert (await find_user_of(tx, ADA.issuer, ADA.subject)) is not None
+        assert (await find_user_of(tx, "https://another.example", ADA.subject)) is None
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        replace(ADA, issuer="https://evil.example"),
+        replace(ADA, subject="2"),
+        replace(ADA, subject="2", email_verified=False),
+    ],
+)
+async def test_the_same_name_and_address_make_nobody_the_same(store: Driver, other: Identity) -> None:
+    first, second = await come(store), await come(store, other)
+    assert second.id != first.id
+    assert second.name == "ada-2"
+    assert second.email == (other.email if other.email_verified else None)
+
+
+@pytest.mark.parametrize("link", [True, False])
+@pytest.mark.parametrize("verified", [True, False])
+async def test_an_address_links_only_where_it_is_verified_and_allowed(
+    store: Driver, link: bool, verified: bool
+) -> None:
+    async with store.writing() as tx:
+        known = await create_user(tx, "countess", email="Ada@Example.org", password="hash")
+    came = await come(store, replace(ADA, email_verified=verified), link_by_email=link)
+    assert (came.id == known.id) is (link and verified)
+    assert (await come(store)).id == came.id, "it stays so, whatever is set later"
+
+
+async def test_an_address_that_two_users_have_links_nobody(store: Driver) -> None:
+    async with store.writing() as tx:
+        known = [await create_user(tx, name, email="ada@example.org") for name in ("a", "b")]
+    assert (await come(store, link_by_email=True)).id not in {each.id for each in known}
+
+
+@pytest.mark.parametrize("signup", ["no", "pending", "yes"])
+@pytest.mark.parametrize("is_admin", [True, False])
+@pytest.mark.parametrize("is_known", [True, False])
+async def test_who_may_sign_up(store: Driver, signup: str, is_admin: bool, is_known: bool) -> None:
+    if is_known:
+        await come(store)
+    rules = {"signup": signup, "admin_groups": frozenset({"analysts"} if is_admin else {"others"})}
+    if signup == "no" and not is_known:
+        with pytest.raises(SignupRefused):
+            await come(store, **rules)
+        assert await everyone(store) == []
+        return
+    user = await come(store, **rules)
+    assert user.role == ("admin" if is_admin else "member")
+    waits = signup == "pending" and not is_known and not is_admin
+    assert user.status == ("pending" if waits else "active")
+    if waits:
+        with pytest.raises(AccountPending):
+            expect_active(user)
+    else:
+        expect_active(user)
+
+
+@pytest.mark.parametrize("is_known", [True, False])
+@pytest.mark.parametrize(
+    ("email", "verified", "comes"),
+    [
+        ("ada@example.org", True, True),
+        ("ada@EXAMPLE.org", True, True),
+        ("ada@example.org", False, False),
+        ("ada@evil.example", True, False),
+        ("ada@sub.example.org", True, False),
+        ("ada@example.org@evil.example", True, False),
+        ("example.org", True, False),
+        (None, True, False),
+    ],
+)
+async def test_who_is_of_an_allowed_domain(
+    store: Driver, email: str | None, verified: bool, comes: bool, is_known: bool
+) -> None:
+    if is_known:
+        await come(store)
+    identity = replace(ADA, email=email, email_verified=verified)
+    rules = AdmissionRules.of_issuer(
+        OidcIssuer(id="a", issuer="https://id.example", client_id="c", allowed_domains="@Example.org, b.example"),
+        Settings.of(),
+    )
+    if comes:
+        await come(store, identity, allowed_domains=rules.allowed_domains)
+        return
+    before = await everyone(store)
+    with pytest.raises(DomainRefused):
+        await come(store, identity, allowed_domains=rules.allowed_domains)
+    assert await everyone(store) == before
+
+
+async def test_a_disabled_user_stays_out_and_nothing_is_written(store: Driver) -> None:
+    user = await come(store)
+    async with store.writing() as tx:
+        await update_user(tx, user, status="disabled")
+    with pytest.raises(AccountDisabled):
+        await come(store, replace(ADA, groups=frozenset({"admins"})), admin_groups=frozenset({"admins"}))
+    assert await group_names(store, user) == {"analysts"}
+
+
+async def test_groups_of_an_issuer_never_become_local_ones(store: Driver) -> None:
+    async with store.writing() as tx:
+        await create_group(tx, "finance")
+    user = await come(store, replace(ADA, groups=frozenset({"Finance", "sales", "a" * 300, "b\0", ""})))
+    assert await group_names(store, user) == {"sales"}
+
+
+async def test_the_first_administrator_takes_over_what_was_there(store: Driver) -> None:
+    admins = {"admin_groups": frozenset({"analysts"})}
+    first = await come(store, **admins, heir="default")
+    assert (first.id, first.role) == ("default", "admin")
+    second = await come(store, replace(ADA, subject="2", name="grace"), **admins, heir="default")
+    assert second.id != "default" and second.role == "admin"
+
+
+async def test_a_role_follows_the_groups_and_ends_sessions(store: Driver) -> None:
+    admins = {"admin_groups": frozenset({"admins"})}
+    leader = await come(store, replace(ADA, subject="2", name="grace", groups=frozenset({"admins"})), **admins)
+    user = await come(store, replace(ADA, groups=frozenset({"Admins"})), **admins)
+    assert leader.role == user.role == "admin"
+    async with store.writing() as tx:
+        token = await begin_session(tx, user)
+    assert (await come(store, replace(ADA, groups=frozenset({"Admins"})), **admins)).role == "admin"
+    async with store.reading() as tx:
+        assert await find_session(tx, token) is not None
+    assert (await come(store, **admins)).role == "member"
+    async with store.reading() as tx:
+        assert await find_session(tx, token) is None
+    stays = await come(store, replace(ADA, subject="2", groups=frozenset()), **admins)
+    assert stays.role == "admin", "the last administrator stays one"
+
+
+async def test_a_builder_stays_one_and_without_such_groups_all_roles_do(store: Driver) -> None:
+    user = await come(store)
+    for role in ("builder", "admin"):
+        async with store.writing() as tx:
+            await update_user(tx, user, role=role)
+        assert (await come(store)).role == role
+    async with store.writing() as tx:
+        await update_user(tx, replace(user, role="member"), role="builder")
+    assert (await come(store, admin_groups=frozenset({"admins"}))).role == "builder"
+
+
+async def test_what_a_login_would_change_is_known_before(store: Driver) -> None:
+    user = await come(store)
+
+    async def settled(identity: Identity, **rules: Any) -> bool:
+        async with store.reading() as tx:
+            return await is_settled(tx, user, identity, replace(RULES, **rules))
+
+    assert await settled(ADA)
+    assert not await settled(replace(ADA, groups=frozenset()))
+    assert not await settled(ADA, admin_groups=frozenset({"analysts"}))
+
+
+@pytest.fixture
+async def other(store_address: str, store: Driver) -> AsyncIterator[Driver]:
+    async with open_store(store_address) as opened:
+        yield opened
+
+
+async def test_two_first_logins_at_once_make_one_user(store: Driver, other: Driver) -> None:
+    came = await asyncio.gather(*(come(each) for each in (store, other, store, other)), return_exceptions=True)
+    users = [each for each in came if isinstance(each, User)]
+    assert all(isinstance(each, User | LongthreadError) for each in came)
+    assert users and len({each.id for each in users}) == 1
+    assert len(await everyone(store)) == 1
+
+
+async def test_a_person_without_a_usable_name_gets_one(store: Driver) -> None:
+    assert (await come(store, replace(ADA, name="\0"))).name == "1"
+    assert (await come(store, replace(ADA, name="", subject="x" * 255))).name == "x" * 196
+    assert (await come(store, replace(ADA, name="n" * 300, subject="3"))).name == "n" * 196
+    async with store.reading() as tx:
+        assert (await find_user_by_name(tx, "1")).display == "Ada Lovelace"
