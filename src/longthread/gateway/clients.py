@@ -144,11 +144,10 @@ FRESH_SECONDS = 2.0
 
 
 class Owners:
-    """The owners of a user's conversations. Safe to share between tasks."""
+    """The owners of users' conversations. Safe to share between tasks."""
 
-    def __init__(self, store: Driver, user: str) -> None:
+    def __init__(self, store: Driver) -> None:
         self._store = store
-        self._user = user
         self._salt: bytes | None = None
         self._spare = secrets.token_bytes(32)
         """In the place of the salt while the store fails: nothing is found then, or kept."""
@@ -169,16 +168,16 @@ class Owners:
             return False
         async with self._store.reading() as tx:
             found = await self._find_unowned(tx, asked, names)
-        return any([await self._give(thread_id, asked.owner) for thread_id in found])
+        return any([await self._give(thread_id, asked.owner, asked.user) for thread_id in found])
 
-    async def adopt_response(self, dialect: str, response_id: str, owner: str) -> bool:
+    async def adopt_response(self, dialect: str, response_id: str, owner: str, user: str) -> bool:
         """Do the same for who asks for a response by its id. Raises StoreError."""
         if not await self._may_adopt():
             return False
         async with self._store.reading() as tx:
-            node = name_node(root_of(self._user, dialect), "response", response_id)
-            found = {each.thread_id for each in await calls.known_replies(tx, self._user, [node])}
-        return any([await self._give(thread_id, owner) for thread_id in found])
+            node = name_node(root_of(user, dialect), "response", response_id)
+            found = {each.thread_id for each in await calls.known_replies(tx, user, [node])}
+        return any([await self._give(thread_id, owner, user) for thread_id in found])
 
     async def _read_salt(self) -> bytes | None:
         """Return the store's salt, which is made when it is first needed; None: the store fails, or takes none."""
@@ -202,18 +201,18 @@ class Owners:
 
     async def _find_unowned(self, tx: Transaction, asked: Asked, names: Sequence[str]) -> set[str]:
         """Return the conversations without an owner that a request names, and that of its longest known beginning."""
-        found = {name for name in names if await calls.is_unowned(tx, name, self._user)}
-        root = root_of(self._user, asked.dialect.name)
+        found = {name for name in names if await calls.is_unowned(tx, name, asked.user)}
+        root = root_of(asked.user, asked.dialect.name)
         ids = [name_node(root, kind, id_) for kind, id_ in _ids(asked)]
-        found |= {each.thread_id for each in await calls.known_replies(tx, self._user, ids)}
+        found |= {each.thread_id for each in await calls.known_replies(tx, asked.user, ids)}
         nodes = [node_of(digest) for digest in digests(root, visible_parts(asked.parts))]
-        known = await calls.known_replies(tx, self._user, nodes, names[0] if names else None)
+        known = await calls.known_replies(tx, asked.user, nodes, names[0] if names else None)
         if known:
             depth = {node: number for number, node in enumerate(nodes)}
             found.add(max(known, key=lambda each: (depth[each.node], each.updated_at, each.seq)).thread_id)
         return found
 
-    async def _give(self, thread_id: str, owner: str) -> bool:
+    async def _give(self, thread_id: str, owner: str, user: str) -> bool:
         """Give a conversation an owner, under whom it is found from now on; return False if it has one."""
         try:
             async with self._store.writing() as tx:
@@ -223,7 +222,7 @@ class Owners:
                 await calls.put_owner(tx, thread_id, owner)
         except ThreadNotFound:
             return False
-        await rebuild(self._store, thread_id, self._user)
+        await rebuild(self._store, thread_id, user)
         return True
 
 

@@ -9,6 +9,8 @@ from dataclasses import dataclass, field, replace
 
 import aiohttp
 
+from longthread.access.principal import Principal
+
 Headers = Sequence[tuple[bytes, bytes]]
 """Names in lower case, with their values, in order."""
 
@@ -37,6 +39,7 @@ class Incoming:
         encoded: the body as it came, if it was compressed.
         upload: the body, if it is passed on as it comes.
         credential: what tells who asks, never sent or stored; empty if nothing does.
+        principal: the user who asks, by an API key; None on a server without login.
     """
 
     method: str
@@ -47,6 +50,7 @@ class Incoming:
     encoded: bytes | None = None
     upload: AsyncIterable[bytes] | None = None
     credential: str = field(default="", repr=False)
+    principal: Principal | None = None
 
     def header(self, name: str) -> str | None:
         return header_of(self.headers, name)

@@ -173,7 +173,7 @@ async def keep(store: Driver, place: Place, sent: SentRequest, answered: Answere
         return await _keep(store, place, sent, answered, ttl)
     except _Taken:
         async with store.reading() as tx:
-            name = await own_name(tx, place.thread_id, sent.asked.owner)
+            name = await own_name(tx, place.thread_id, sent.asked.owner, sent.asked.user)
         return await _keep(store, Place(name, place.parent, "new", None), sent, answered, ttl)
 
 
@@ -183,7 +183,7 @@ async def _keep(store: Driver, place: Place, sent: SentRequest, answered: Answer
         if place.branch != "main":
             for name in filter(None, (place.parent, thread_id)):
                 await _delete_expired(tx, name, asked.user)
-            parent = await own_name(tx, place.parent, asked.owner) if place.parent else None
+            parent = await own_name(tx, place.parent, asked.owner, asked.user) if place.parent else None
             await log.create_thread(tx, thread_id, user_id=asked.user, title=_title(asked), parent=parent)
         tip, size = await log.position(tx, thread_id)
         frame = frame_id(sent)

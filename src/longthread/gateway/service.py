@@ -40,9 +40,9 @@ _JSON = (b"content-type", b"application/json")
 
 @dataclass(frozen=True, slots=True)
 class GatewayOptions:
-    """Whose conversations the gateway keeps, and which: `asked` leaves out those with `store: false`. `strict` refuses
-    a request that cannot be kept. A conversation expires `ttl` seconds after its last call; None: never. A reply has at
-    most `reply_limit` bytes, decompressed."""
+    """`user` has the conversations of a gateway without login. `keep` says which are kept: `asked` leaves out the ones
+    with `store: false`. `strict` refuses a request that cannot be kept. A conversation expires `ttl` seconds after its
+    last call; None: never. A reply has at most `reply_limit` bytes, decompressed."""
 
     user: str
     keep: Keep = "all"
@@ -61,8 +61,8 @@ class Gateway:
         self._recent = Recent()
         self._writes = WriteCheck(store)
         self._connections = Connections()
-        self._stored = StoredResponses(store, options.user, RESPONSES)
-        self._owners = Owners(store, options.user)
+        self._stored = StoredResponses(store, RESPONSES)
+        self._owners = Owners(store)
         own = options.strict, options.ttl, options.reply_limit
         self._shared = Resources(store, self._connections, self.counts, self._owners, *own)
 
@@ -81,7 +81,7 @@ class Gateway:
         self.counts.requests += 1
         owner = await self._owners.find(incoming.credential)
         try:
-            asked = Asked.read(dialect, self.options.user, incoming.body, self._recent, owner)
+            asked = Asked.read(dialect, self._user_of(incoming), incoming.body, self._recent, owner)
         except ValueError:
             answer = await self.relay(dialect, incoming)  # the provider says what is wrong with it
             answer.headers.append((b"x-longthread-not-kept", b"The request cannot be read."))
@@ -149,11 +149,17 @@ class Gateway:
 
     async def _own_response(self, incoming: Incoming) -> Outgoing | None:
         """Answer the owner of a response, or the first client that asks, if it has no owner yet."""
-        owner = await self._owners.find(incoming.credential)
-        answer = await self._stored.answer(incoming, owner)
-        if answer is None and await self._owners.adopt_response(RESPONSES.name, response_path(incoming)[0], owner):
-            return await self._stored.answer(incoming, owner)
-        return answer
+        owner, user = await self._owners.find(incoming.credential), self._user_of(incoming)
+        answer = await self._stored.answer(incoming, user, owner)
+        if answer is not None:
+            return answer
+        if await self._owners.adopt_response(RESPONSES.name, response_path(incoming)[0], owner, user):
+            return await self._stored.answer(incoming, user, owner)
+        return None
+
+    def _user_of(self, incoming: Incoming) -> str:
+        """Return whose conversations a request is about."""
+        return incoming.principal.user if incoming.principal is not None else self.options.user
 
     async def _state_holder(self) -> Upstream | None:
         """Return the upstream that holds stored responses, if it can be asked."""

@@ -196,7 +196,7 @@ async def items_until(tx: Transaction, dialect: Dialect, call: GatewayCall, seq:
 
 async def _last_call(tx: Transaction, asked: Asked, thread_id: str) -> GatewayCall | None:
     """Return the call at the end of a conversation of the user's, or None if it is not known or not answered."""
-    thread_id = await own_name(tx, thread_id, asked.owner)
+    thread_id = await own_name(tx, thread_id, asked.owner, asked.user)
     try:
         thread = await log.find_thread(tx, thread_id, user_id=asked.user)
     except ThreadNotFound:
@@ -358,25 +358,24 @@ def response_path(incoming: Incoming) -> tuple[str, str]:
 
 
 class StoredResponses:
-    """The kept responses of a user's owners. Safe to share between tasks."""
+    """The kept responses of users' owners. Safe to share between tasks."""
 
-    def __init__(self, store: Driver, user: str, dialect: Dialect) -> None:
+    def __init__(self, store: Driver, dialect: Dialect) -> None:
         self._store = store
-        self._user = user
         self._dialect = dialect
 
-    async def answer(self, incoming: Incoming, owner: str | None = None) -> Outgoing | None:
-        """Answer an owner's request that `is_about_response`; None if the response is not kept, or another's.
+    async def answer(self, incoming: Incoming, user: str, owner: str | None = None) -> Outgoing | None:
+        """Answer a request of a user's owner that `is_about_response`; None if the response is not kept, or another's.
 
         Raises InvalidQuery: the vendor refuses it, too. Raises StoreError.
         """
         id_, below = response_path(incoming)
-        root = root_of(self._user, self._dialect.name, owner)
+        root = root_of(user, self._dialect.name, owner)
         asked = {name: values[-1] for name, values in parse_qs(incoming.query.decode("latin-1")).items()}
         if incoming.method == "DELETE":
-            return await self._delete(root, id_)
+            return await self._delete(user, root, id_)
         async with self._store.reading() as tx:
-            call = await named_call(tx, self._user, root, id_)
+            call = await named_call(tx, user, root, id_)
             if call is None:
                 return None
             if below == "input_items":
@@ -401,10 +400,10 @@ class StoredResponses:
             "output": [json.loads(raw, strict=False) for raw in raws],
         }
 
-    async def _delete(self, root: bytes, id_: str) -> Outgoing | None:
+    async def _delete(self, user: str, root: bytes, id_: str) -> Outgoing | None:
         """Forget a response's id, and those of its items. The conversation stays in the log."""
         async with self._store.writing() as tx:
-            call = await named_call(tx, self._user, root, id_)
+            call = await named_call(tx, user, root, id_)
             if call is None:
                 return None
             await log.position(tx, call.thread_id)

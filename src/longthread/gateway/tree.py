@@ -89,7 +89,7 @@ async def find_place(
     n = last.call if last else 0
     if named and not last:
         last = await find_last(tx, asked, thread_id, 0)
-    there = await calls.position(tx, thread_id) if named or last else None
+    there = await calls.position(tx, thread_id, user_id=asked.user) if named or last else None
     if named and there and is_anothers(there.owner, asked.owner):
         named = replace(named, thread_id=_own_name(thread_id, asked.owner or ""))
         return await find_place(tx, asked, named, upstream, family, aside=aside, client=client)
@@ -115,9 +115,9 @@ def _own_name(name: str, owner: str) -> str:
     return short_id() if name.endswith(mark) else name + mark
 
 
-async def own_name(tx: Transaction, name: str, owner: str | None) -> str:
-    """Return the name of an owner's thread that a client names."""
-    is_taken = is_anothers(await calls.owner_of(tx, name), owner)
+async def own_name(tx: Transaction, name: str, owner: str | None, user_id: str) -> str:
+    """Return the name of an owner's thread that a client of a user's names."""
+    is_taken = is_anothers(await calls.owner_of(tx, name, user_id=user_id), owner)
     return _own_name(name, owner or "") if is_taken else name
 
 

@@ -133,11 +133,13 @@ class GatewayPosition:
 
 
 async def position(
-    tx: Transaction, thread_id: str, *, frame: str = "", node: KnownNode | None = None
+    tx: Transaction, thread_id: str, *, frame: str = "", node: KnownNode | None = None, user_id: str | None = None
 ) -> GatewayPosition:
-    """Return where a thread stands, and whether it has a frame and a node."""
+    """Return where a thread stands, and whether it has a frame and a node. `user_id` says who asks: a thread of another
+    user is owned by another."""
     seq, number, call = (node.seq, node.node, node.call) if node else (0, 0, 0)
-    [row] = await tx.fetch("select_gateway_position", thread_id=thread_id, frame=frame, seq=seq, node=number, call=call)
+    asked = {"thread_id": thread_id, "frame": frame, "user_id": user_id}
+    [row] = await tx.fetch("select_gateway_position", **asked, seq=seq, node=number, call=call)
     there = {name: bool(row[name]) for name in ("has_frame", "has_node", "has_run")}
     return GatewayPosition(int(row["n"]), int(row["tools"]), owner=row["owner"], **there)
 
@@ -198,9 +200,9 @@ async def client_of(tx: Transaction, thread_id: str) -> tuple[str, int] | None:
     return (str(row["client"]), int(row["calls"])) if row else None
 
 
-async def owner_of(tx: Transaction, thread_id: str) -> str | None:
-    """Return the user who owns a thread; None: no user yet."""
-    row = await one(tx, "select_gateway_owner", thread_id=thread_id)
+async def owner_of(tx: Transaction, thread_id: str, *, user_id: str | None = None) -> str | None:
+    """Return who owns a thread; None: no client yet. `user_id` as in `position`."""
+    row = await one(tx, "select_gateway_owner", thread_id=thread_id, user_id=user_id)
     return row["owner"] if row else None
 
 

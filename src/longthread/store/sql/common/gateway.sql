@@ -54,7 +54,8 @@ SELECT coalesce(max(n), 0) AS n, coalesce((
     SELECT 1 FROM gateway_nodes WHERE thread = (SELECT number FROM threads WHERE id = :thread_id)
     AND seq = :seq AND place = 0 AND node = :node AND call = :call
 ) AS has_node, EXISTS (SELECT 1 FROM runs WHERE thread_id = :thread_id AND status = 'running') AS has_run,
-(SELECT owner FROM thread_clients WHERE thread_id = :thread_id) AS owner
+(SELECT CASE WHEN t.user_id = coalesce(CAST(:user_id AS TEXT), t.user_id) THEN c.owner ELSE 'another user' END
+ FROM threads t LEFT JOIN thread_clients c ON c.thread_id = t.id WHERE t.id = :thread_id) AS owner
 FROM gateway_calls WHERE thread_id = :thread_id;
 
 -- name: insert_gateway_call
@@ -98,7 +99,8 @@ SET client_type = excluded.client_type, client = excluded.client, access_count =
     owner = coalesce(thread_clients.owner, excluded.owner);
 
 -- name: select_gateway_owner
-SELECT owner FROM thread_clients WHERE thread_id = :thread_id;
+SELECT CASE WHEN t.user_id = coalesce(CAST(:user_id AS TEXT), t.user_id) THEN c.owner ELSE 'another user' END AS owner
+FROM threads t LEFT JOIN thread_clients c ON c.thread_id = t.id WHERE t.id = :thread_id;
 
 -- name: select_unowned
 SELECT 1 AS found FROM thread_clients c JOIN threads t ON t.id = c.thread_id
