@@ -172,7 +172,7 @@ class RunContract(Contract):
         row |= {
             "told": "[]",
             "last_event": 0,
-            **dict.fromkeys(("question_seq", "agent_id", "agent_version", "agent_parts")),
+            **dict.fromkeys(("question_seq", "agent_id", "agent_version", "agent_parts", "asker", "key_id")),
         }
         row |= dict.fromkeys(names, "x")
         with pytest.raises(StoreError):

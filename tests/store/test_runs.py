@@ -9,7 +9,7 @@ from longthread.model.memory import ANALYST
 from longthread.model.run import AgentRun, Event, Run, RunStatus
 from longthread.store import leases, log, run_events, runs
 from longthread.store.driver import Driver
-from longthread.store.run_rows import agent_values
+from longthread.store.run_rows import agent_values, asker_values
 from longthread.store.runs import Lease, NewRun
 
 
@@ -154,6 +154,7 @@ async def test_the_database_itself_allows_one_live_run_a_thread(store: Driver, l
         "last_event": 0,
         "question_seq": None,
         **agent_values(None),
+        **asker_values(None),
         "now": log.now(),
     }
     with pytest.raises(StoreConflict, match=r"runs\.thread_id|live_run"):

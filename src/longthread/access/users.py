@@ -148,9 +148,10 @@ async def update_user(tx: Transaction, user: User, **changes: Any) -> User:
 
 
 async def delete_user(tx: Transaction, user: User) -> None:
-    """Delete a user with sessions, keys, links and memberships. Raises LastAdmin."""
+    """Delete a user with sessions, keys, links, memberships and grants. Raises LastAdmin."""
     if (user.role, user.status) == ("admin", "active"):
         await _expect_other_admin(tx, user)
+    await tx.run("delete_grants_to_user", user_id=user.id)
     await tx.run("delete_user", user_id=user.id)
 
 

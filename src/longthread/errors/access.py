@@ -5,6 +5,7 @@ from __future__ import annotations
 from longthread.errors.base import InvalidInput, LongthreadError
 
 __all__ = [
+    "AccessEnded",
     "AccountDisabled",
     "AccountPending",
     "ApiKeyNotFound",
@@ -99,6 +100,11 @@ class RoleMissing(LongthreadError, exit_code=2):
 class ScopeMissing(LongthreadError, exit_code=2):
     message = "This API key has no scope {scope}. Make one that has it."
     scope: str
+
+
+class AccessEnded(LongthreadError, exit_code=2):
+    message = """The user who asked may not use this server any more, or the API key was revoked or has expired.
+    Nothing is lost: log in, and ask it to continue."""
 
 
 class NotGranted(LongthreadError, exit_code=2):

@@ -75,12 +75,21 @@ class Answers:
 
 
 @dataclass(frozen=True, slots=True)
+class RunAsker:
+    """The user who asked for a run, and the API key of the request, if it had one."""
+
+    user: str
+    key: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Run:
     """One execution of an agent, from a user's message to `finished`, `paused` or `failed`.
 
     A run that continues another has the other's `question`. `question_seq` is the entry of the question, `entry_seq`
     the last one, with the answer or summary of `outcome`. The steps are those from `first_step` up to `stop_step`.
-    `agent` is None in a run from before agents had versions; `answers` is the delegating call, if any.
+    `agent` is None in a run from before agents had versions; `answers` is the delegating call, if any. `asker` is None
+    without a login, as on the command line.
     """
 
     thread_id: str
@@ -101,6 +110,7 @@ class Run:
     outcome: Mapping[str, Any] = field(default_factory=dict)
     agent: AgentRun | None = None
     answers: Answers | None = None
+    asker: RunAsker | None = None
 
 
 @dataclass(frozen=True, slots=True)

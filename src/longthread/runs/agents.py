@@ -15,8 +15,11 @@ from dataclasses import dataclass, field, replace
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
+from longthread.access.grants import GrantedRights
 from longthread.errors import (
+    AgentOff,
     AgentOfThread,
+    DefinitionAmbiguous,
     DefinitionNotFound,
     InvalidInput,
     LongthreadError,
@@ -28,9 +31,10 @@ from longthread.llm.models import RunModels
 from longthread.loop_bridge import to_the_end
 from longthread.model.catalog import Agent
 from longthread.model.memory import ANALYST
-from longthread.model.run import Protocol, Run
+from longthread.model.run import Protocol, Run, RunAsker
 from longthread.model.semantics import SemanticLayer
 from longthread.model.thread import Thread
+from longthread.runs.rights import AskerRights, RunRights
 from longthread.runs.shared import RunHandle, RunServices
 from longthread.runs.worker import Hold, may_be_alive
 from longthread.settings import Settings
@@ -48,8 +52,8 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Assignment:
-    """What a run works with. `window` is the smaller context window of its models, in tokens; `metrics` are
-    those of its source."""
+    """What a run works with. `window` is the smaller context window of its models, in tokens; `rights` are those of
+    who asked; `metrics` are those of its source."""
 
     role: AgentRole
     models: RunModels
@@ -57,6 +61,7 @@ class Assignment:
     agent_tools: AgentTools
     scope: DelegationScope
     window: int
+    rights: RunRights
     metrics: SemanticLayer = field(default_factory=SemanticLayer)
 
 
@@ -74,6 +79,21 @@ async def role_for(store: Driver, agent: str | None, thread: Thread | None) -> A
         owner = await _role_of(store, thread)
         raise AgentOfThread(thread=thread.id, name=owner.agent.name)
     return ANALYST_ROLE if role.is_analyst else role
+
+
+async def granted_role(
+    store: Driver, reader: AskerRights, rights: GrantedRights, agent: str | None, thread: Thread | None
+) -> AgentRole:
+    """As `role_for`, for an agent that the asker may use. Raises also NotGranted: the thread's agent is not granted any
+    more. A named agent that is not granted is not found, as one that there is not."""
+    try:
+        role = await role_for(store, agent, thread)
+    except (AgentOff, AgentOfThread, DefinitionAmbiguous, DefinitionNotFound):
+        if agent is not None and not rights.is_unbounded:
+            (await reader.granted_names(rights)).one("agent", agent)  # its error names granted agents alone
+        raise
+    await reader.expect_agent(rights, role, agent)
+    return role
 
 
 async def _role_of(store: Driver, thread: Thread) -> AgentRole:
@@ -179,8 +199,17 @@ _PARAMETERS = {
 class SubAgents:
     """The agents that one run may ask. `scope` limits their runs, without the call that each answers."""
 
-    def __init__(self, runs_: Runs, services: RunServices, hold: Hold, user_id: str, scope: DelegationScope) -> None:
+    def __init__(
+        self,
+        runs_: Runs,
+        services: RunServices,
+        hold: Hold,
+        user_id: str,
+        scope: DelegationScope,
+        asker: RunAsker | None = None,
+    ) -> None:
         self._runs = runs_
+        self._asker = asker
         self._services = services
         self._hold = hold
         self._lease = hold.lease
@@ -241,10 +270,11 @@ class SubAgents:
         scope = self._scope.for_call(DelegatingCall(self._lease, call_id))
         if run is None:
             await self._expect_own(agent, thread_id)
-            handle = await self._runs.ask(task, thread_id=thread_id, user_id=self._user, agent=agent.id, scope=scope)
+            who: dict[str, Any] = {"user_id": self._user, "asker": self._asker}
+            handle = await self._runs.ask(task, thread_id=thread_id, agent=agent.id, scope=scope, **who)
         else:
             try:
-                handle = await self._runs.resume(run.thread_id, user_id=self._user, scope=scope)
+                handle = await self._runs.resume(run.thread_id, user_id=self._user, scope=scope, asker=self._asker)
             except (RunInProgress, NothingToResume):  # another process was faster
                 return
         self._running[call_id] = handle

@@ -79,9 +79,11 @@ async def drive(context: RunContext, models: RunModels) -> bool:
     the worker drains before that: another one is to go on.
 
     Each message is stored in the log and in the context's window, so a run that another process began continues there.
+    Raises AccessEnded, NotGranted: who asked may not go on.
     """
     budget = Budget(models.model)
     while not context.calls.awaited:
+        await context.rights.expect()
         messages = context.window.messages
         calls = open_calls(messages)
         if not calls and (is_over(messages) or budget.is_lost(context)):

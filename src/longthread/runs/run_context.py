@@ -26,6 +26,7 @@ from longthread.model.memory import Memory, Used
 from longthread.model.run import Approval, How, Protocol, Run, Step
 from longthread.runs.agents import Allowance
 from longthread.runs.events import EventStream
+from longthread.runs.rights import RunRights
 from longthread.runs.worker import Hold
 from longthread.settings import Settings
 from longthread.store import log
@@ -212,7 +213,7 @@ class RunContext:
     prompt, up to a length (`runs/views.py`). `agent_name` is for people. The rows of a query are the answer where the
     run `states_rows`, and the user wants no more. `allowance` pays for the model calls of a run that an agent asked
     for. `missing` says why each tool that the agent lacks is missing. `source_notes` are the notes on its source, in a
-    thread's first run on it.
+    thread's first run on it. `rights` are those of who asked.
     """
 
     store: Driver
@@ -228,6 +229,7 @@ class RunContext:
     knowledge: RunKnowledge
     view: ViewState
     calls: CallState
+    rights: RunRights
     reply: ReplyState = field(default_factory=ReplyState)
     own_settings: Mapping[str, str] = field(default_factory=dict)
     states_rows: bool = False

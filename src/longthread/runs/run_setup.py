@@ -166,6 +166,7 @@ def run_context(services: RunServices, started: StartedRun, assignment: Assignme
         allowance=assignment.scope.own,
         missing=assignment.agent_tools.missing,
         source_notes=_source_notes(started, source),
+        rights=assignment.rights,
     )
     context.prompt = _prompt(services, context, None if role.is_analyst else skills.prompt, asked)
     owner = Owner(started.thread.user_id, role.agent.id)

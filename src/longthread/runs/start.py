@@ -19,7 +19,7 @@ from longthread.model.fold import CONTINUES
 from longthread.model.ids import new_id, new_id_after
 from longthread.model.language import agrees, asks_to_continue
 from longthread.model.memory import ANALYST
-from longthread.model.run import AgentRun, Answers, Approval, Protocol, Run, Step, start_of
+from longthread.model.run import AgentRun, Answers, Approval, Protocol, Run, RunAsker, Step, start_of
 from longthread.model.thread import Thread, title_of
 from longthread.runs.agents import DelegatingCall
 from longthread.runs.end_run import closing_of, interrupted_of
@@ -42,7 +42,8 @@ class RunRequest:
     agent has none. `caller` is the agent's call that asks, if any. `place` is where the question goes, if not to the
     conversation's end: where a client that holds the conversation itself puts it, or a fork. `key` is a client's, under
     which it may send the question again. `rolls_back` is a run that the question replaces, if that is still the
-    thread's last one. `continues` says whether the message goes on with an unfinished run; None: its wording does."""
+    thread's last one. `continues` says whether the message goes on with an unfinished run; None: its wording does.
+    `asker` is whose rights the run has; None: it may use all, as without a login."""
 
     thread_id: str
     user_id: str
@@ -58,6 +59,7 @@ class RunRequest:
     key: QuestionKey | None = None
     rolls_back: str | None = None
     continues: bool | None = None
+    asker: RunAsker | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,10 +173,17 @@ async def begin_on(tx: Transaction, thread: Thread, ask: RunRequest, cache: Wind
 
 
 async def take_over(
-    store: Driver, thread: Thread, cache: WindowCache, worker: RunWorker, claim: Hold | None = None, *, model: str
+    store: Driver,
+    thread: Thread,
+    cache: WindowCache,
+    worker: RunWorker,
+    claim: Hold | None = None,
+    *,
+    model: str,
+    asker: RunAsker | None = None,
 ) -> StartedRun:
     """Take over the thread's last run where its process died, or continue one that is ours already (`claim`). The run
-    is this model's from now on.
+    is this model's from now on, and has the rights of `asker`.
 
     Raises:
         NothingToResume: the last run has ended.
@@ -196,7 +205,9 @@ async def take_over(
             lease = claim.lease
             await runs.check(tx, lease)
         await runs.go_on(tx, lease, model)
-        run = replace(run, model=model)
+        if asker != run.asker:
+            await runs.set_asker(tx, run, asker)
+        run = replace(run, model=model, asker=asker)
         thread = await log.find_thread(tx, thread.id, user_id=thread.user_id)
         found = await cache.read(tx, thread)
         spots, place = await _spots_with_start(tx, thread, run, found, cache.limit)
@@ -289,6 +300,7 @@ def _plan(ask: RunRequest, run_id: str, continued: Run | None, asked: int) -> Ne
         continues=continued.id if continued else None,
         agent=ask.agent,
         answers=Answers(ask.caller.lease.run_id, ask.caller.call_id) if ask.caller is not None else None,
+        asker=ask.asker,
     )
 
 

@@ -65,14 +65,14 @@ async def _run_call(
     context: RunContext, call: Mapping[str, Any], maker: Message, order: Order, *, interrupted: bool
 ) -> None:
     tool, approval = context.tools.get(call["name"]), find_decision(context, call, maker)
-    refused: Observation | None = None
-    if tool is not None and tool.needs_approval and approval is None:
+    refused = await context.rights.refusal(tool, call["args"]) if tool is not None else None
+    if tool is not None and refused is None and tool.needs_approval and approval is None:
         refused = await gone(context, tool) or ask_for(context, tool, call, maker)
         if refused is None:  # nothing starts before the person has decided
             return
     if approval is not None:
         call = {**call, "args": approval.made_with}
-        refused = describe_rejection(approval) if approval.decision == "reject" else None
+        refused = describe_rejection(approval) if approval.decision == "reject" else refused
     label = _next_label(context, call["name"])
     started, clock = datetime.now(UTC), time.monotonic()
     async with context.stream.writing() as (tx, held):

@@ -16,7 +16,19 @@ from typing import Any
 from longthread.model.entry import Entry
 from longthread.model.fold import observation_of
 from longthread.model.memory import ANALYST
-from longthread.model.run import AgentRun, Answers, Event, EventType, Mark, Run, RunStatus, Step, StepKind, StepStatus
+from longthread.model.run import (
+    AgentRun,
+    Answers,
+    Event,
+    EventType,
+    Mark,
+    Run,
+    RunAsker,
+    RunStatus,
+    Step,
+    StepKind,
+    StepStatus,
+)
 from longthread.store.driver import QueryCall, Row, Transaction
 from longthread.store.rows import UNREADABLE, decoder, dump, make_damage_error
 
@@ -46,6 +58,7 @@ def run_of(row: Row) -> Run:
         outcome=json.loads(row["outcome"]),
         agent=agent_of(row),
         answers=Answers(row["parent_run_id"], row["parent_call_id"]) if row["parent_call_id"] else None,
+        asker=asker_of(row),
     )
 
 
@@ -58,6 +71,16 @@ def agent_values(agent: AgentRun | None) -> dict[str, Any]:
         "agent_version": agent.version,
         "agent_parts": dump(agent.parts) if agent.parts else None,
     }
+
+
+def asker_values(asker: RunAsker | None) -> dict[str, str | None]:
+    """Return the columns of who asked."""
+    return {"asker": asker.user if asker else None, "key_id": asker.key if asker else None}
+
+
+def asker_of(row: Row) -> RunAsker | None:
+    """Decode the columns of `asker_values`."""
+    return RunAsker(row["asker"], row["key_id"]) if row["asker"] is not None else None
 
 
 def agent_of(row: Row) -> AgentRun | None:

@@ -17,6 +17,7 @@ from longthread.model.run import (
     Mark,
     Protocol,
     Run,
+    RunAsker,
     RunStatus,
     ShownStatus,
     Step,
@@ -34,6 +35,7 @@ from longthread.store.run_rows import (
     BEGUN,
     ENDLESS,
     agent_values,
+    asker_values,
     completed_steps,
     end_run,
     last_of,
@@ -66,6 +68,7 @@ class NewRun:
     question_seq: int | None = None
     agent: AgentRun | None = None
     answers: Answers | None = None
+    asker: RunAsker | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,6 +110,7 @@ async def begin(
         told=marks_json(marks),
         last_event=len(marks),
         **agent_values(plan.agent),
+        **asker_values(plan.asker),
     )
     if plan.answers is not None:
         await tx.run("set_answers", thread_id=thread_id, id=plan.run_id, **asdict(plan.answers))
@@ -128,6 +132,11 @@ async def go_on(tx: Transaction, lease: Lease, model: str) -> None:
     """Store that an execution goes on with the run, and with which model. A claim whose process died before that does
     not count as a crash. The caller has checked the lease."""
     await tx.later("begin_execution", thread_id=lease.thread_id, id=lease.run_id, model=model)
+
+
+async def set_asker(tx: Transaction, run: Run, asker: RunAsker | None) -> None:
+    """Store who has resumed a run: it works with that user's rights from now on. The caller has locked the thread."""
+    await tx.run("set_asker", thread_id=run.thread_id, id=run.id, **asker_values(asker))
 
 
 async def give_back(tx: Transaction, lease: Lease, *, claimable: bool = True) -> None:

@@ -13,12 +13,12 @@ from datetime import UTC, datetime, timedelta
 from typing import Literal, NamedTuple
 
 from longthread.errors import KeyReused, QueueFull, RunRepeated
-from longthread.model.run import AgentRun, Approval, Outcome, Protocol
+from longthread.model.run import AgentRun, Approval, Outcome, Protocol, RunAsker
 from longthread.store import log
 from longthread.store.driver import QueryCall, Row, Transaction, one
 from longthread.store.log import now
 from longthread.store.rows import decoder, dump
-from longthread.store.run_rows import agent_of, agent_values, text_of, time_of
+from longthread.store.run_rows import agent_of, agent_values, asker_of, asker_values, text_of, time_of
 
 WhenBusy = Literal["reject", "enqueue", "interrupt", "rollback"]
 """What becomes of a question while its thread's run is under way."""
@@ -38,6 +38,7 @@ class QuestionPlan:
     max_steps: int
     agent: AgentRun | None
     rolls_back: str | None = None
+    asker: RunAsker | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +91,7 @@ async def add(
         max_steps=plan.max_steps,
         rolls_back=plan.rolls_back,
         **agent_values(plan.agent),
+        **asker_values(plan.asker),
     )
     return next(each for each in await of_thread(tx, thread_id) if each.id == question_id)
 
@@ -158,6 +160,7 @@ def _decode_queued(row: Row) -> tuple[QuestionPlan, datetime]:
         max_steps=row["max_steps"],
         agent=agent_of(row),
         rolls_back=row["rolls_back"],
+        asker=asker_of(row),
     )
     return plan, time_of(row["queued_at"])
 

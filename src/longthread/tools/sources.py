@@ -22,6 +22,7 @@ from longthread.tools.own_files import OwnFiles
 from longthread.tools.uploads import Uploads
 
 if TYPE_CHECKING:
+    from longthread.access.principal import Principal
     from longthread.tools.analysis.user_policy import Policies
 
 
@@ -45,10 +46,14 @@ class Opener:
         self._uploads = Uploads.of(settings)
         self._own = OwnFiles.of(settings)
 
-    async def open(self, spec: str, user_id: str) -> Source:
+    async def open(self, spec: str, user_id: str, person: Principal | None = None) -> Source:
         """Open a source for a user; the caller closes it. Raises SourceError. Of an uploaded file, the source and its
-        errors show the name, and not where this server keeps it."""
-        policy = self._policies.of(spec, user_id) if self._policies is not None else None
+        errors show the name, and not where this server keeps it. Policies name a `person` who has logged in, and the
+        person's groups."""
+        policy = None
+        if self._policies is not None:
+            whose = (user_id, None) if person is None else (person.name, person.group_names)
+            policy = self._policies.of(spec, *whose)
         hidden = self._uploads.folders_of(spec)
         try:
             return await open_source(

@@ -137,7 +137,15 @@ async def _has_room(tx: Transaction, ask: RunRequest, limits: RunLimits) -> bool
 
 async def _add(tx: Transaction, thread: Thread, ask: RunRequest, *, first: bool, limits: RunLimits) -> QueuedQuestion:
     plan = QuestionPlan(
-        ask.question, ask.source, ask.fingerprint, ask.model, ask.protocol, ask.max_steps, ask.agent, ask.rolls_back
+        ask.question,
+        ask.source,
+        ask.fingerprint,
+        ask.model,
+        ask.protocol,
+        ask.max_steps,
+        ask.agent,
+        ask.rolls_back,
+        ask.asker,
     )
     queued_id = new_id()
     if ask.key is not None:  # before the questions are counted: one that waits already is not refused
@@ -158,6 +166,7 @@ def _request_of(queued: QueuedQuestion, user_id: str, fingerprint: str | None) -
         max_steps=plan.max_steps,
         place=ClientBranch(queued.id),  # the entry gets the question's id: its run is found by that
         rolls_back=plan.rolls_back,
+        asker=plan.asker,
     )
     return asked if plan.agent is None else replace(asked, agent=plan.agent)
 

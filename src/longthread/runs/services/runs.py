@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Awaitable, Callable
 from contextlib import AsyncExitStack, ExitStack, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any
 
+from longthread.access.grants import GrantedRights
 from longthread.context.forks import ClientBranch, Fork, last_run_of
 from longthread.errors import (
     InvalidInput,
@@ -24,12 +27,13 @@ from longthread.loop_bridge import to_the_end
 from longthread.memory.summary.summaries import Summarizer
 from longthread.model.ids import new_id
 from longthread.model.language import is_chinese
-from longthread.model.run import Protocol, Run
+from longthread.model.run import Protocol, Run, RunAsker
 from longthread.model.semantics import SemanticLayer
 from longthread.model.thread import Scope, Thread
-from longthread.runs.agents import Assignment, DelegationScope, SubAgents, role_for, scope_of
+from longthread.runs.agents import Assignment, DelegationScope, SubAgents, granted_role, scope_of
 from longthread.runs.end_run import stop_run
 from longthread.runs.execute import execute
+from longthread.runs.rights import AskerRights, RunRights, narrow_role
 from longthread.runs.run_context import RunContext
 from longthread.runs.run_setup import run_context
 from longthread.runs.services.queue import URGENT, RunLimits, begin_or_queue
@@ -67,6 +71,21 @@ class _Put:
     key: QuestionKey | None
     when_busy: WhenBusy | None = None
     continues: bool | None = None
+    asker: RunAsker | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class _Wanted:
+    """What a run is to work with: see `Runs.ask`."""
+
+    role: AgentRole
+    models: RunModels
+    source: str | None
+    thread: Thread | str | None
+    user_id: str
+    scope: DelegationScope
+    asker: RunAsker | None
+    rights: GrantedRights
 
 
 class Runs:
@@ -89,6 +108,7 @@ class Runs:
         self._models = ModelCache(services.settings, models)
         self._keys = keys
         self._titles = titles
+        self.rights = AskerRights(services.store, services.settings, keys)
         self._interpreters = Interpreters(cpython=services.settings.code_cpython)
         self._servers = Servers()
         self._running: dict[str, RunHandle] = {}
@@ -108,6 +128,7 @@ class Runs:
         scope: DelegationScope | None = None,
         place: ClientBranch | Fork | None = None,
         key: QuestionKey | None = None,
+        asker: RunAsker | None = None,
     ) -> RunHandle:
         """Put a question on a thread (a new one by default). When this returns, the question is in the log.
 
@@ -121,8 +142,10 @@ class Runs:
             place: where the question goes, if not to the end: where a client puts it that holds the conversation
                 itself, or a fork.
             key: a client's, stored with the question. `find_asked` finds the run by it for a day.
+            asker: who asks, where people log in: the run has that user's rights, and the limits of the API key.
 
         Raises:
+            AccessEnded, NotGranted: the asker may not ask, or not use the source, the model or the thread's agent.
             InvalidInput: the question is empty or too long, there is no source, or the thread is another agent's.
             SourceError: the source cannot be opened. Nothing was written.
             DefinitionNotFound: there is no such agent.
@@ -130,7 +153,7 @@ class Runs:
             RunInProgress: the thread's run is being executed; RunRepeated where it answers this question.
             KeyReused: the key stands for another request.
         """
-        put = _Put(thread_id, user_id, source, model, protocol, max_steps, agent, scope, place, key)
+        put = _Put(thread_id, user_id, source, model, protocol, max_steps, agent, scope, place, key, asker=asker)
         begun = await self._put(question, put)
         assert not isinstance(begun, QueuedQuestion)  # only `submit` queues
         return begun
@@ -149,6 +172,7 @@ class Runs:
         agent: str | None = None,
         key: QuestionKey | None = None,
         continues: bool | None = None,
+        asker: RunAsker | None = None,
     ) -> RunHandle | QueuedQuestion:
         """As `ask`, but a question that cannot begin now waits in the queue until a server begins it: the user or this
         process has as many runs as they may, or the thread is busy.
@@ -166,7 +190,8 @@ class Runs:
             RunInProgress: `reject`, and the thread's run is being executed.
             and what `ask` raises.
         """
-        put = _Put(thread_id, user_id, source, model, protocol, max_steps, agent, None, None, key, when_busy, continues)
+        how = (protocol, max_steps, agent, None, None, key, when_busy, continues, asker)
+        put = _Put(thread_id, user_id, source, model, *how)
         begun = await self._put(question, put)
         if isinstance(begun, QueuedQuestion):
             self.slots.queued = True
@@ -185,7 +210,8 @@ class Runs:
             return None
         try:
             async with asyncio.timeout(_SOURCE_SECONDS):
-                return await self._sources.fingerprint(found.plan.source, user_id=turn.user_id)
+                rights = await self.rights.of(found.plan.asker)
+                return await self._sources.fingerprint(found.plan.source, user_id=turn.user_id, rights=rights)
         except (LongthreadError, TimeoutError):  # the run says what is wrong with it
             return None
 
@@ -225,6 +251,7 @@ class Runs:
         claim: Hold | None = None,
         has_slot: bool = False,
         place: ClientBranch | None = None,
+        asker: RunAsker | None = None,
     ) -> RunHandle:
         """Continue a thread's unfinished run: where its process died or, if it was paused or failed, as if the user had
         said "continue".
@@ -234,8 +261,10 @@ class Runs:
             claim: the run's hold, if it is this worker's already.
             has_slot: whether the caller has taken the slot of the claimed run. If this fails, the slot is still theirs.
             place: the request of a client, by which a paused run is continued.
+            asker: who resumes it, where people log in. A claimed run keeps its own.
 
         Raises:
+            AccessEnded, NotGranted: the asker may not ask any more, or not use what the run works with.
             NothingToResume: the branch's last run is finished, or there is none.
             RunInProgress: it is being executed.
             RunWaiting: it waits for decisions; see `Approvals.decide`.
@@ -261,17 +290,22 @@ class Runs:
                 protocol=run.protocol,
                 user_id=user_id,
                 place=place,
+                asker=asker,
             )
+        asker = run.asker if claim is not None else asker
+        rights = await self.rights.of(asker)
+        await self.rights.expect_agent(rights, role, None)
         scope = scope or await scope_of(self._store, self._settings, thread, run)
         models = self._models.models(model or run.model, role.agent.config, await self._keys.of(user_id))
+        await self.rights.expect_model(rights, models.name, user_id=user_id)
 
         async def take(own: Source | None, room: bool) -> StartedRun:
             services = self._services
-            return await take_over(
-                self._store, thread, services.window_cache, services.worker, claim, model=models.name
-            )
+            to: dict[str, Any] = {"model": models.name, "asker": asker}
+            return await take_over(self._store, thread, services.window_cache, services.worker, claim, **to)
 
-        handle = await self._start(take, role, models, source, thread, user_id, scope, has_slot=has_slot)
+        wanted = _Wanted(role, models, source, thread, user_id, scope, asker, rights)
+        handle = await self._start(take, wanted, has_slot=has_slot)
         assert not isinstance(handle, QueuedQuestion)
         return handle
 
@@ -372,7 +406,8 @@ class Runs:
         """Open what the question's run needs, and begin it or, if `put` says what to do then, queue the question."""
         question = self._check_question(question)
         thread = await self._threads.find_existing(put.thread_id, user_id=put.user_id)
-        role = await role_for(self._store, put.agent, thread)
+        rights = await self.rights.of(put.asker)
+        role = await granted_role(self._store, self.rights, rights, put.agent, thread)
         config, scope = role.agent.config, put.scope
         model, protocol = put.model, put.protocol
         if scope is None:
@@ -380,6 +415,7 @@ class Runs:
         elif not config.get("model"):
             model, protocol = scope.model, scope.protocol
         models, caller = self._models.models(model, config, await self._keys.of(put.user_id)), scope.caller
+        await self.rights.expect_model(rights, models.name, user_id=put.user_id)
         if protocol == "auto" and models.name != DEMO:
             probed = await self._services.context_windows.protocol_of(models.model)
             # A server may take tools no more: left to us, the call is made again without them.
@@ -395,11 +431,12 @@ class Runs:
                 model=models.name,
                 protocol=protocol,
                 max_steps=put.max_steps or config.get("max_steps") or self._settings.max_steps,
-                agent=role.make_run(question),
+                agent=narrow_role(role, rights).role.make_run(question),
                 caller=caller,
                 place=put.place,
                 key=put.key,
                 continues=put.continues,
+                asker=put.asker,
             )
             cache, worker = self._services.window_cache, self._services.worker
             if put.when_busy is None:
@@ -407,7 +444,8 @@ class Runs:
             busy, limits = put.when_busy, self.limits
             return await begin_or_queue(self._store, request, cache, worker, when_busy=busy, room=room, limits=limits)
 
-        return await self._start(begun, role, models, put.source, thread or put.thread_id, put.user_id, scope)
+        about = (put.source, thread or put.thread_id, put.user_id, scope, put.asker, rights)
+        return await self._start(begun, _Wanted(role, models, *about))
 
     @property
     def limits(self) -> RunLimits:
@@ -417,19 +455,19 @@ class Runs:
     async def _start(
         self,
         begun: Callable[[Source | None, bool], Awaitable[StartedRun | QueuedQuestion]],
-        role: AgentRole,
-        models: RunModels,
-        source: str | None,
-        thread: Thread | str | None,
-        user_id: str,
-        scope: DelegationScope,
+        wanted: _Wanted,
         has_slot: bool = False,
     ) -> RunHandle | QueuedQuestion:
         """Open what a run needs, begin it or take it over, and execute it. `begun` begins it or takes it over; its
         argument says whether there is room."""
-        async with self._sources.for_run(role, source, thread, user_id, scope) as sources:
+        narrow, models, scope = narrow_role(wanted.role, wanted.rights), wanted.models, wanted.scope
+        role = narrow.role
+        opening = (wanted.source, wanted.thread, wanted.user_id, scope, wanted.rights)
+        async with self._sources.for_run(role, *opening) as sources:
             agent_tools = await role.tools(ToolParts(sources.open_named, self._interpreters, self._servers))
+            agent_tools = replace(agent_tools, missing=[*agent_tools.missing, *narrow.lost])
             window = await self._services.context_windows.of(*models.all)
+            rights = self._watch(wanted, role, sources.own)
             metrics = await semantic_layer(self._store, sources.own) if sources.own else SemanticLayer()
             with ExitStack() as undoing:
                 room = self.slots.has_room
@@ -441,15 +479,32 @@ class Runs:
                     await sources.close()
                     return started
                 undoing.callback(self._services.worker.drop, started.hold)  # no task executes it: give it back
-                handle = self._execute(started, Assignment(role, models, sources, agent_tools, scope, window, metrics))
+                handle = self._execute(
+                    started, Assignment(role, models, sources, agent_tools, scope, window, rights, metrics)
+                )
                 undoing.pop_all()
             return handle
+
+    def _watch(self, wanted: _Wanted, role: AgentRole, own: Source | None) -> RunRights:
+        """Return the rights of a run, which it reads again while it works."""
+        return RunRights(
+            self.rights,
+            wanted.asker,
+            wanted.rights,
+            role,
+            wanted.models.name,
+            wanted.user_id,
+            self._sources.expect_granted,
+            source=own.spec if own is not None else None,
+            read_at=time.monotonic(),
+        )
 
     def _execute(self, started: StartedRun, assignment: Assignment) -> RunHandle:
         context = run_context(self._services, started, assignment)
         own = assignment.sources.own
         scope = assignment.scope.for_sub_agents(started.run, own.spec if own else None)
-        sub_agents = SubAgents(self, self._services, started.hold, started.thread.user_id, scope)
+        whose = started.thread.user_id, scope, assignment.rights.asker
+        sub_agents = SubAgents(self, self._services, started.hold, *whose)
         added = sub_agents.tools(assignment.role.sub_agents, context.tools)
         context.tools = {**context.tools, **{tool.name: tool for tool in added}}
         # Here as well as at the end: a closed process may not have done it.

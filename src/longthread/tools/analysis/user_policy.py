@@ -2,6 +2,8 @@
 
 users:
   ada: {region: EU, teams: [1, 2]}     # values that conditions may use, by user
+groups:
+  finance: {region: EU}                # the same, by group; a user's own values come first
 sources:
   - source: shop.sqlite                # as it is given to --source
     tables:
@@ -10,7 +12,9 @@ sources:
         hide: [email]                  # columns that do not exist
         mask: {phone: "'***'"}         # columns with another value: an expression over the table's columns
         except: [root]                 # users for whom none of this holds
+        except_groups: [audit]         # groups for whose members none of this holds
       salaries: {hidden: true}         # a table that does not exist
+      plans: {rows: "team IN (:groups)"}   # :groups are the names of the user's groups
 
 The user sees the permitted tables and columns of a schema, and a query in place of each restricted table. What a schema
 tells besides names is withheld too. Allowed values of a column are those of all rows: they are left out where a user
@@ -133,6 +137,8 @@ def _literal(value: Any, dialect: SqlDialect) -> exp.Expr:
 
 
 PolicyValue = str | int | float | bool | None
+PolicyValues = Mapping[str, PolicyValue | tuple[PolicyValue, ...]]
+"""Values for conditions, by name."""
 
 
 class _Strict(BaseModel):
@@ -147,6 +153,10 @@ class TablePolicy(_Strict):
     mask: Mapping[str, str | None] = Field(default_factory=dict)
     hidden: bool = False
     exempt: tuple[str, ...] = Field(default=(), alias="except")
+    exempt_groups: tuple[str, ...] = Field(default=(), alias="except_groups")
+
+    def holds_for(self, user: str, groups: Collection[str]) -> bool:
+        return user not in self.exempt and set(self.exempt_groups).isdisjoint(groups)
 
 
 class SourcePolicy(_Strict):
@@ -159,7 +169,8 @@ class SourcePolicy(_Strict):
 class Policies(_Strict):
     """The whole document."""
 
-    users: Mapping[str, Mapping[str, PolicyValue | tuple[PolicyValue, ...]]] = Field(default_factory=dict)
+    users: Mapping[str, PolicyValues] = Field(default_factory=dict)
+    groups: Mapping[str, PolicyValues] = Field(default_factory=dict)
     sources: tuple[SourcePolicy, ...]
 
     @classmethod
@@ -177,13 +188,14 @@ class Policies(_Strict):
         except (OSError, ValueError, yaml.YAMLError) as error:
             raise PoliciesInvalid(where=path, reason=f"{' '.join(str(error).split())[:300]}.") from None
 
-    def of(self, source: str, user: str) -> UserPolicy:
-        """The policy of a source for one user. Raises SourceWithoutPolicy for a source that is not listed: another
-        address of the same database must not circumvent a policy."""
+    def of(self, source: str, user: str, groups: Collection[str] | None = None) -> UserPolicy:
+        """The policy of a source for one user, who is in these groups; None: there is no login. Raises
+        SourceWithoutPolicy for a source that is not listed: another address of the same database must not circumvent a
+        policy."""
         for one in self.sources:
             if same_source(one.source, source):
-                values: dict[str, Any] = {**self.users.get(user, {}), "user": user}
-                tables = {name: table for name, table in one.tables.items() if user not in table.exempt}
+                values = self._values(user, groups)
+                tables = {name: table for name, table in one.tables.items() if table.holds_for(user, groups or ())}
                 return UserPolicy(
                     values,
                     rows={name: table.rows for name, table in tables.items() if table.rows is not None},
@@ -192,6 +204,21 @@ class Policies(_Strict):
                     hidden=frozenset(name for name, table in tables.items() if table.hidden),
                 )
         raise SourceWithoutPolicy(source=redact_spec(source))
+
+    def _values(self, user: str, groups: Collection[str] | None) -> dict[str, Any]:
+        """The values of a user: the user's own, or else those of the groups. Different ones of several groups are a
+        list."""
+        found: dict[str, Any] = {}
+        for group in sorted(groups or ()):
+            for name, value in self.groups.get(group, {}).items():
+                found[name] = value if found.get(name, value) == value else _join_values(found[name], value)
+        named = {} if groups is None else {"groups": tuple(sorted(groups))}
+        return {**found, **self.users.get(user, {}), "user": user, **named}
+
+
+def _join_values(one: Any, other: Any) -> tuple[Any, ...]:
+    both = (each if isinstance(each, tuple) else (each,) for each in (one, other))
+    return tuple(dict.fromkeys(value for each in both for value in each))
 
 
 _LABELS = re.compile(r"\b(enum|set)\s*\(\s*'(?:[^']|'')*'(?:\s*,\s*'(?:[^']|'')*')*\s*\)", re.I)

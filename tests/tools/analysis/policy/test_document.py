@@ -93,3 +93,52 @@ def test_a_document_that_is_not_understood_is_refused(tmp_path: Path, text: str,
 def test_a_document_that_is_not_there_is_refused(tmp_path: Path) -> None:
     with pytest.raises(PoliciesInvalid, match="No such file"):
         Policies.read(tmp_path / "none.yaml")
+
+
+GROUPS = {
+    "users": {"ada": {"region": "EU"}},
+    "groups": {"sales": {"region": "US", "teams": [1, 2]}, "support": {"region": "APAC", "teams": [2, 3], "level": 1}},
+    "sources": [
+        {
+            "source": "shop.sqlite",
+            "tables": {"orders": {"rows": "team IN (:groups)", "except_groups": ["audit"]}, "plans": {"hidden": True}},
+        }
+    ],
+}
+
+
+@pytest.mark.parametrize(
+    ("user", "groups", "values"),
+    [
+        ("ada", None, {"region": "EU", "user": "ada"}),
+        ("ada", [], {"region": "EU", "user": "ada", "groups": ()}),
+        ("bob", ["sales"], {"region": "US", "teams": (1, 2), "user": "bob", "groups": ("sales",)}),
+        (
+            "bob",
+            ["support", "sales"],
+            {
+                "region": ("US", "APAC"),
+                "teams": (1, 2, 3),
+                "level": 1,
+                "user": "bob",
+                "groups": ("sales", "support"),
+            },
+        ),
+        ("ada", ["sales"], {"region": "EU", "teams": (1, 2), "user": "ada", "groups": ("sales",)}),
+        ("eve", ["unknown"], {"user": "eve", "groups": ("unknown",)}),
+    ],
+)
+def test_groups_give_their_members_values(user: str, groups: Any, values: Any) -> None:
+    assert Policies.model_validate(GROUPS).of("shop.sqlite", user, groups).values == values
+
+
+def test_members_of_an_exempt_group_read_the_table() -> None:
+    policies = Policies.model_validate(GROUPS)
+    assert dict(policies.of("shop.sqlite", "bob", ["audit"]).rows) == {}
+    assert dict(policies.of("shop.sqlite", "audit", ["sales"]).rows) == {"orders": "team IN (:groups)"}
+    assert policies.of("shop.sqlite", "bob", ["audit"]).hidden == {"plans"}
+
+
+def test_no_values_make_a_user_a_member_of_a_group() -> None:
+    given = {**GROUPS, "users": {"eve": {"groups": ["sales"]}}}
+    assert Policies.model_validate(given).of("shop.sqlite", "eve", []).values == {"user": "eve", "groups": ()}

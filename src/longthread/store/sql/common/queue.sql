@@ -1,12 +1,12 @@
 -- name: insert_queued_question
 -- Behind those of its thread, or before them.
 INSERT INTO queued_questions (thread_id, id, place, question, source, fingerprint, model, protocol, max_steps,
-                              agent_id, agent_version, agent_parts, rolls_back)
+                              agent_id, agent_version, agent_parts, rolls_back, asker, key_id)
 VALUES (:thread_id, :id,
         (SELECT CASE WHEN :first = 1 THEN coalesce(min(place), 0) - 1 ELSE coalesce(max(place), 0) + 1 END
          FROM queued_questions WHERE thread_id = :thread_id),
         :question, :source, :fingerprint, :model, :protocol, :max_steps, :agent_id, :agent_version, :agent_parts,
-        :rolls_back);
+        :rolls_back, :asker, :key_id);
 
 -- name: select_queued_questions
 SELECT * FROM queued_questions WHERE thread_id = :thread_id ORDER BY place;

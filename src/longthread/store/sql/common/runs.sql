@@ -5,9 +5,10 @@ WHERE r.thread_id = :thread_id AND r.status = 'running';
 
 -- name: insert_run
 INSERT INTO runs (thread_id, id, status, question, question_seq, source, model, protocol, max_steps, continues, first_step,
-                  owner, attempt, claimable, started_at, told, last_event, agent_id, agent_version, agent_parts)
+                  owner, attempt, claimable, started_at, told, last_event, agent_id, agent_version, agent_parts, asker,
+                  key_id)
 VALUES (:thread_id, :id, 'running', :question, :question_seq, :source, :model, :protocol, :max_steps, :continues,
-        :first_step, :owner, 1, TRUE, :now, :told, :last_event, :agent_id, :agent_version, :agent_parts);
+        :first_step, :owner, 1, TRUE, :now, :told, :last_event, :agent_id, :agent_version, :agent_parts, :asker, :key_id);
 
 -- name: set_answers
 UPDATE runs SET parent_run_id = :run_id, parent_call_id = :call_id WHERE thread_id = :thread_id AND id = :id;
@@ -64,6 +65,9 @@ UPDATE runs SET model = :model, steps_before = (SELECT count(*) FROM steps s
                                                 WHERE s.thread_id = runs.thread_id AND s.run_id = runs.id
                                                   AND s.idx >= runs.first_step AND s.status = 'done')
 WHERE thread_id = :thread_id AND id = :id;
+
+-- name: set_asker
+UPDATE runs SET asker = :asker, key_id = :key_id WHERE thread_id = :thread_id AND id = :id;
 
 -- name: drop_lease
 UPDATE runs SET owner = NULL, claimable = (:claimable = 1)

@@ -103,14 +103,15 @@ CREATE TABLE access_keys (
 CREATE UNIQUE INDEX access_keys_by_hash ON access_keys (key_hash);
 CREATE INDEX access_keys_of_user ON access_keys (user_id);
 
--- Who may use or edit what: `item` is the id or the name of a source, an agent, … `to_id` is a user's or a group's id, or
--- empty for everyone.
+-- Who may use or edit what: `item` is the id of a definition, or the name of a model or of what is configured. `to_id` is a
+-- user's or a group's id, or empty for everyone. What everyone may use by default has a row `none` where an administrator has
+-- taken that back.
 CREATE TABLE access_grants (
     kind       TEXT NOT NULL CHECK (kind IN ('source', 'agent', 'skill', 'tool', 'model', 'upstream', 'route')),
     item       TEXT NOT NULL,
     to_kind    TEXT NOT NULL CHECK (to_kind IN ('user', 'group', 'everyone')),
     to_id      TEXT NOT NULL DEFAULT '',
-    may        TEXT NOT NULL CHECK (may IN ('use', 'edit')),
+    may        TEXT NOT NULL CHECK (may IN ('use', 'edit', 'none')),
     granted_by TEXT NOT NULL,
     granted_at TEXT NOT NULL,
     PRIMARY KEY (kind, item, to_kind, to_id)

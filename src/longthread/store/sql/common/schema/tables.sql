@@ -154,7 +154,7 @@ CREATE TABLE runs (
     steps_before   BIGINT NOT NULL DEFAULT 0,
     -- The user who stopped the run; its worker, or the next one, obeys.
     stop_by        TEXT,
-    -- Who asked, and with which API key: NULL is the conversation's user, and none. A project's conversation has several.
+    -- Who asked, and with which API key. NULL where nobody logs in, and on the command line: such a run may use all.
     asker          TEXT,
     key_id         TEXT,
     PRIMARY KEY (thread_id, id)

@@ -1,0 +1,196 @@
+"""The rights of who asked: what a run may use when it begins or is claimed, and while it works.
+
+A right that is taken back, a user who is disabled and a key that is revoked take effect within seconds: each step of a
+run reads the rights again if they are old. Without a login there is no asker, and nothing is read.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from longthread.access.grants import EVERYTHING, GrantedRights, GrantItem, load_rights_of
+from longthread.access.principal import Principal
+from longthread.errors import DefinitionNotFound, LongthreadError, NotGranted
+from longthread.llm.connections import ProviderKeys
+from longthread.llm.models import DEMO as DEMO_MODEL
+from longthread.llm.providers import OWN
+from longthread.model.catalog import BUILTIN, DATA_TOOLS, LOAD_SKILL, Kind, tool_id
+from longthread.model.run import RunAsker
+from longthread.settings import Settings
+from longthread.store import catalog
+from longthread.store.driver import Driver
+from longthread.tools.analysis.address import DEMO, redact_spec
+from longthread.tools.catalog.names import Names
+from longthread.tools.catalog.role import AgentRole
+from longthread.tools.tool import Observation, Tool, make_failure
+
+READ_AGAIN_SECONDS = 10.0
+"""How old the rights of a run may be."""
+OWN_UPSTREAMS = ("anthropic", "openai")
+"""The gateway's upstreams that need no definition."""
+
+
+def default_items(settings: Settings) -> frozenset[GrantItem]:
+    """Return what everyone may use unless an administrator takes it back: all that is built in, the demo, the
+    configured source and models, and the gateway's own upstreams."""
+    builtin: list[GrantItem] = [(kind, id_) for kind, id_ in BUILTIN if kind in ("agent", "skill", "tool")]
+    sources = [DEMO, *([redact_spec(settings.source)] if settings.source else [])]
+    models = [DEMO_MODEL, *filter(None, (settings.model, settings.fallback_model))]
+    return frozenset(
+        [
+            *builtin,
+            *(("source", each) for each in sources),
+            *(("model", each) for each in models),
+            *(("upstream", each) for each in OWN_UPSTREAMS),
+        ]
+    )
+
+
+def asker_of(principal: Principal) -> RunAsker | None:
+    """Return who asks, as a run stores it; None without a login."""
+    if principal.via in ("local", "token"):
+        return None
+    return RunAsker(principal.user, principal.key.id if principal.key is not None else None)
+
+
+class AskerRights:
+    """Reads the rights of askers, as they are now."""
+
+    def __init__(self, store: Driver, settings: Settings, keys: ProviderKeys) -> None:
+        self._store = store
+        self._keys = keys
+        self.defaults = default_items(settings)
+
+    async def of(self, asker: RunAsker | None) -> GrantedRights:
+        """Return the rights of an asker. Raises AccessEnded."""
+        if asker is None:
+            return EVERYTHING
+        async with self._store.reading() as tx:
+            return await load_rights_of(tx, asker, self.defaults)
+
+    async def expect_model(self, rights: GrantedRights, name: str, *, user_id: str) -> None:
+        """Raise NotGranted: the model was not granted, and is none of a provider that the user has connected."""
+        if rights.may_use("model", name):
+            return
+        if rights.principal.key is None or rights.principal.key.models is None:
+            provider, _, model = name.partition(":")
+            server = f"{OWN}:{model.partition('/')[0]}" if provider == OWN else provider
+            if server in await self._keys.of(user_id):
+                return
+        raise NotGranted(use="use", kind="model", name=name)
+
+    async def expect_agent(self, rights: GrantedRights, role: AgentRole, named: str | None) -> None:
+        """Raise NotGranted: the agent was not granted. If the caller has `named` it, raise what an unknown name
+        raises: no error says which agents there are."""
+        if rights.may_use("agent", role.agent.id, role.agent.name):
+            return
+        if named is None:
+            raise NotGranted(use="use", kind="agent", name=role.agent.name)
+        (await self.granted_names(rights)).one("agent", named)
+        raise DefinitionNotFound(kind="agent", name=named, nearest="")
+
+    async def granted_names(self, rights: GrantedRights) -> Names:
+        """Return the definitions that were granted, indexed."""
+        async with self._store.reading() as tx:
+            found = [each.definition for each in await catalog.definitions(tx)]
+        return Names(each for each in found if rights.may_use(each.kind, each.id, each.name))
+
+
+@dataclass(frozen=True, slots=True)
+class NarrowRole:
+    """A role without the parts that the asker may not use. `lost` says so of each tool."""
+
+    role: AgentRole
+    lost: Sequence[str] = ()
+
+
+def narrow_role(role: AgentRole, rights: GrantedRights) -> NarrowRole:
+    """Return a role with the skills, tools and agents that its asker may use. Raises NotGranted: a skill needs a tool
+    that the asker may not use."""
+    if rights.is_unbounded:
+        return NarrowRole(role)
+    skills = [each for each in role.skills if rights.may_use("skill", each.id, each.name)]
+    there = {item.tool_id for skill in skills for item in skill.tools}
+    functions, lost = [], list[str]()
+    for each in role.functions:
+        tool = each.tool
+        if tool.id in there and rights.may_use("tool", tool.id, tool.name):
+            functions.append(each)
+        elif each.required and tool.id in there:
+            raise NotGranted(use="use", kind="tool", name=tool.name)
+        else:
+            lost.append(f"The user has no right to use the tool {tool.name}.")
+    sub_agents = tuple(each for each in role.sub_agents if rights.may_use("agent", each.id, each.name))
+    narrowed = replace(role, skills=tuple(skills), functions=tuple(functions), sub_agents=sub_agents)
+    return NarrowRole(narrowed, lost)
+
+
+@dataclass(slots=True)
+class RunRights:
+    """The rights of a run while it works.
+
+    `expect_source` raises what the asker's right to a source lacks. `source` is that of the run, and `databases` are
+    the names of the sources of its tools, by the tools' ids.
+    """
+
+    reader: AskerRights
+    asker: RunAsker | None
+    present: GrantedRights
+    role: AgentRole
+    model: str
+    user_id: str
+    expect_source: Callable[[str, GrantedRights], Awaitable[None]]
+    source: str | None = None
+    read_at: float = 0.0
+
+    async def now(self) -> GrantedRights:
+        """Return the rights, not older than ten seconds. Raises AccessEnded."""
+        if self.asker is not None and time.monotonic() - self.read_at > READ_AGAIN_SECONDS:
+            self.present = await self.reader.of(self.asker)
+            self.read_at = time.monotonic()
+        return self.present
+
+    async def expect(self) -> None:
+        """Raise AccessEnded, or NotGranted: the agent or the model was taken back, and the run cannot go on."""
+        if self.asker is None:
+            return
+        rights = await self.now()
+        if rights.is_unbounded:
+            return
+        rights.expect_use("agent", self.role.agent.id, self.role.agent.name)
+        await self.reader.expect_model(rights, self.model, user_id=self.user_id)
+
+    async def refusal(self, tool: Tool, args: Mapping[str, Any]) -> Observation | None:
+        """Return what the model reads where the asker has no right to a call any more; else None."""
+        if self.asker is None:
+            return None
+        rights = await self.now()
+        if rights.is_unbounded:
+            return None
+        try:
+            await self._expect_call(rights, tool, args)
+        except LongthreadError as error:
+            return make_failure(error)
+        return None
+
+    async def _expect_call(self, rights: GrantedRights, tool: Tool, args: Mapping[str, Any]) -> None:
+        if tool.name == LOAD_SKILL:
+            for skill in self.role.skills:
+                if skill.name == args.get("name"):
+                    rights.expect_use("skill", skill.id, skill.name)
+            return
+        id_ = tool.definition or tool_id(tool.name)
+        kind: Kind = "tool"
+        if tool.definition is not None or (kind, id_) in BUILTIN:
+            rights.expect_use("tool", id_, tool.name)
+            having = [each for each in self.role.skills if any(item.tool_id == id_ for item in each.tools)]
+            if having and not any(rights.may_use("skill", each.id, each.name) for each in having):
+                raise NotGranted(use="use", kind="skill", name=having[0].name)
+        if tool.definition is None and tool.name in DATA_TOOLS and self.source is not None:
+            await self.expect_source(self.source, rights)
+        for each in self.role.functions:
+            if each.tool.id == tool.definition and "database" in each.tool.implementation:
+                await self.expect_source(str(each.tool.implementation["database"]), rights)
