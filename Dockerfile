@@ -43,7 +43,8 @@ ENV PATH=/opt/longthread/bin:$PATH \
     PYTHONUNBUFFERED=1 \
     HOME=/data \
     LONGTHREAD_DATA_DIR=/data \
-    LONGTHREAD_HOST=0.0.0.0
+    LONGTHREAD_HOST=0.0.0.0 \
+    LONGTHREAD_AUTH=login
 USER 10001:10001
 WORKDIR /data
 VOLUME /data

@@ -123,6 +123,10 @@ Prices = Annotated[tuple[Price, ...], BeforeValidator(_prices)]
 RememberApproval = Literal["never", "data", "always"]
 """When a person is asked before a model remembers something: where it has read `data` that others may have written."""
 LogFormat = Literal["text", "json"]
+AuthMode = Literal["local", "login", "proxy"]
+"""Who may use a server: programs of its own machine, users who log in, or users whom a proxy names."""
+Sharing = Literal["users", "public", "off"]
+"""Who may open a share link."""
 
 
 def _split_names(value: Any) -> Any:
@@ -381,6 +385,18 @@ class Settings(BaseModel):
 
     code_cpython: bool = _setting(False, "LONGTHREAD_CODE_CPYTHON", allowed="true or false")
 
+    auth: AuthMode = _setting("local", "LONGTHREAD_AUTH", allowed="`local`, `login` or `proxy`")
+    no_login: bool = _setting(False, "LONGTHREAD_NO_LOGIN", allowed="true or false")
+    public_url: HttpUrl | None = _setting(
+        None, "LONGTHREAD_PUBLIC_URL", allowed="an http:// or https:// URL, such as https://longthread.example"
+    )
+    share: Sharing | None = _setting(None, "LONGTHREAD_SHARE", allowed="`users`, `public` or `off`")
+    session_hours: float = _setting(
+        24.0 * 90, "LONGTHREAD_SESSION_HOURS", allowed="a number of hours above 0, at most 8760", gt=0, le=8_760
+    )
+    metrics_token: SecretStr | None = _setting(
+        None, "LONGTHREAD_METRICS_TOKEN", allowed="a text of 16 characters or more", min_length=16
+    )
     host: str = _setting("127.0.0.1", "LONGTHREAD_HOST", allowed="a host name or address", min_length=1)
     port: int = _setting(
         8765, "LONGTHREAD_PORT", allowed="a whole number from 0 (any free port) to 65535", ge=0, le=65_535
@@ -512,6 +528,11 @@ class Settings(BaseModel):
         if not all(re.fullmatch(r"[\w!#$%&'*+.^`|~-]+\s*=.*", part.strip()) for part in parts if part.strip()):
             raise ValueError
         return value
+
+    @property
+    def shares_with(self) -> Sharing:
+        """Who may open a share link: where users log in, they alone, unless the settings say otherwise."""
+        return self.share or ("public" if self.auth == "local" else "users")
 
     @property
     def sends_telemetry(self) -> bool:

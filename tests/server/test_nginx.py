@@ -50,7 +50,7 @@ def balanced(serve: Any, tmp_path: Path) -> Iterator[Balanced]:
         if os.environ.get("CI") == "true":
             pytest.fail(message)
         pytest.skip(message)
-    servers = [serve(SCRIPT), serve(SCRIPT)]
+    servers = [serve(SCRIPT, no_login=True), serve(SCRIPT, no_login=True)]
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
     config = _config(tmp_path / "nginx", servers, port)

@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from functools import cache
 from pathlib import Path
+from string import Formatter
 from typing import Any
 
 import httpx
@@ -14,6 +15,7 @@ from fastapi import FastAPI
 from fastapi.routing import APIRoute
 from starlette.types import Scope
 
+from longthread.server.access_table import ACCESS
 from longthread.server.app import create_app
 from longthread.server.requests import is_owner
 from longthread.server.state import OWNER_ONLY
@@ -116,6 +118,8 @@ OPERATIONS = {
     ("POST", "/ag-ui/{agent}"): NAMES,
 }
 """Every operation, with what its caller decides. What a user owns, a later login will tell apart."""
+OF_USERS = ("/api/me/", "/api/login", "/api/logout", "/api/links", "/api/admin")
+"""Operations of servers whose users log in. `ACCESS` says who may use them."""
 VALUES = {"kind": "tools", "name": "x", "provider": "openai", "upload_id": "x", "agent": "analyst"}
 VALUES |= {"thread_id": "t", "message_id": "m"}
 ASKS = {"threadId": "t", "runId": "r", "messages": [{"id": "m", "role": "user", "content": "Is it?"}]}
@@ -185,7 +189,7 @@ class Client(httpx.AsyncClient):
 
 
 @asynccontextmanager
-async def served(tmp_path: Path, store_address: str, host: str) -> AsyncIterator[FastAPI]:
+async def served(tmp_path: Path, store_address: str, host: str, *, no_login: bool = True) -> AsyncIterator[FastAPI]:
     settings = Settings.load(
         env_file=None,
         data_dir=tmp_path / "data",
@@ -193,6 +197,7 @@ async def served(tmp_path: Path, store_address: str, host: str) -> AsyncIterator
         source="demo",
         model="demo",
         host=host if host != "data.example" else "127.0.0.1",
+        no_login=no_login,
     )
     app = create_app(settings.model_copy(update={"host": host}), models=lambda *_: ScriptedChatModel([{"finish": "x"}]))
     async with app.router.lifespan_context(app):
@@ -204,7 +209,12 @@ def operations() -> dict[tuple[str, str], bool]:
     """Every operation, and whether it is the owner's alone."""
     app = create_app(Settings.load(env_file=None))
     routes = [each for each in app.routes if isinstance(each, APIRoute) and each.include_in_schema]
-    return {(method, each.path): OWNER_ONLY in each.dependencies for each in routes for method in each.methods}
+    return {
+        (method, each.path): OWNER_ONLY in each.dependencies
+        for each in routes
+        for method in each.methods
+        if each.path != "/api/me" and not each.path.startswith(OF_USERS)
+    }
 
 
 def test_every_operation_says_whose_it_is() -> None:
@@ -239,6 +249,20 @@ async def test_the_owner_gets_all_wherever_the_server_listens(tmp_path: Path, st
                             answer = await client.request(method, path.format(**VALUES), json=body)
                             assert answer.status_code not in (403, 421), (who, method, path)
                 await _expect_told(client, owner=True)
+
+
+async def test_without_a_login_only_the_owner_is_answered(tmp_path: Path, store_address: str) -> None:
+    async with served(tmp_path, store_address, "127.0.0.1", no_login=False) as app:
+        for who, (peer, headers) in OTHERS.items():
+            async with Client(app, peer, headers) as client:
+                if headers["Host"] == "data.example":
+                    continue
+                for operation, rule in ACCESS.items():
+                    method, path = operation.split()
+                    if rule.who in ("user", "visitor"):
+                        values = {name: "x" for _, name, _, _ in Formatter().parse(path) if name}
+                        answer = await client.request(method, path.format(**values), json={})
+                        assert (answer.status_code, answer.json()["code"]) == (403, "not_local"), (who, operation)
 
 
 def _asks(**named: str) -> dict[str, Any]:

@@ -97,7 +97,7 @@ def test_an_answer_that_is_no_page_may_load_nothing(serve: Any) -> None:
 
 def test_sources_are_the_users_own_on_loopback_and_the_operators_beyond(serve: Any, tmp_path: Path) -> None:
     secret = str(tmp_path / "secret.sqlite")
-    here, beyond = serve(SCRIPT), serve(SCRIPT, data_dir=tmp_path / "other")
+    here, beyond = serve(SCRIPT), serve(SCRIPT, data_dir=tmp_path / "other", no_login=True)
     beyond.client.headers.update(FORWARDED)
     body = {**QUESTION, "source": secret}
     assert here.client.post("/api/chat", json=body).json()["code"] == "source_not_found"
@@ -113,7 +113,7 @@ def test_sources_are_the_users_own_on_loopback_and_the_operators_beyond(serve: A
 
 def test_models_are_the_users_own_on_loopback_and_the_configured_ones_beyond(serve: Any, tmp_path: Path) -> None:
     own = {"model": "openai:small", "fallback_model": "openai:big", "openai_api_key": "sk-own-0815"}
-    here, beyond = serve(SCRIPT, **own), serve(SCRIPT, data_dir=tmp_path / "other", **own)
+    here, beyond = serve(SCRIPT, **own), serve(SCRIPT, data_dir=tmp_path / "other", no_login=True, **own)
     beyond.client.headers.update(FORWARDED)
     assert here.answer("Is it?", model="vllm:any")["run_id"]
     thread = beyond.answer("Is it?", model="openai:big")["thread_id"]
@@ -138,7 +138,7 @@ def test_models_are_the_users_own_on_loopback_and_the_configured_ones_beyond(ser
 
 @pytest.mark.parametrize("headers", [{}, FORWARDED])
 def test_the_password_of_the_operators_source_is_told_to_nobody(serve: Any, headers: dict[str, str]) -> None:
-    running = serve(SCRIPT, source="postgresql://ada:geheim@127.0.0.1:9/shop")
+    running = serve(SCRIPT, source="postgresql://ada:geheim@127.0.0.1:9/shop", no_login=True)
     running.client.headers.update(headers)
     info = running.client.get("/api/info")
     assert info.json()["source"] == "postgresql://ada:***@127.0.0.1:9/shop"

@@ -12,9 +12,10 @@ from longthread.server.problems import error_for_http, for_clients, for_http
 
 pytestmark = pytest.mark.one_backend
 
-OPERATOR = {"apply", "threads export", "db copy", "plugins list"}
+OPERATOR = {"prices", "apply", "threads export", "db copy", "plugins list"}
 """Commands that are given where the server runs."""
 NO_TOOL = {"apply", "approve", "reject", "threads export", "db copy", "plugins list"}
+NO_TOOL |= {"users list", "groups list", "keys list", "prices"}
 """Commands that a person gives."""
 
 

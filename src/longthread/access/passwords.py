@@ -84,9 +84,12 @@ async def note_failure(tx: Transaction, account: str, address: str) -> None:
     await tx.run("delete_old_tries", before=before)
 
 
-async def forget_failures(tx: Transaction, account: str) -> None:
-    """Begin again for an account whose password was right. Its address still counts for others."""
+async def forget_failures(tx: Transaction, account: str, address: str | None) -> None:
+    """Begin again for an account whose password was right, and take back what this try counted for its address: others
+    may have failed from there."""
     await tx.run("delete_tries", kind="account", subject=account)
+    if address is not None:
+        await tx.run("take_back_try", subject=address, now=now())
 
 
 @cache

@@ -70,10 +70,10 @@ class Principal:
             return True
         return any(scope == each or scope in _INCLUDED.get(each, ()) for each in self.key.scopes)
 
-    def expect_scope(self, scope: KeyScope) -> None:
-        """Raise ScopeMissing: the caller's key is not for this."""
-        if not self.has_scope(scope):
-            raise ScopeMissing(scope=scope)
+    def expect_scope(self, scope: KeyScope | None) -> None:
+        """Raise ScopeMissing: the caller's key is not for this. None: no key is, only a login."""
+        if self.key is not None and (scope is None or not self.has_scope(scope)):
+            raise ScopeMissing(scope=scope or "login")
 
 
 def local_principal(user: str, *, is_owner: bool) -> Principal:

@@ -112,6 +112,11 @@ async def create_link(tx: Transaction, kind: LinkKind, user: User | None = None)
     return token
 
 
+def link_path(token: str) -> str:
+    """Return where a browser opens a link: the part after `#` is sent to no server and to no log."""
+    return f"/login#{token}"
+
+
 async def create_setup_link(tx: Transaction) -> str | None:
     """Return the token of the setup link; None if another server has made one that still works."""
     row = await one(tx, "select_setup_link")

@@ -289,16 +289,3 @@ class NotReady(TypedDict):
 
     status: Literal["warming", "draining", "read_only", "unwritable"]
     detail: NotRequired[str]
-
-
-class Info(TypedDict):
-    """What a server serves, and as which user. `sources` are those that callers may name: `any`, or a list."""
-
-    version: str
-    model: str
-    demo: bool
-    source: str | None
-    sources: Literal["any"] | list[str]
-    max_steps: int
-    user: str
-    database: str | None

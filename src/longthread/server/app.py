@@ -27,16 +27,21 @@ from starlette.applications import Starlette
 from uvicorn.loops.auto import auto_loop_factory
 
 from longthread import __version__
+from longthread.access import sessions, users
 from longthread.gateway.stored_calls import rebuild_in_background
 from longthread.llm.connections import ModelFactory
 from longthread.llm.models import resolve_model
 from longthread.runs.analyst import Analyst
 from longthread.server import openapi, page, problems
+from longthread.server.access_table import protect
+from longthread.server.authentication import expect_login
 from longthread.server.fields import EncodedPaths
 from longthread.server.gateway_access import Door
 from longthread.server.http import HTTP_LIMITS, HttpLimits, HttpServer, listen
 from longthread.server.requests import CountedRequests, is_loopback
 from longthread.server.routes import (
+    account,
+    administration,
     agui,
     boards,
     calls,
@@ -55,6 +60,7 @@ from longthread.server.routes import sources as source_routes
 from longthread.server.security import RequestGuard
 from longthread.server.state import Served, to_gateway
 from longthread.settings import Settings
+from longthread.store.driver import Driver
 
 GATEWAY = "/v1"
 """Where the endpoints of providers are."""
@@ -74,6 +80,7 @@ def create_app(settings: Settings, *, models: ModelFactory = resolve_model, anal
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
         async with nullcontext(analyst) if analyst is not None else Analyst.open(settings, models=models) as opened:
             app.state.served = served = Served(opened, door)
+            app.state.setup_token = await _make_setup_token(settings, opened.store)
             if not settings.read_only:
                 opened.claims.start()
                 if settings.titles:
@@ -121,21 +128,39 @@ def create_app(settings: Settings, *, models: ModelFactory = resolve_model, anal
         waiting.approvals_router,
         events.router,
         agui.router,
+        account.router,
+        administration.router,
     ):
         app.router.routes.extend(router.routes)
 
     app.mount("/assets", page.assets, name="assets")
     app.mount(GATEWAY, to_gateway, name="gateway")
     app.router.routes.extend(page.router.routes)
+    app.router.routes[:] = protect(app.router.routes)
     app.add_middleware(EncodedPaths)
     # A character is up to four bytes, and JSON may write it as twelve (two escaped surrogates).
     limit = 12 * settings.max_question + 65_536
     # AG-UI's clients send the whole conversation.
     # A little more than a file may have: the route itself says that one is too large.
     limits = {"/ag-ui/": max(limit, LARGEST_INPUT), "/api/uploads": (settings.max_upload_mb + 1) * 2**20}
-    app.add_middleware(RequestGuard, host=settings.host, limit=limit, limits=limits, unguarded=f"{GATEWAY}/")
+    app.add_middleware(
+        RequestGuard,
+        host=settings.host,
+        public_url=settings.public_url,
+        limit=limit,
+        limits=limits,
+        unguarded=f"{GATEWAY}/",
+    )
     app.add_middleware(CountedRequests)
     return app
+
+
+async def _make_setup_token(settings: Settings, store: Driver) -> str | None:
+    """Return the token of a link that makes the first user; None: there is one, or another server has made the link."""
+    if settings.auth == "local" or settings.read_only:
+        return None
+    async with store.writing() as tx:
+        return None if await users.count_users(tx) else await sessions.create_setup_link(tx)
 
 
 _TRIM_THRESHOLD, _ARENA_MAX = -1, -8
@@ -248,29 +273,37 @@ def run(
     *,
     open_browser: bool = False,
     on_ready: Callable[[str], None] | None = None,
+    on_setup: Callable[[str], None] | None = None,
     models: ModelFactory = resolve_model,
 ) -> None:
     """Serve until Ctrl-C, then stop the runs under way, which can be resumed; or until SIGTERM, then leave them to
     other servers.
 
-    `on_ready` gets the URL once the server answers. Raises PortInUse, AddressUnavailable or StoreError.
+    `on_ready` gets the URL once the server answers, `on_setup` the address at which the first user is made, if there is
+    none. Raises PortInUse, AddressUnavailable, StoreError, or ServerError: others reach a server without login.
     """
 
+    expect_login(settings)
     give_back_freed_memory()
     if settings.log == "json":
         log_as_json()
 
+    app = Starlette()
+
     def ready(url: str) -> None:
-        if not is_loopback(settings.host):
-            _log.warning("Anyone who reaches %s can read and ask: Longthread has no login yet.", url)
+        if settings.no_login and settings.auth == "local" and not is_loopback(settings.host):
+            _log.warning("Anyone who reaches %s can read and ask: --no-login says so.", url)
         if on_ready is not None:
             on_ready(url)
+        if on_setup is not None and (token := app.state.setup_token) is not None:
+            on_setup(f"{settings.public_url or url}{sessions.link_path(token)}")
         if open_browser:
             webbrowser.open(url)
 
     with listen(settings.host, settings.port) as listener:
 
         async def serve() -> None:
+            nonlocal app
             async with Analyst.open(settings, models=models) as analyst:
                 app, limits = create_app(settings, analyst=analyst), HttpLimits.of(settings)
                 await Server(app, listener, limits=limits, on_ready=ready).serve()

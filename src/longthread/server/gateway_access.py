@@ -86,7 +86,9 @@ class Door:
     def of(cls, settings: Settings) -> Door:
         """Raises ServerError: a token or an origin is none."""
         given = settings.gateway_token.get_secret_value() if settings.gateway_token else ""
-        return cls(own_names(settings.host), read_tokens(given), read_origins(settings.gateway_origins))
+        return cls(
+            own_names(settings.host, settings.public_url), read_tokens(given), read_origins(settings.gateway_origins)
+        )
 
     def admit(
         self, dialect: Dialect, incoming: Incoming, scope: Scope, *, is_open: bool = False

@@ -10,7 +10,16 @@ from fastapi.openapi.utils import get_openapi
 from pydantic import TypeAdapter
 from typing_extensions import TypedDict
 
-from longthread.errors import InvalidInput, LongthreadError, StoreError
+from longthread.errors import (
+    InvalidInput,
+    LoginNeeded,
+    LongthreadError,
+    NotLocal,
+    RoleMissing,
+    ScopeMissing,
+    StoreError,
+    TooManyRequests,
+)
 from longthread.model.run import Outcome, Protocol, RunStatus
 from longthread.server.answers import JsonObject, PendingCall
 from longthread.server.conversation_answers import ConversationView
@@ -286,6 +295,8 @@ AGUI_STREAM: RouteResponses = {
 _READING = (413, 421, 500)
 _WRITING = (403, *_READING)
 _BODY = (400, 415)
+_REFUSED = (LoginNeeded, NotLocal, RoleMissing, ScopeMissing, TooManyRequests)
+"""What `GuardedRoute` may refuse each route with."""
 _REF = "#/components/schemas/{model}"
 
 
@@ -301,7 +312,7 @@ def problems(*kinds: type[LongthreadError], body: bool = False, reads: bool = Fa
     found: dict[int, list[str]] = {}
     for status in (*(_READING if reads else _WRITING), *(_BODY if body else ())):
         found.setdefault(status, []).append(_camel(_PLAIN[status][0]))
-    raised: list[type[LongthreadError]] = [InvalidInput, *_below(StoreError)]
+    raised: list[type[LongthreadError]] = [InvalidInput, *_REFUSED, *_below(StoreError)]
     for each in (*raised, *(each for kind in kinds for each in _list_raised(kind))):
         names, name = found.setdefault(status_of(each), []), _name(each)
         names += [] if name in names else [name]

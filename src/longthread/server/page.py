@@ -31,6 +31,7 @@ SHARED = "/s/"
 """Where share links lead: what they show is for those who have them, not for search engines."""
 ROUTES = (
     "/",
+    "/login",
     "/c/{rest:path}",
     SHARED + "{rest:path}",
     "/settings",

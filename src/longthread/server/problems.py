@@ -46,6 +46,9 @@ _ROUTES = {
     r"memories list": "GET /api/memories",
     r"tools list": "GET /api/tools",
     r"sources teach": "GET /api/sources/{}/terms",
+    r"users list": "GET /api/admin/users",
+    r"groups list": "GET /api/admin/groups",
+    r"keys list": "GET /api/me/keys",
 }
 """The route of a command; its first argument goes into the path."""
 _TOOL = re.compile(rf"(^|[.!?] )?`longthread ({'|'.join(_TOOLS)})\b[^`]*`")
@@ -153,6 +156,21 @@ _STATUS: dict[type[LongthreadError], int] = {
     errors.ProviderUnreachable: 502,
     errors.SecretKeyUnusable: 409,
     errors.SettingsNotAllowed: 403,
+    errors.NotLocal: 403,
+    errors.LoginNeeded: 401,
+    errors.LoginFailed: 401,
+    errors.LoginThrottled: 429,
+    errors.LinkUnusable: 404,
+    errors.UserNotFound: 404,
+    errors.GroupNotFound: 404,
+    errors.ApiKeyNotFound: 404,
+    errors.NameInUse: 409,
+    errors.LastAdmin: 409,
+    errors.RoleMissing: 403,
+    errors.ScopeMissing: 403,
+    errors.NotGranted: 403,
+    errors.TooManyRequests: 429,
+    errors.BudgetSpent: 429,
     errors.NotStorable: 422,
     errors.StoreConflict: 409,
     errors.StoreError: 503,
@@ -250,7 +268,12 @@ async def _describe_known(request: Request, error: Exception) -> Problem:
         members["errors"] = [
             Wrong(at=f"body.definition.{each.field}", message=each.reason, kind=each.kind) for each in placed
         ]
-    return Problem(status, error.code, for_http(str(error)), path=request.url.path, params=params, **members)
+    problem = Problem(status, error.code, for_http(str(error)), path=request.url.path, params=params, **members)
+    if status == 401:
+        problem.headers["WWW-Authenticate"] = "Bearer"
+    elif status == 429 and "seconds" in params:
+        problem.headers["Retry-After"] = str(params["seconds"])
+    return problem
 
 
 async def _invalid(request: Request, error: Exception) -> Problem:

@@ -1,7 +1,7 @@
 """Requests: where they come from, and how they are counted, logged and ended when their client is gone.
 
-Nothing has a login yet. The server recognizes the owner, who may do what the command line may, by the request itself,
-never by the address that it listens on. A web page could also make the owner's browser call the server, by DNS
+Without a login, the server recognizes the owner, who may do what the command line may, by the request itself, never by
+the address that it listens on. A web page could also make the owner's browser call the server, by DNS
 rebinding (hence the check of `Host`) or across origins (hence the check of `Origin`). Logs hold no contents.
 """
 
@@ -16,7 +16,7 @@ import time
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
-from urllib.parse import unquote
+from urllib.parse import unquote, urlsplit
 
 from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -146,9 +146,16 @@ def is_owner(scope: Scope) -> bool:
     return program is None or not program.is_other_users
 
 
-def own_names(host: str) -> set[str]:
-    """Return the names of a server that listens on `host`."""
-    return {host.strip("[]").lower(), "localhost", socket.gethostname().lower()}
+def own_names(host: str, public_url: str | None = None) -> set[str]:
+    """Return the names of a server that listens on `host`, and that people open at `public_url`."""
+    public = urlsplit(public_url or "").hostname
+    return {host.strip("[]").lower(), "localhost", socket.gethostname().lower(), *filter(None, [public])}
+
+
+def origin_of(url: str) -> str:
+    """Return the origin of an address, such as https://longthread.example."""
+    parts = urlsplit(url)
+    return f"{parts.scheme}://{parts.netloc}".lower()
 
 
 def is_own_name(header: str, names: Collection[str], scope: Scope) -> bool:

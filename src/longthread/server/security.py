@@ -1,7 +1,7 @@
 """The guard in front of every route: it checks `Host`, `Origin` and body size, and sets security headers.
 
-The server has no login yet. A web page could make the owner's browser call it, by DNS rebinding (hence the check of
-`Host`) or across origins (hence the check of `Origin`). What a caller may do beyond that, `state.py` says.
+A web page could make a user's browser call the server, by DNS rebinding (hence the check of `Host`) or across origins
+(hence the check of `Origin`). Who may use a route, `access_table.py` says.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from longthread.server.problems import Problem
-from longthread.server.requests import is_own_name, is_same_origin, own_names
+from longthread.server.requests import is_own_name, is_same_origin, origin_of, own_names
 
 POLICY = "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 _HEADERS = {
@@ -27,9 +27,9 @@ _READING = frozenset({"GET", "HEAD", "OPTIONS"})
 
 
 class RequestGuard:
-    """ASGI middleware. `host` is what the server listens on; bodies above `limit` bytes are refused; `limits`
-    has others, by the beginning of the path. The application of
-    the paths that begin with `unguarded` checks all of that itself."""
+    """ASGI middleware. `host` is what the server listens on, `public_url` what people open. Bodies above `limit` bytes
+    are refused; `limits` has others, by the beginning of the path. The application of the paths that begin with
+    `unguarded` checks all of that itself."""
 
     def __init__(
         self,
@@ -39,9 +39,11 @@ class RequestGuard:
         limit: int,
         limits: Mapping[str, int] | None = None,
         unguarded: str | None = None,
+        public_url: str | None = None,
     ) -> None:
         self._app = app
-        self._names = own_names(host)
+        self._names = own_names(host, public_url)
+        self._origin = origin_of(public_url) if public_url is not None else None
         self._limit = limit
         self._limits = limits or {}
         self._unguarded = unguarded
@@ -76,7 +78,8 @@ class RequestGuard:
             detail = "This server does not go by that name. Open it under the address that it printed, or under a name "
             detail += "that its operator gave it with --host."
             return Problem(421, "unknown_host", detail, path=path)
-        if scope["method"] not in _READING and not is_same_origin(headers, host):
+        is_public = self._origin is not None and headers.get("origin", "").lower() == self._origin
+        if scope["method"] not in _READING and not is_public and not is_same_origin(headers, host):
             detail = "Another site's page sent this request. Send it from this server's page, or from a program."
             return Problem(403, "cross_origin", detail, path=path)
         length = headers.get("content-length", "0")

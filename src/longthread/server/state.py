@@ -14,14 +14,15 @@ from typing import Annotated, cast
 from fastapi import Depends, Request
 from starlette.types import Receive, Scope, Send
 
+from longthread.access.principal import Principal
 from longthread.errors import ModelNotAllowed, SettingsNotAllowed, SourceNotAllowed, StoreError
 from longthread.gateway.service import Gateway, GatewayOptions
 from longthread.llm.models import DEMO as DEMO_MODEL
 from longthread.runs.analyst import Analyst
+from longthread.server.authentication import PRINCIPAL, Authentication
 from longthread.server.gateway import GatewayRouter, own_routes
 from longthread.server.gateway_access import Door
 from longthread.server.page import LANGUAGES, PageLanguage
-from longthread.server.requests import is_owner
 from longthread.server.stream import Encoders, UserLists
 from longthread.settings import Settings
 from longthread.store.maintenance.space import WriteCheck
@@ -33,20 +34,25 @@ DEMO = "demo"
 
 @dataclass(frozen=True, slots=True)
 class CallerRights:
-    """The rights of one request's caller, who is the `owner` or not, as `is_owner` says.
+    """The rights of one request's caller.
 
-    There is no login yet to tell other callers apart. So they make the server open no file or database of their
-    choice, use no keys, and reach no servers on this machine: they name the configured source and models, the demo,
-    or nothing, for a thread has its own source.
+    The `owner` is the user of the server's own machine, or an administrator. Others make the server open no file or
+    database of their choice, and reach no servers on this machine: they name the configured source and models, the
+    demo, or nothing, for a thread has its own source.
     """
 
-    owner: bool
+    principal: Principal
     settings: Settings
 
+    @property
+    def owner(self) -> bool:
+        return self.principal.has_role("admin")
+
     def expect_owner(self) -> None:
-        """Raise SettingsNotAllowed for anybody else."""
-        if not self.owner:
+        """Raise SettingsNotAllowed or, where users log in, RoleMissing for anybody else."""
+        if not self.owner and self.principal.via == "local":
             raise SettingsNotAllowed
+        self.principal.expect_role("admin")
 
     @property
     def own_source(self) -> str | None:
@@ -96,11 +102,13 @@ class Served:
     lists: UserLists = field(init=False)
     uploads: Uploads = field(init=False)
     writes: WriteCheck = field(init=False)
+    authentication: Authentication = field(init=False)
     gateway: Gateway = field(init=False)
     gateway_routes: GatewayRouter = field(init=False)
 
     def __post_init__(self) -> None:
         settings = self.analyst.settings
+        self.authentication = Authentication(settings, self.analyst.store)
         self.uploads = Uploads.of(settings)
         self.writes = WriteCheck(self.analyst.store)
         self.lists = UserLists(self.analyst.store, self.analyst.hub)
@@ -144,8 +152,27 @@ async def to_gateway(scope: Scope, receive: Receive, send: Send) -> None:
 ServedDep = Annotated[Served, Depends(_get_served)]
 
 
-async def _rights(request: Request, served: ServedDep) -> CallerRights:
-    return CallerRights(is_owner(request.scope), served.analyst.settings)
+async def _find_principal(request: Request) -> Principal:
+    principal: Principal | None = request.scope.get(PRINCIPAL)
+    assert principal is not None, f"{request.url.path} is for those who are known, and `ACCESS` lets others in"
+    return principal
+
+
+PrincipalDep = Annotated[Principal, Depends(_find_principal)]
+"""The caller of a request, as `GuardedRoute` found it."""
+
+
+async def _find_visitor(request: Request) -> Principal | None:
+    found: Principal | None = request.scope.get(PRINCIPAL)
+    return found
+
+
+VisitorDep = Annotated[Principal | None, Depends(_find_visitor)]
+"""The caller of a request that others may send, too; None: no user is logged in."""
+
+
+async def _rights(principal: PrincipalDep, served: ServedDep) -> CallerRights:
+    return CallerRights(principal, served.analyst.settings)
 
 
 Rights = Annotated[CallerRights, Depends(_rights)]
@@ -157,12 +184,12 @@ async def _expect_owner(rights: Rights) -> None:
 
 
 OWNER_ONLY = Depends(_expect_owner)
-"""A route with this dependency answers anybody but the owner with SettingsNotAllowed."""
+"""A route with this dependency answers the owner alone."""
 
 
-async def caller(served: ServedDep) -> str:
-    """The user of a request. The server has no login yet: everyone is the user of its settings, with other `Rights`."""
-    return served.analyst.settings.user
+async def caller(principal: PrincipalDep) -> str:
+    """The user of a request: whose conversations and memories it is about."""
+    return principal.user
 
 
 Caller = Annotated[str, Depends(caller)]

@@ -42,7 +42,7 @@ def proxied(serve: Any, tmp_path: Path) -> Iterator[Proxied]:
         if os.environ.get("CI") == "true":
             pytest.fail(message)
         pytest.skip(message)
-    servers = [serve(SCRIPT), serve(SCRIPT)]
+    servers = [serve(SCRIPT, no_login=True), serve(SCRIPT, no_login=True)]
     addresses = [each.url.rpartition("/")[2] for each in servers]
     config, (port, gateway) = _config(tmp_path)
     told = {"LONGTHREAD_SERVERS": " ".join(addresses), "LONGTHREAD_GATEWAY": addresses[0]}

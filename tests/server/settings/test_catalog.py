@@ -215,7 +215,7 @@ def test_what_is_wrong_is_refused(serve: Any, method: str, path: str, body: Any,
 
 
 def test_other_machines_see_and_change_nothing(serve: Any) -> None:
-    running = serve(SAYS)
+    running = serve(SAYS, no_login=True)
     running.client.headers["X-Forwarded-For"] = "198.51.100.9"
     for method, path, body in (
         ("GET", "agents", None),

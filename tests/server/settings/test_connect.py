@@ -258,7 +258,7 @@ def test_a_model_that_does_not_answer_is_told(serve: Any) -> None:
 
 
 def test_only_the_owner_connects_and_sees_what_is_connected(serve: Any, own: ProviderEmulator) -> None:
-    running = serve(None, model="demo")
+    running = serve(None, model="demo", no_login=True)
     running.client.put(f"{KEYS}/own:gpu", json={"url": own.base_url, "key": KEY})
     running.client.headers["X-Forwarded-For"] = "198.51.100.9"
     listed = running.client.get("/api/models").json()

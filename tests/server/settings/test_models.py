@@ -308,7 +308,7 @@ def test_servers_on_this_machine_are_found_and_asked(
 
 
 def test_other_machines_change_no_keys(serve: Any) -> None:
-    running = serve([{"finish": "Yes."}], model="demo")
+    running = serve([{"finish": "Yes."}], model="demo", no_login=True)
     running.client.headers["X-Forwarded-For"] = "198.51.100.9"
     listed = running.client.get("/api/models").json()
     assert (listed["keys_allowed"], listed["models"]) == (

@@ -457,7 +457,7 @@ def test_the_store_is_no_source_by_any_route(serve: Any, store_address: str, tmp
 
 
 def test_other_machines_change_no_sources(serve: Any, tmp_path: Path) -> None:
-    running = serve(ASKS)
+    running = serve(ASKS, no_login=True)
     running.client.headers["X-Forwarded-For"] = "198.51.100.9"
     assert running.client.get("/api/sources").json()["changeable"] is False
     assert running.client.get("/api/sources/demo/preview").json()["of"] > 1

@@ -12,6 +12,25 @@ export interface Accepted {
   events: string;
 }
 
+export interface AccountList {
+  users: AccountView[];
+}
+
+/** A user, as an administrator sees it. */
+export interface AccountView {
+  id: string;
+  name: string;
+  display: string;
+  email: string | null;
+  role: "admin" | "builder" | "member";
+  status: "active" | "disabled" | "pending";
+  groups: string[];
+  has_password: boolean;
+  created_at: string;
+  seen_at: string | null;
+  budget: BudgetView | null;
+}
+
 /** Uploaded files, by their ids. */
 export interface AddedFiles {
   uploads: string[];
@@ -56,6 +75,18 @@ export interface ApprovalList {
 /** The call is made. */
 export interface ApproveDecision {
   type: "approve";
+}
+
+/**
+ * How callers are recognized, and who this one is; null: no user is logged in. `setup`: there is no user yet, and the
+ * server's log has the link that makes the first one.
+ */
+export interface AuthView {
+  mode: "local" | "login" | "proxy";
+  user: MeView | null;
+  setup: boolean;
+  issuers: IssuerView[];
+  share: "users" | "public" | "off";
 }
 
 export interface Below {
@@ -107,6 +138,20 @@ export interface BoardView {
 /** The branch with this message, by its id. */
 export interface BranchChoice {
   message: string;
+}
+
+/** What may be spent in each period. */
+export interface BudgetBody {
+  amount: number;
+  unit?: "tokens" | "money";
+  period?: "day" | "week" | "month";
+}
+
+/** What may be spent in each period, in tokens or in the server's currency. */
+export interface BudgetView {
+  amount: number;
+  unit: "tokens" | "money";
+  period: "day" | "week" | "month";
 }
 
 /**
@@ -530,6 +575,22 @@ export interface FeedbackView {
   at: string;
 }
 
+export interface GroupBody {
+  name: string;
+}
+
+export interface GroupList {
+  groups: GroupView[];
+}
+
+/** A group. Those of an issuer or a proxy (`origin`) get their members at each login. */
+export interface GroupView {
+  id: string;
+  name: string;
+  origin: "local" | "oidc" | "proxy";
+  members: number;
+}
+
 export interface Health {
   status: "ok";
 }
@@ -572,6 +633,7 @@ export interface Info {
   max_steps: number;
   user: string;
   database: string | null;
+  auth: AuthView;
 }
 
 /** Something a run needs from outside before it can continue, such as an approval or a missing value. */
@@ -601,6 +663,12 @@ export interface InterruptedEvent {
 export interface InterruptedValue {
 }
 
+/** An issuer at which users log in: `id` goes into `/api/oidc/{issuer}/start`. */
+export interface IssuerView {
+  id: string;
+  label: string;
+}
+
 /**
  * A provider's key, and the address of a server of one's own or of one among a provider's. With `check` both are stored
  * only if the provider answers and takes the key.
@@ -623,6 +691,20 @@ export interface LeftConversation {
   id: string;
 }
 
+/** The password that a link sets. A setup link also needs the first user's name. */
+export interface LinkBody {
+  token: string;
+  password: string;
+  name?: string | null;
+  display?: string;
+}
+
+/** What a link that works once is for, and for whom; null: it makes the first user. */
+export interface LinkView {
+  kind: "setup" | "invitation" | "reset";
+  name: string | null;
+}
+
 /** The first page of the list, sent first, and again to a client that was away for long. */
 export interface ListedConversations {
   conversations: ConversationView[];
@@ -633,6 +715,31 @@ export interface LocalText {
   zh: string;
 }
 
+export interface LoginBody {
+  name: string;
+  password: string;
+}
+
+export interface LoginSessionList {
+  sessions: LoginSessionView[];
+}
+
+/** A login. `agent` is what the browser calls itself; `current`: this request has it. */
+export interface LoginSessionView {
+  id: string;
+  made_at: string;
+  seen_at: string;
+  ends_at: string;
+  address: string;
+  agent: string;
+  via: "local" | "session" | "key" | "proxy" | "token";
+  current: boolean;
+}
+
+export interface LoginView {
+  user: MeView;
+}
+
 /**
  * What a search found: the words around the place, without signs of Markdown, and the message that has them, which is
  * null where it is the title or a tag.
@@ -640,6 +747,20 @@ export interface LocalText {
 export interface Match {
   text: string;
   message: string | null;
+}
+
+/** A user, as the user sees it. `via` says how the caller was recognized. */
+export interface MeView {
+  id: string;
+  name: string;
+  display: string;
+  email: string | null;
+  role: "admin" | "builder" | "member";
+  groups: string[];
+  via: "local" | "session" | "key" | "proxy" | "token";
+  has_password: boolean;
+  created_at: string | null;
+  budget: BudgetView | null;
 }
 
 /**
@@ -775,6 +896,21 @@ export interface ModelServer {
   url: string;
 }
 
+export interface NewAccountView {
+  id: string;
+  name: string;
+  display: string;
+  email: string | null;
+  role: "admin" | "builder" | "member";
+  status: "active" | "disabled" | "pending";
+  groups: string[];
+  has_password: boolean;
+  created_at: string;
+  seen_at: string | null;
+  budget: BudgetView | null;
+  link: OneTimeLink;
+}
+
 /**
  * A conversation before its first question. Without an `id` it gets one, without an `agent` it is the analyst's.
  */
@@ -791,6 +927,10 @@ export interface NewConversation {
 export interface NewFeedback {
   opinion: "up" | "down";
   text?: string;
+}
+
+export interface NewLinkBody {
+  kind?: "invitation" | "reset";
 }
 
 /** A statement to remember. `agent` names the agent whose it is; by default the analyst's. */
@@ -827,6 +967,14 @@ export interface NewSource {
   description?: string | null;
 }
 
+export interface NewUserBody {
+  name: string;
+  role?: "admin" | "builder" | "member";
+  display?: string;
+  email?: string | null;
+  groups?: string[];
+}
+
 /**
  * What is told of how a file was read: an English `text`, or what a program says by its `code` and the `values` in it.
  * Without a code there is only the text. It is on a column, a table, or neither.
@@ -845,6 +993,12 @@ export interface ObservationView {
   data?: Json;
   error?: ErrorView;
   edited?: EditView;
+}
+
+/** Where a person sets a password, once, until `expires_at`. It is given this once. */
+export interface OneTimeLink {
+  path: string;
+  expires_at: string;
 }
 
 /** Options of a run; omitted ones are the thread's or the server's. */
@@ -873,6 +1027,12 @@ export interface ParameterView {
 export interface Parent {
   id: string;
   label: string;
+}
+
+/** A new password. `current` is the one of now, null for who has none. */
+export interface PasswordBody {
+  current?: string | null;
+  password: string;
 }
 
 /** A call that waits for a decision; `parameters` is the JSON Schema of its arguments. */
@@ -910,6 +1070,11 @@ export interface Problem {
   thread?: string;
   run?: string;
   errors?: Wrong[];
+}
+
+export interface ProfileBody {
+  display?: string | null;
+  email?: string | null;
 }
 
 /** A query as somebody has edited it. */
@@ -1581,6 +1746,11 @@ export interface TextWithdrawnEvent {
   value: WithdrawnValue;
 }
 
+/** The token of a link that works once. */
+export interface TokenBody {
+  token: string;
+}
+
 /**
  * Token counts for one provider and model, in the protocol's own accounting: every count is either a total or a named
  * part of one, so entries from different providers add up without double-counting. inputTokens and outputTokens are the
@@ -1746,6 +1916,15 @@ export interface UsageView {
   models: UsageOfModel[];
 }
 
+/** What changes of a user. A budget of null: none. */
+export interface UserBody {
+  role?: "admin" | "builder" | "member" | null;
+  status?: "active" | "disabled" | null;
+  display?: string | null;
+  email?: string | null;
+  budget?: BudgetBody | null;
+}
+
 export type UserEvent = {
   id?: string;
   event: "conversations";
@@ -1785,6 +1964,11 @@ export interface ViewSegment {
   why: "budget" | "digest" | "stale" | "unpaired" | null;
   limit: number | null;
   bare: boolean;
+}
+
+/** What a server tells before a login. */
+export interface VisitorInfo {
+  auth: AuthView;
 }
 
 export interface WaitingApprovals {

@@ -25,6 +25,10 @@ Postgres = Annotated[
         metavar="embedded[:FOLDER]|URL",
     ),
 ]
+NoLogin = Annotated[
+    bool,
+    typer.Option("--no-login", help="Serve everyone who reaches the server as one user, without a login."),
+]
 Open = Annotated[bool, typer.Option("--open", help="Open the page in a browser.")]
 
 
@@ -36,10 +40,13 @@ def serve(
     open_browser: Open = False,
     database: options.Database = None,
     postgres: Postgres = None,
+    no_login: NoLogin = False,
 ) -> None:
     """Serve the page and the API."""
     store = _store(database, postgres)
-    settings = Settings.load(source=source, model=model, host=host, port=port, database=store)
+    settings = Settings.load(
+        source=source, model=model, host=host, port=port, database=store, no_login=no_login or None
+    )
     _serve(settings, open_browser=open_browser)
 
 
@@ -49,11 +56,14 @@ def demo(
     open_browser: Open = False,
     database: options.Database = None,
     postgres: Postgres = None,
+    no_login: NoLogin = False,
 ) -> None:
     """Serve the page with a generated spaceflight database to ask, and a model that needs no key."""
     expect_demo()
     store = _store(database, postgres)
-    settings = Settings.load(env_file=None, source="demo", model="demo", host=host, port=port, database=store)
+    settings = Settings.load(
+        env_file=None, source="demo", model="demo", host=host, port=port, database=store, no_login=no_login or None
+    )
     _serve(settings, open_browser=open_browser)
 
 
@@ -81,7 +91,7 @@ def _serve(settings: Settings, *, open_browser: bool) -> None:
     # Here and not above: the web framework takes time to load, and no other command needs it.
     from longthread.server.app import run
 
-    run(settings, open_browser=open_browser, on_ready=lambda url: _announce(url, settings))
+    run(settings, open_browser=open_browser, on_ready=lambda url: _announce(url, settings), on_setup=_announce_setup)
 
 
 def _announce(url: str, settings: Settings) -> None:
@@ -96,6 +106,10 @@ def _announce(url: str, settings: Settings) -> None:
         echo("Try                   运载火箭有哪些？   How many launches were there per year?")
     echo("Ctrl-C stops it; everything is kept.")
     echo("Longthread is at      {}", url)
+
+
+def _announce_setup(address: str) -> None:
+    echo("There is no user yet. Make the first administrator within an hour at {}", address)
 
 
 _PORT = 8766

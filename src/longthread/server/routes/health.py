@@ -11,10 +11,12 @@ from fastapi.responses import JSONResponse, PlainTextResponse, StreamingResponse
 from longthread import __version__, metrics
 from longthread.errors import StoreError, StoreReadOnly
 from longthread.llm.models import DEMO, model_name
-from longthread.server.answers import Health, Info, NotReady, Ready
+from longthread.server.account_answers import Info, VisitorInfo
+from longthread.server.answers import Health, NotReady, Ready
 from longthread.server.openapi import RouteResponses, problems
 from longthread.server.requests import EVENT_STREAM, NO_STORE
-from longthread.server.state import Caller, Rights, Served, ServedDep
+from longthread.server.routes.account import describe_auth
+from longthread.server.state import CallerRights, Served, ServedDep, VisitorDep
 from longthread.store import leases, listing
 
 STREAMED = 3
@@ -35,7 +37,7 @@ async def health() -> Health:
 
 
 @router.get("/ready", response_model=Ready, responses=_READY)
-async def ready(served: ServedDep, user: Caller) -> JSONResponse:
+async def ready(served: ServedDep) -> JSONResponse:
     """Whether to send questions here: the store can be written, and a first question waits for nothing else.
 
     503 while the server warms up or ends its runs, and when the store does not answer or takes no writes.
@@ -44,7 +46,7 @@ async def ready(served: ServedDep, user: Caller) -> JSONResponse:
     if ends or not served.warm:
         return JSONResponse({"status": "draining" if ends else "warming"}, status_code=503)
     async with served.analyst.store.reading() as tx:
-        await listing.last_thread(tx, user_id=user)
+        await listing.last_thread(tx, user_id=served.analyst.settings.user)
     try:
         await served.writes.expect()
     except StoreError as error:
@@ -87,9 +89,13 @@ async def _measure_shared(served: Served) -> str:
 
 
 @router.get("/api/info", responses=problems(reads=True))
-async def info(served: ServedDep, user: Caller, rights: Rights) -> Info:
-    """The server as a page shows it. `sources` are those allowed: `any`, or a list."""
-    settings = served.analyst.settings
+async def info(served: ServedDep, principal: VisitorDep) -> Info | VisitorInfo:
+    """The server as a page shows it. `sources` are those allowed: `any`, or a list. Before a login, only how to log
+    in."""
+    auth = await describe_auth(served, principal)
+    if principal is None:
+        return {"auth": auth}
+    settings, rights = served.analyst.settings, CallerRights(principal, served.analyst.settings)
     model = model_name(None, settings)
     return {
         "version": __version__,
@@ -98,7 +104,8 @@ async def info(served: ServedDep, user: Caller, rights: Rights) -> Info:
         "source": rights.own_source,
         "sources": "any" if rights.owner else rights.sources,
         "max_steps": settings.max_steps,
-        "user": user,
-        # Paths are shown to the owner only.
-        "database": served.analyst.store.where if rights.owner else None,
+        "user": principal.user,
+        # Paths are shown to the user of the machine only.
+        "database": served.analyst.store.where if principal.is_local else None,
+        "auth": auth,
     }

@@ -145,5 +145,9 @@ UPDATE access_tries SET until_at = :until_at WHERE kind = :kind AND subject = :s
 -- name: delete_tries
 DELETE FROM access_tries WHERE kind = :kind AND subject = :subject;
 
+-- name: take_back_try
+UPDATE access_tries SET failures = failures - 1, until_at = :now
+WHERE kind = 'address' AND subject = :subject AND failures > 0;
+
 -- name: delete_old_tries
 DELETE FROM access_tries WHERE until_at < :before;

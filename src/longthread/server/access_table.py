@@ -1,0 +1,244 @@
+"""Who may use each route: one row a route, which the server enforces and the tests walk.
+
+A route without a row cannot be served: `protect` refuses it when the application is made.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from copy import copy
+from dataclasses import dataclass
+from typing import Any, Literal, cast
+
+from starlette.routing import BaseRoute, Mount, Route
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from longthread.access.principal import KeyScope, Principal, UserRole
+from longthread.server import page
+from longthread.server.authentication import PRINCIPAL, Authentication, StreamWatch
+
+Who = Literal["anyone", "visitor", "reader", "user", "monitor"]
+"""`anyone`: it says nothing of anybody. `visitor`: the route itself sees whether a caller is known. `reader`: who has a
+share link, as the settings say. `user`: who is logged in, or has a key with the scope. `monitor`: who may read
+metrics."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """Who may use a route. `scope` is what an API key needs; None: no key may, only a login. `role` is the least role
+    of a user."""
+
+    who: Who
+    scope: KeyScope | None = None
+    role: UserRole = "member"
+
+
+_ANYONE, _VISITOR, _READER = Rule("anyone"), Rule("visitor", "read"), Rule("reader", "read")
+_READ, _CHAT, _MEMORIES = Rule("user", "read"), Rule("user", "chat"), Rule("user", "memories")
+_SOURCES, _CATALOG = Rule("user", "sources"), Rule("user", "catalog")
+_OWN, _ADMIN = Rule("user"), Rule("user", "admin", "admin")
+
+_HEALTH: Mapping[str, Rule] = {
+    "GET /health": _ANYONE,
+    "GET /health/stream": _ANYONE,
+    "GET /ready": _ANYONE,
+    "GET /metrics": Rule("monitor", "admin", "admin"),
+    "GET /api/info": _VISITOR,
+    "GET /api/openapi.json": _READ,
+}
+_ACCOUNT: Mapping[str, Rule] = {
+    "POST /api/login": _ANYONE,
+    "POST /api/logout": _ANYONE,
+    "POST /api/links": _ANYONE,
+    "POST /api/links/look": _ANYONE,
+    "GET /api/me": _READ,
+    "PATCH /api/me": _OWN,
+    "PUT /api/me/password": _OWN,
+    "GET /api/me/sessions": _OWN,
+    "DELETE /api/me/sessions": _OWN,
+    "DELETE /api/me/sessions/{session_id}": _OWN,
+}
+_ADMINISTRATION: Mapping[str, Rule] = {
+    "GET /api/admin/users": _ADMIN,
+    "POST /api/admin/users": _ADMIN,
+    "PATCH /api/admin/users/{user_id}": _ADMIN,
+    "POST /api/admin/users/{user_id}/link": _ADMIN,
+    "POST /api/admin/users/{user_id}/logout": _ADMIN,
+    "GET /api/admin/groups": _ADMIN,
+    "POST /api/admin/groups": _ADMIN,
+    "DELETE /api/admin/groups/{group_id}": _ADMIN,
+    "GET /api/admin/groups/{group_id}/members": _ADMIN,
+    "PUT /api/admin/groups/{group_id}/members/{user_id}": _ADMIN,
+    "DELETE /api/admin/groups/{group_id}/members/{user_id}": _ADMIN,
+}
+_CONVERSATIONS: Mapping[str, Rule] = {
+    "GET /api/conversations": _READ,
+    "POST /api/conversations": _CHAT,
+    "PATCH /api/conversations/{thread_id}": _CHAT,
+    "DELETE /api/conversations/{thread_id}": _CHAT,
+    "POST /api/conversations/{thread_id}/restore": _CHAT,
+    "POST /api/conversations/{thread_id}/stop": _CHAT,
+    "POST /api/conversations/{thread_id}/resume": _CHAT,
+    "GET /api/conversations/{thread_id}/export": _READ,
+    "POST /api/conversations/{thread_id}/messages": _CHAT,
+    "PATCH /api/conversations/{thread_id}/messages/{message_id}": _CHAT,
+    "POST /api/conversations/{thread_id}/messages/{message_id}/edit": _CHAT,
+    "POST /api/conversations/{thread_id}/messages/{message_id}/again": _CHAT,
+    "PUT /api/conversations/{thread_id}/messages/{message_id}/feedback": _CHAT,
+    "DELETE /api/conversations/{thread_id}/messages/{message_id}/feedback": _CHAT,
+    "PUT /api/conversations/{thread_id}/branch": _CHAT,
+    "GET /api/conversations/{thread_id}/runs/{run_id}/events": _READ,
+    "GET /api/conversations/{thread_id}/calls": _READ,
+    "GET /api/conversations/{thread_id}/calls/{index}": _READ,
+    "GET /api/conversations/{thread_id}/steps/{index}": _READ,
+    "GET /api/conversations/{thread_id}/steps/{index}/chart": _READ,
+    "GET /api/conversations/{thread_id}/steps/{index}/result": _READ,
+    "GET /api/conversations/{thread_id}/steps/{index}/result/file": _READ,
+    "POST /api/conversations/{thread_id}/steps/{index}/try": _CHAT,
+    "POST /api/conversations/{thread_id}/steps/{index}/edit": _CHAT,
+    "GET /api/conversations/{thread_id}/queue": _READ,
+    "GET /api/conversations/{thread_id}/queue/{question_id}": _READ,
+    "DELETE /api/conversations/{thread_id}/queue/{question_id}": _CHAT,
+    "GET /api/conversations/{thread_id}/queue/{question_id}/events": _READ,
+    "GET /api/conversations/{thread_id}/approvals": _READ,
+    "POST /api/conversations/{thread_id}/approvals": _CHAT,
+    "GET /api/threads/{thread_id}/queue": _READ,
+    "GET /api/threads/{thread_id}/queue/{question_id}": _READ,
+    "DELETE /api/threads/{thread_id}/queue/{question_id}": _CHAT,
+    "GET /api/threads/{thread_id}/approvals": _READ,
+    "POST /api/threads/{thread_id}/approvals": _CHAT,
+    "GET /api/conversations/{thread_id}/usage": _READ,
+    "GET /api/conversations/{thread_id}/memory": _READ,
+    "GET /api/conversations/{thread_id}/shares": _READ,
+    "POST /api/conversations/{thread_id}/shares": _CHAT,
+    "DELETE /api/conversations/{thread_id}/shares/{share_id}": _CHAT,
+    "GET /api/shared/{token}": _READER,
+    "GET /api/tags": _READ,
+    "GET /api/chat/history": _READ,
+    "GET /api/state": _READ,
+    "GET /api/feedback": _READ,
+    "GET /api/feedback/export": _READ,
+    "GET /api/events": _READ,
+    "POST /api/chat": _CHAT,
+    "POST /ag-ui/{agent}": _CHAT,
+    "GET /api/agents": _READ,
+}
+_MEMORY: Mapping[str, Rule] = {
+    "GET /api/memories": _MEMORIES,
+    "POST /api/memories": _MEMORIES,
+    "GET /api/memories/{memory_id}": _MEMORIES,
+    "PATCH /api/memories/{memory_id}": _MEMORIES,
+    "DELETE /api/memories/{memory_id}": _MEMORIES,
+}
+_BOARDS: Mapping[str, Rule] = {
+    "GET /api/boards": _READ,
+    "POST /api/boards": _CHAT,
+    "GET /api/boards/{board_id}": _READ,
+    "PATCH /api/boards/{board_id}": _CHAT,
+    "DELETE /api/boards/{board_id}": _CHAT,
+    "POST /api/boards/{board_id}/cards": _CHAT,
+    "POST /api/boards/{board_id}/cards/{card_id}/refresh": _CHAT,
+    "PATCH /api/boards/{board_id}/cards/{card_id}": _CHAT,
+    "DELETE /api/boards/{board_id}/cards/{card_id}": _CHAT,
+    "GET /api/boards/{board_id}/cards/{card_id}/file": _READ,
+    "POST /api/boards/{board_id}/shares": _CHAT,
+    "GET /api/boards/{board_id}/shares": _READ,
+    "DELETE /api/boards/{board_id}/shares/{share_id}": _CHAT,
+    "GET /api/shared/boards/{token}": _READER,
+}
+_DEFINITIONS: Mapping[str, Rule] = {
+    "GET /api/models": _READ,
+    "PUT /api/models/keys/{provider}": _OWN,
+    "POST /api/models/keys/{provider}/check": _OWN,
+    "DELETE /api/models/keys/{provider}": _OWN,
+    "POST /api/models/check": _CATALOG,
+    "POST /api/uploads": _SOURCES,
+    "DELETE /api/uploads/{upload_id}": _SOURCES,
+    "GET /api/sources": _READ,
+    "POST /api/sources": _SOURCES,
+    "POST /api/sources/{name}/files": _SOURCES,
+    "GET /api/sources/{name}/preview": _READ,
+    "DELETE /api/sources/{name}": _SOURCES,
+    "GET /api/sources/{name}/terms": _READ,
+    "PATCH /api/sources/{name}/terms": _SOURCES,
+    "GET /api/catalog/{kind}": _CATALOG,
+    "GET /api/catalog/{kind}/{name}": _CATALOG,
+    "GET /api/catalog/{kind}/{name}/versions": _CATALOG,
+    "PUT /api/catalog/{kind}/{name}": _CATALOG,
+    "PATCH /api/catalog/{kind}/{name}": _CATALOG,
+    "DELETE /api/catalog/{kind}/{name}": _CATALOG,
+    "POST /api/catalog/tools/{name}/run": _CATALOG,
+}
+_PAGE: Mapping[str, Rule] = {f"GET {path}": _ANYONE for path in (*page.ROUTES, *page.TOP)}
+ACCESS: Mapping[str, Rule] = {
+    **_HEALTH,
+    **_ACCOUNT,
+    **_ADMINISTRATION,
+    **_CONVERSATIONS,
+    **_MEMORY,
+    **_BOARDS,
+    **_DEFINITIONS,
+    **_PAGE,
+}
+"""By method and path, as the code writes them."""
+
+
+def rule_of(method: str, path: str) -> Rule:
+    """Raises KeyError: the route has no row."""
+    return ACCESS[f"{'GET' if method == 'HEAD' else method} {path}"]
+
+
+def protect(routes: Iterable[BaseRoute]) -> list[BaseRoute]:
+    """Return routes that check who calls them. Raises KeyError: a route has no row."""
+    return [_protect_route(route) for route in routes]
+
+
+def _protect_route(route: BaseRoute) -> BaseRoute:
+    if isinstance(route, Mount):
+        if route.path not in _MOUNTED:
+            raise KeyError(f"{route.path} has no row in {__name__}")
+        return route
+    assert isinstance(route, Route), f"{route} is of a kind that has no rule"
+    rules = {method: rule_of(method, route.path) for method in route.methods or ()}
+    if all(rule.who == "anyone" for rule in rules.values()):
+        return route
+    guarded = copy(route)  # applications share their routes
+    guarded.app = GuardedRoute(route.app, rules)
+    return guarded
+
+
+_MOUNTED: Mapping[str, str] = {
+    "/assets": "files of the page, which say nothing of anybody",
+    "/v1": "the gateway, which checks itself, in the caller's dialect",
+}
+
+
+class GuardedRoute:
+    """A route's application. It finds out who calls, checks the route's rule, and ends streams of callers who may no
+    longer read them."""
+
+    def __init__(self, app: ASGIApp, rules: Mapping[str, Rule]) -> None:
+        self._app = app
+        self._rules = rules
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        authentication: Authentication = scope["app"].state.served.authentication
+        principal = await self._admit(authentication, self._rules[scope["method"]], scope)
+        cast(dict[str, Any], scope)[PRINCIPAL] = principal
+        if principal is None or principal.via == "local":
+            await self._app(scope, receive, send)
+            return
+        await StreamWatch(authentication, principal).run(self._app, scope, receive, send)
+
+    async def _admit(self, authentication: Authentication, rule: Rule, scope: Scope) -> Principal | None:
+        if rule.who == "reader" and authentication.shares_with_anyone:
+            return None
+        if rule.who == "monitor" and authentication.is_monitor(scope):
+            return None
+        if rule.who == "visitor":
+            return await authentication.find_principal(scope)
+        principal = await authentication.expect_principal(scope)
+        if not principal.is_local:
+            principal.expect_scope(rule.scope)
+            principal.expect_role(rule.role)
+        return principal

@@ -1,0 +1,219 @@
+"""Finds out who sends a request: by the machine it comes from, a session's cookie, or an API key.
+
+A session or a key is looked up once in a few seconds for each process, so what an administrator takes away is gone
+within `FRESH_SECONDS`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hmac
+import ipaddress
+import time
+from collections.abc import Awaitable, Callable
+
+from starlette.datastructures import Headers
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from longthread.access import sessions, users
+from longthread.access.principal import Principal, local_principal
+from longthread.errors import LoginNeeded, NotLocal, ServerError, ShareNotFound, UserNotFound
+from longthread.model.lru import LRU
+from longthread.server.requests import EVENT_STREAM, is_loopback, is_owner
+from longthread.settings import Settings
+from longthread.store.driver import Driver
+from longthread.store.share_links import hash_token
+
+PRINCIPAL = "longthread.principal"
+"""Where a request's scope has its caller."""
+FRESH_SECONDS = 5.0
+"""How long a process trusts what it read of a session or a key."""
+WATCH_SECONDS = 5.0
+"""How often a stream's caller is looked up again."""
+SESSION_COOKIE = "longthread"
+_REMEMBERED = 10_000
+_BEARER = "bearer "
+
+
+def expect_login(settings: Settings) -> None:
+    """Raise ServerError: others can reach the server, and nothing says who they are."""
+    if settings.auth != "local" or settings.no_login:
+        return
+    if is_loopback(settings.host) and settings.public_url is None:
+        return
+    where = settings.public_url or settings.host
+    reason = f"others can reach {where}, and this server has no login. Set LONGTHREAD_AUTH=login for users with "
+    reason += "passwords, keys or single sign-on, or LONGTHREAD_AUTH=proxy behind a proxy that logs in. `--no-login` "
+    reason += "serves everyone who reaches it as one user, without those."
+    raise ServerError(reason=reason)
+
+
+class Authentication:
+    """Finds the callers of a server's requests. Safe to share between tasks."""
+
+    def __init__(self, settings: Settings, store: Driver) -> None:
+        self._settings = settings
+        self._store = store
+        self._known: LRU[str, tuple[float, Principal | None]] = LRU(_REMEMBERED)
+
+    @property
+    def is_local(self) -> bool:
+        return self._settings.auth == "local"
+
+    @property
+    def is_secure(self) -> bool:
+        """Whether browsers come over TLS, so that cookies must, too."""
+        return (self._settings.public_url or "").startswith("https://")
+
+    @property
+    def cookie_name(self) -> str:
+        return f"__Host-{SESSION_COOKIE}" if self.is_secure else SESSION_COOKIE
+
+    @property
+    def shares_with_anyone(self) -> bool:
+        """Whether share links work without a login. Raises ShareNotFound: they do not work at all."""
+        if self._settings.shares_with == "off":
+            raise ShareNotFound
+        return self._settings.shares_with == "public"
+
+    def is_monitor(self, scope: Scope) -> bool:
+        """Whether a request may read metrics by the token of the settings, or from this machine itself."""
+        token = self._settings.metrics_token
+        sent = Headers(scope=scope).get("authorization", "")
+        if token is not None and sent.lower().startswith(_BEARER):
+            return hmac.compare_digest(sent[len(_BEARER) :].strip().encode(), token.get_secret_value().encode())
+        return self.is_local or is_owner(scope)
+
+    async def expect_principal(self, scope: Scope) -> Principal:
+        """Return a request's caller. Raises LoginNeeded, NotLocal."""
+        principal = await self.find_principal(scope)
+        if principal is None:
+            raise LoginNeeded
+        return principal
+
+    async def find_principal(self, scope: Scope, *, fresh: bool = False) -> Principal | None:
+        """Return a request's caller; None: no user is logged in. `fresh` reads the store in any case. Raises NotLocal:
+        the server has no login, and the request comes from elsewhere."""
+        if self.is_local:
+            owner = is_owner(scope)
+            if not owner and not self._settings.no_login:
+                raise NotLocal
+            return local_principal(self._settings.user, is_owner=owner)
+        token = self._session_token(scope)
+        if token is None:
+            return None
+        return await self._remember(f"session {hash_token(token)}", lambda: self._by_session(token), fresh=fresh)
+
+    def forget(self, user_id: str) -> None:
+        """Look a user's sessions and keys up again at the next request of this process."""
+        for key, (_, known) in self._known.items():
+            if known is None or known.user == user_id:
+                self._known.pop(key)
+
+    def client_address(self, scope: Scope) -> str:
+        """Return where a request comes from, as wrong passwords are counted: IPv6 by its network."""
+        peer = scope.get("client")
+        if peer is None:
+            return ""
+        try:
+            address = ipaddress.ip_address(peer[0])
+        except ValueError:
+            return str(peer[0])
+        if isinstance(address, ipaddress.IPv6Address):
+            return str(address.ipv4_mapped or ipaddress.ip_network((address, 64), strict=False))
+        return str(address)
+
+    async def _remember(
+        self, key: str, look: Callable[[], Awaitable[Principal | None]], *, fresh: bool
+    ) -> Principal | None:
+        now = time.monotonic()
+        known = self._known.get(key)
+        if known is not None and now - known[0] < FRESH_SECONDS and not fresh:
+            return known[1]
+        principal = await look()
+        self._known.put(key, (now, principal))
+        return principal
+
+    async def _by_session(self, token: str) -> Principal | None:
+        async with self._store.reading() as tx:
+            session = await sessions.find_session(tx, token)
+            if session is None:
+                return None
+            try:
+                user = await users.find_user(tx, session.user_id)
+            except UserNotFound:
+                return None
+            if user.status != "active":
+                return None
+            principal = await users.load_principal(tx, user, session.via, session=session.id)
+        if sessions.needs_touch(session) and not self._settings.read_only:
+            async with self._store.writing() as tx:
+                await sessions.touch_session(tx, session)
+        return principal
+
+    def _session_token(self, scope: Scope) -> str | None:
+        """Return what the session's cookie holds. Two cookies of the name are none: one may have been planted."""
+        name, values = self.cookie_name, []
+        for header in Headers(scope=scope).getlist("cookie"):
+            for part in header.split(";"):
+                given, _, value = part.strip().partition("=")
+                if given == name:
+                    values.append(value)
+        return values[0] if len(values) == 1 and values[0] else None
+
+
+def make_cookie(authentication: Authentication, token: str | None, seconds: int) -> str:
+    """Return a Set-Cookie header that gives a browser a session, or takes it away."""
+    parts = [f"{authentication.cookie_name}={token or ''}", "Path=/", "HttpOnly", "SameSite=Lax"]
+    parts.append(f"Max-Age={seconds if token else 0}")
+    return "; ".join([*parts, "Secure"] if authentication.is_secure else parts)
+
+
+class StreamWatch:
+    """Ends the answer of a caller whose login, key or right is taken away while it is sent."""
+
+    def __init__(self, authentication: Authentication, principal: Principal) -> None:
+        self._authentication = authentication
+        self._principal = principal
+
+    async def run(self, app: ASGIApp, scope: Scope, receive: Receive, send: Send) -> None:
+        watch: asyncio.Task[None] | None = None
+        answering = asyncio.current_task()
+        assert answering is not None
+        ended = False
+
+        async def send_watched(message: Message) -> None:
+            nonlocal watch
+            if message["type"] == "http.response.start" and _is_stream(message):
+                watch = asyncio.create_task(self._wait_for_end(scope))
+                watch.add_done_callback(end)
+            await send(message)
+
+        def end(task: asyncio.Task[None]) -> None:
+            nonlocal ended
+            if not task.cancelled():
+                ended = True
+                answering.cancel()
+
+        try:
+            await app(scope, receive, send_watched)
+        except asyncio.CancelledError:
+            if not ended or answering.uncancel():
+                raise
+            await send({"type": "http.response.body", "body": b"", "more_body": False})
+        finally:
+            if watch is not None:
+                watch.remove_done_callback(end)
+                watch.cancel()
+
+    async def _wait_for_end(self, scope: Scope) -> None:
+        while True:
+            await asyncio.sleep(WATCH_SECONDS)
+            principal = await self._authentication.find_principal(scope)
+            if principal is None or (principal.user, principal.role) != (self._principal.user, self._principal.role):
+                return
+
+
+def _is_stream(message: Message) -> bool:
+    headers = Headers(raw=message.get("headers", []))
+    return headers.get("content-type", "").startswith(EVENT_STREAM)

@@ -1,0 +1,151 @@
+"""Logins over a real socket: the first user, passwords, cookies, invitations, and what ends a login."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from tests.server.access.team import OTHER, PASSWORD, Team, code_of, team_of
+from tests.server.conftest import Serve
+
+
+@pytest.fixture
+def team(serve: Serve) -> Iterator[Team]:
+    with team_of(serve(["An answer."], auth="login")) as team:
+        yield team
+
+
+def test_the_first_user_takes_over_what_the_server_kept_before(serve: Serve) -> None:
+    before = serve(["An answer."])
+    asked = before.answer("Is this kept?")
+    before.stop()
+    with team_of(serve(["An answer."], auth="login")) as team:
+        assert (team.ada["id"], team.ada["name"], team.ada["role"]) == ("default", "ada", "admin")
+        found = team.admin.get("/api/conversations").json()["conversations"]
+        assert [each["id"] for each in found] == [asked["thread_id"]]
+        bob = team.join("Bob")
+        assert bob.get("/api/conversations").json()["conversations"] == []
+        answer = bob.get("/api/chat/history", params={"thread_id": asked["thread_id"]})
+        assert code_of(answer) == (404, "thread_not_found")
+
+
+def test_who_is_not_logged_in_learns_how_to_log_in_alone(team: Team) -> None:
+    visitor = team.visitor()
+    auth = {"mode": "login", "user": None, "setup": False, "issuers": [], "share": "users"}
+    assert visitor.get("/api/info").json() == {"auth": auth}
+    answer = visitor.get("/api/conversations")
+    assert code_of(answer) == (401, "login_needed")
+    assert answer.headers["www-authenticate"] == "Bearer"
+    assert visitor.get("/").status_code == visitor.get("/health").status_code == 200
+
+
+def test_a_setup_link_makes_one_user(team: Team) -> None:
+    body = {"token": team.setup_token, "password": PASSWORD, "name": "Eve"}
+    assert code_of(team.visitor().post("/api/links", json=body)) == (404, "link_unusable")
+
+
+def test_a_password_logs_in_and_a_logout_ends_that(team: Team) -> None:
+    team.join("Bob")
+    bob = team.visitor()
+    answer = bob.post("/api/login", json={"name": " ＢＯＢ ", "password": PASSWORD})
+    assert answer.json()["user"]["name"] == "bob"
+    cookie = answer.headers["set-cookie"]
+    assert "HttpOnly" in cookie
+    assert "SameSite=Lax" in cookie
+    assert "Secure" not in cookie
+    assert bob.get("/api/me").json()["role"] == "member"
+    assert bob.post("/api/logout").status_code == 204
+    stolen = team.visitor()
+    stolen.headers["cookie"] = cookie.partition(";")[0]
+    assert code_of(stolen.get("/api/me")) == (401, "login_needed")
+
+
+@pytest.mark.parametrize(
+    ("name", "password"), [("bob", "wrong password"), ("nobody", PASSWORD), ("", PASSWORD), ("ada", OTHER)]
+)
+def test_a_wrong_name_or_password_is_refused_in_one_way(team: Team, name: str, password: str) -> None:
+    team.join("Bob")
+    answer = team.visitor().post("/api/login", json={"name": name, "password": password})
+    assert code_of(answer) == (401, "login_failed")
+    assert "set-cookie" not in answer.headers
+
+
+def test_wrong_passwords_slow_down_the_account_on_all_servers(team: Team, serve: Serve) -> None:
+    team.join("Bob")
+    clients = [team.visitor(), serve(["An answer."], auth="login").client]
+    for number in range(5):
+        answer = clients[number % 2].post("/api/login", json={"name": "bob", "password": "wrong password"})
+        assert code_of(answer) == (401, "login_failed")
+    for client in clients:
+        answer = client.post("/api/login", json={"name": "bob", "password": PASSWORD})
+        assert code_of(answer) == (429, "login_throttled")
+        assert int(answer.headers["retry-after"]) >= 1
+
+
+def test_a_new_password_ends_other_logins(team: Team) -> None:
+    first = team.join("Bob")
+    second = team.visitor()
+    second.post("/api/login", json={"name": "bob", "password": PASSWORD})
+    assert len(first.get("/api/me/sessions").json()["sessions"]) == 2
+    wrong = {"current": OTHER, "password": OTHER}
+    assert code_of(second.put("/api/me/password", json=wrong)) == (401, "login_failed")
+    assert code_of(second.put("/api/me/password", json={"current": PASSWORD, "password": "short"}))[0] == 422
+    assert second.put("/api/me/password", json={"current": PASSWORD, "password": OTHER}).status_code == 204
+    assert second.get("/api/me").status_code == 200
+    assert code_of(first.get("/api/me")) == (401, "login_needed")
+
+
+def test_a_user_who_is_shut_out_reads_nothing_more(team: Team) -> None:
+    bob = team.join("Bob")
+    me = bob.get("/api/me").json()
+    assert team.admin.patch(f"/api/admin/users/{me['id']}", json={"status": "disabled"}).status_code == 200
+    assert code_of(bob.get("/api/me")) == (401, "login_needed")
+    answer = team.visitor().post("/api/login", json={"name": "bob", "password": PASSWORD})
+    assert code_of(answer) == (401, "login_failed")
+    token = team.admin.post(f"/api/admin/users/{me['id']}/link").json()["path"].partition("#")[2]
+    body = {"token": token, "password": OTHER}
+    assert code_of(team.visitor().post("/api/links", json=body)) == (404, "link_unusable")
+
+
+def test_the_last_administrator_stays(team: Team) -> None:
+    for change in ({"role": "member"}, {"status": "disabled"}):
+        answer = team.admin.patch(f"/api/admin/users/{team.ada['id']}", json=change)
+        assert code_of(answer) == (409, "last_admin")
+
+
+def test_only_administrators_administrate(team: Team) -> None:
+    bob = team.join("Bob", role="builder")
+    assert code_of(bob.get("/api/admin/users")) == (403, "role_missing")
+    assert code_of(bob.post("/api/admin/groups", json={"name": "everyone"})) == (403, "role_missing")
+
+
+def test_groups_have_members(team: Team) -> None:
+    group = team.admin.post("/api/admin/groups", json={"name": "Finance"}).json()
+    bob = team.join("Bob", groups=["finance"])
+    assert bob.get("/api/me").json()["groups"] == ["finance"]
+    me = bob.get("/api/me").json()
+    path = f"/api/admin/groups/{group['id']}/members/{me['id']}"
+    assert team.admin.delete(path).status_code == 204
+    assert bob.get("/api/me").json()["groups"] == []
+    assert team.admin.put(path).status_code == 204
+    assert [each["name"] for each in team.admin.get(path.rpartition("/")[0]).json()["users"]] == ["bob"]
+    assert team.admin.delete(f"/api/admin/groups/{group['id']}").status_code == 204
+    assert team.admin.get("/api/admin/groups").json()["groups"] == []
+
+
+def test_a_link_of_an_invitation_works_once(team: Team) -> None:
+    token = team.invite("Bob")
+    visitor = team.visitor()
+    assert visitor.post("/api/links/look", json={"token": token}).json() == {"kind": "invitation", "name": "bob"}
+    assert visitor.post("/api/links", json={"token": token, "password": PASSWORD}).status_code == 200
+    for path in ("/api/links", "/api/links/look"):
+        body = {"token": token, **({"password": PASSWORD} if path == "/api/links" else {})}
+        assert code_of(visitor.post(path, json=body)) == (404, "link_unusable")
+
+
+def test_two_cookies_of_the_name_are_none(team: Team) -> None:
+    bob = team.join("Bob")
+    [(name, value)] = bob.cookies.items()
+    client = team.visitor()
+    client.headers["cookie"] = f"{name}={value}; {name}={value}"
+    assert code_of(client.get("/api/me")) == (401, "login_needed")
