@@ -11,6 +11,7 @@ import pytest
 
 from longthread.gateway.service import Gateway, GatewayOptions
 from longthread.gateway.upstream import Routes, Upstream
+from longthread.server.authentication import Authentication
 from longthread.server.gateway import GatewayRouter
 from longthread.server.gateway_access import Door
 from longthread.server.http import HttpServer, listen
@@ -49,6 +50,7 @@ async def gateway_of(
     holds_state: bool = False,
     name: str = "emulated",
     door: Door | None = None,
+    callers: Authentication | None = None,
     api_key: str | None = None,
     **options: Any,
 ) -> AsyncIterator[str]:
@@ -59,7 +61,7 @@ async def gateway_of(
     with listen("127.0.0.1", 0) as listener:
         started: asyncio.Future[str] = asyncio.get_running_loop().create_future()
         server = HttpServer(
-            GatewayRouter(gateway, door or Door(), has_health=door is not None),
+            GatewayRouter(gateway, door or Door(), callers=callers, has_health=door is not None),
             listener,
             on_ready=started.set_result,
             lifespan="off",

@@ -15,7 +15,8 @@ from collections.abc import Awaitable, Callable
 from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from longthread.access import sessions, users
+from longthread.access import keys, sessions, users
+from longthread.access.keys import find_credential
 from longthread.access.principal import Principal, local_principal
 from longthread.errors import LoginNeeded, NotLocal, ServerError, ShareNotFound, UserNotFound
 from longthread.model.lru import LRU
@@ -30,6 +31,8 @@ FRESH_SECONDS = 5.0
 """How long a process trusts what it read of a session or a key."""
 WATCH_SECONDS = 5.0
 """How often a stream's caller is looked up again."""
+TOUCH_SECONDS = 300.0
+"""How often a process writes that a key is in use."""
 SESSION_COOKIE = "longthread"
 _REMEMBERED = 10_000
 _BEARER = "bearer "
@@ -54,6 +57,7 @@ class Authentication:
     def __init__(self, settings: Settings, store: Driver) -> None:
         self._settings = settings
         self._store = store
+        self._touched: LRU[str, float] = LRU(_REMEMBERED)
         self._known: LRU[str, tuple[float, Principal | None]] = LRU(_REMEMBERED)
 
     @property
@@ -99,10 +103,20 @@ class Authentication:
             if not owner and not self._settings.no_login:
                 raise NotLocal
             return local_principal(self._settings.user, is_owner=owner)
+        if find_credential(scope["headers"]) is not None:  # whatever cookie it has
+            return await self.find_by_key(scope, fresh=fresh)
         token = self._session_token(scope)
         if token is None:
             return None
         return await self._remember(f"session {hash_token(token)}", lambda: self._by_session(token), fresh=fresh)
+
+    async def find_by_key(self, scope: Scope, *, fresh: bool = False) -> Principal | None:
+        """Return the caller whose API key a request carries; None: it carries none, or one that does not work. Raises
+        SeveralKeys."""
+        credential = find_credential(scope["headers"])
+        if credential is None:
+            return None
+        return await self._remember(f"key {hash_token(credential)}", lambda: self._by_key(credential), fresh=fresh)
 
     def forget(self, user_id: str) -> None:
         """Look a user's sessions and keys up again at the next request of this process."""
@@ -149,6 +163,18 @@ class Authentication:
         if sessions.needs_touch(session) and not self._settings.read_only:
             async with self._store.writing() as tx:
                 await sessions.touch_session(tx, session)
+        return principal
+
+    async def _by_key(self, credential: str) -> Principal | None:
+        async with self._store.reading() as tx:
+            principal = await keys.find_key_principal(tx, credential)
+        if principal is None or principal.key is None or self._settings.read_only:
+            return principal
+        now = time.monotonic()
+        if now - (self._touched.get(principal.key.id) or -TOUCH_SECONDS) >= TOUCH_SECONDS:
+            self._touched.put(principal.key.id, now)
+            async with self._store.writing() as tx:
+                await keys.touch_key(tx, principal.key.id)
         return principal
 
     def _session_token(self, scope: Scope) -> str | None:

@@ -17,7 +17,8 @@ import aiohttp
 from starlette.types import Message, Receive, Scope, Send
 from uvicorn.loops.auto import auto_loop_factory
 
-from longthread.errors import StoreError
+from longthread.access.keys import remove_credential
+from longthread.errors import LoginNeeded, ScopeMissing, SeveralKeys, StoreError
 from longthread.gateway.dialects.dialect import Dialect
 from longthread.gateway.http import Incoming, Outgoing, decode_request
 from longthread.gateway.model_request import Counts, StoreFailed
@@ -35,6 +36,7 @@ from longthread.gateway.service import (
 from longthread.gateway.stored_calls import rebuild_in_background
 from longthread.gateway.upstream import ANTHROPIC_URL, OPENAI_URL, Routes, Upstream
 from longthread.otel.export import exporting
+from longthread.server.authentication import Authentication
 from longthread.server.gateway_access import Door, require_token, shared_with
 from longthread.server.http import HttpLimits, HttpServer, listen
 from longthread.server.requests import until_gone
@@ -168,12 +170,16 @@ _READ = frozenset(
 class GatewayRouter:
     """The endpoints of providers under `/v1`. Requests for other paths get 404, but for the health of a process.
 
-    `door` says who may use them. `has_health`: nothing else answers who watches the process.
+    `door` says who may use them. `callers` finds the users whose keys requests carry, on a server with users.
+    `has_health`: nothing else answers who watches the process.
     """
 
-    def __init__(self, gateway: Gateway, door: Door, *, has_health: bool = False) -> None:
+    def __init__(
+        self, gateway: Gateway, door: Door, *, callers: Authentication | None = None, has_health: bool = False
+    ) -> None:
         self._gateway = gateway
         self._door = door
+        self._callers = callers
         self._health = _HEALTH if has_health else ()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -187,6 +193,8 @@ class GatewayRouter:
         dialect = _dialect(incoming)
         origin = incoming.header("origin") if self._door.is_page(incoming) else None
         admitted = self._admit(dialect, incoming, scope)
+        if isinstance(admitted, Incoming) and incoming.path not in self._health:
+            admitted = await self._identify(dialect, admitted, scope)
         if isinstance(admitted, Outgoing):
             await _send(admitted, send, origin)
             return
@@ -235,6 +243,26 @@ class GatewayRouter:
         if is_wrong(path) and not is_health:
             return make_refusal(dialect, 404, "", hint(path, f"{scope['scheme']}://{incoming.header('host')}"))
         return self._door.admit(dialect, incoming, scope, is_open=is_health)
+
+    async def _identify(self, dialect: Dialect, incoming: Incoming, scope: Scope) -> Incoming | Outgoing:
+        """Return a request with the user whose key it carries, and without that key; or its refusal."""
+        if self._callers is None:
+            return incoming
+        try:
+            principal = await self._callers.find_by_key(scope)
+            if principal is None:
+                raise LoginNeeded
+            principal.expect_scope("gateway")
+        except LoginNeeded as error:
+            answer = make_refusal(dialect, 401, "" if dialect is ANTHROPIC else "invalid_api_key", str(error))
+            answer.headers.append((b"www-authenticate", b"Bearer"))
+            return answer
+        except ScopeMissing as error:
+            return make_refusal(dialect, 403, "", str(error))
+        except SeveralKeys as error:
+            return make_refusal(dialect, 400, "", str(error))
+        headers = remove_credential(incoming.headers)
+        return replace(incoming, headers=headers, principal=principal, credential=f"user {principal.user}")
 
     async def _answer(self, dialect: Dialect, incoming: Incoming) -> Outgoing:
         is_health = incoming.path in self._health
@@ -371,7 +399,9 @@ def run(
                 background.append(asyncio.create_task(_expire_in_background(store)))
                 background.append(asyncio.create_task(rebuild_in_background(store)))
             try:
-                app, limits = GatewayRouter(gateway, door, has_health=True), HttpLimits.of(settings)
+                callers = Authentication(settings, store) if door.has_users else None
+                app = GatewayRouter(gateway, door, callers=callers, has_health=True)
+                limits = HttpLimits.of(settings)
                 await HttpServer(app, listener, limits=limits, on_ready=on_ready, lifespan="off").serve()
             finally:
                 for task in background:

@@ -48,8 +48,8 @@ def read_origins(text: str) -> frozenset[str]:
 
 
 def require_token(settings: Settings) -> None:
-    """Raise ServerError for a gateway that others reach and that has no token."""
-    if settings.gateway_token is None and not is_loopback(settings.host):
+    """Raise ServerError for a gateway that others reach and that has neither users nor a token."""
+    if settings.auth == "local" and settings.gateway_token is None and not is_loopback(settings.host):
         reason = f"others can reach {settings.host}, and LONGTHREAD_GATEWAY_TOKEN is not set: anyone could spend your "
         reason += "keys and read conversations. Set it to a token of 16 characters or more, which clients then send."
         raise ServerError(reason=reason)
@@ -76,11 +76,13 @@ class Door:
         names: the names that the server goes by; None: a proxy checks from where requests come.
         tokens: by token, the user who owns it, or an empty text.
         origins: of web pages, in lower case.
+        has_users: callers are known by API keys of Longthread's, which the router checks; no token counts.
     """
 
     names: Collection[str] | None = None
     tokens: Mapping[str, str] = field(default_factory=dict)
     origins: Collection[str] = ()
+    has_users: bool = False
 
     @classmethod
     def of(cls, settings: Settings) -> Door:
@@ -106,7 +108,8 @@ class Door:
             if not is_page and not _is_program(incoming):
                 message = "A web page sent this request. The gateway answers programs, and pages of the origins that "
                 return make_refusal(dialect, 403, "", message + "LONGTHREAD_GATEWAY_ORIGINS names.")
-        if admitted is None and not is_open and (self.tokens or (self.names is not None and not is_owner(scope))):
+        is_checked = is_open or self.has_users
+        if admitted is None and not is_checked and (self.tokens or (self.names is not None and not is_owner(scope))):
             code = "" if dialect is ANTHROPIC else "invalid_api_key"
             answer = make_refusal(dialect, 401, code, _WRONG_TOKEN if self.tokens else _NO_TOKEN)
             answer.headers.append((b"www-authenticate", b"Bearer"))

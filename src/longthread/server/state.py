@@ -113,8 +113,9 @@ class Served:
         self.writes = WriteCheck(self.analyst.store)
         self.lists = UserLists(self.analyst.store, self.analyst.hub)
         gateway_options = GatewayOptions(settings.user, reply_limit=settings.max_reply_mb << 20)
+        callers = self.authentication if self.door.has_users else None
         self.gateway = Gateway(self.analyst.store, own_routes(), gateway_options)
-        self.gateway_routes = GatewayRouter(self.gateway, self.door)
+        self.gateway_routes = GatewayRouter(self.gateway, self.door, callers=callers)
 
     async def warm_up(self) -> None:
         """Load what a first question needs. A store that does not answer is asked again."""
