@@ -12,7 +12,6 @@ import pytest
 
 from longthread.access.keys import NewKey, create_key
 from longthread.access.spending import (
-    Spender,
     SpendingRow,
     SpentCall,
     expect_budget,
@@ -22,6 +21,7 @@ from longthread.access.spending import (
 )
 from longthread.access.users import Period, SpendingLimit, SpendingUnit, create_user, update_user
 from longthread.errors import BudgetSpent, PriceMissing
+from longthread.model.run import RunAsker
 from longthread.settings import Settings
 from longthread.store.driver import Driver
 
@@ -36,22 +36,22 @@ def settings(tmp_path: Path) -> Settings:
 
 async def spender(
     store: Driver, *, budget: SpendingLimit | None = None, of_key: SpendingLimit | None = None
-) -> Spender:
+) -> RunAsker:
     async with store.writing() as tx:
         user = await create_user(tx, "ada")
         await update_user(tx, user, budget=budget)
         key, _ = await create_key(tx, user, NewKey("ci", ["chat"], budget=of_key))
-    return Spender(user.id, key.id)
+    return RunAsker(user.id, key.id)
 
 
-async def spend(store: Driver, who: Spender, settings: Settings, *calls: SpentCall) -> None:
+async def spend(store: Driver, who: RunAsker, settings: Settings, *calls: SpentCall) -> None:
     async with store.writing() as tx:
         for call in calls:
             await note_spending(tx, who, call, settings)
 
 
 async def test_calls_of_a_day_are_added_up(store: Driver, settings: Settings) -> None:
-    who, other = Spender("ada", "k1"), Spender("ben")
+    who, other = RunAsker("ada", "k1"), RunAsker("ben")
     await spend(store, who, settings, GPT, replace(GPT, cached=400), replace(GPT, names=("unpriced",)))
     await spend(store, other, settings, replace(GPT, names=("demo",), agent="商店"))
     today = {"since": TODAY, "until": TODAY}
@@ -72,7 +72,7 @@ async def test_calls_of_a_day_are_added_up(store: Driver, settings: Settings) ->
 
 
 async def test_calls_at_once_are_all_counted(store: Driver, settings: Settings) -> None:
-    await asyncio.gather(*(spend(store, Spender("ada"), settings, GPT) for _ in range(12)))
+    await asyncio.gather(*(spend(store, RunAsker("ada"), settings, GPT) for _ in range(12)))
     async with store.reading() as tx:
         [row] = await list_spending(tx, "user", since=TODAY, until=TODAY)
     assert (row.requests, row.tokens_in, row.cost) == (12, 12_000, pytest.approx(24.0))
@@ -93,7 +93,7 @@ async def test_a_spent_budget_refuses_the_next_call(
         with pytest.raises(BudgetSpent) as refused:
             await expect_budget(tx, who, settings, "openai:gpt", "gpt")
         if of_key:
-            await expect_budget(tx, Spender(who.user_id), settings, "gpt")
+            await expect_budget(tx, RunAsker(who.user), settings, "gpt")
     error = refused.value
     numbers = ("3,000", "3,000", "tokens") if unit == "tokens" else ("4.00", "4.00", "EUR")
     assert (error.spent, error.budget, error.unit) == numbers
@@ -115,7 +115,7 @@ async def test_who_has_no_budget_may_go_on(store: Driver, settings: Settings) ->
     await spend(store, who, settings, GPT)
     async with store.reading() as tx:
         await expect_budget(tx, who, settings, "anything")
-        await expect_budget(tx, Spender("unknown"), settings, "anything")
+        await expect_budget(tx, RunAsker("unknown"), settings, "anything")
 
 
 @pytest.mark.parametrize("period", ["day", "week", "month"])

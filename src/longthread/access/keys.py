@@ -194,6 +194,12 @@ async def find_key_principal(tx: Transaction, credential: str) -> Principal | No
     return await load_principal(tx, user, "key", key=key.limits)
 
 
+async def count_runs_of_key(tx: Transaction, key_id: str) -> int:
+    """Return how many runs that were asked for with a key are executed, or are to be."""
+    [row] = await tx.fetch("count_runs_of_key", key_id=key_id)
+    return int(row["n"])
+
+
 async def touch_key(tx: Transaction, key_id: str) -> None:
     """Note that a key is in use, at most once in five minutes."""
     before = _format_moment(datetime.now(UTC) - _NOTED)

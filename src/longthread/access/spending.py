@@ -13,6 +13,7 @@ from typing import Literal
 from longthread.access.prices import compute_cost, find_price
 from longthread.access.users import Period, SpendingLimit
 from longthread.errors import BudgetSpent, PriceMissing
+from longthread.model.run import RunAsker
 from longthread.settings import Settings
 from longthread.store.driver import Row, Transaction
 
@@ -20,14 +21,6 @@ FREE_MODEL = "demo"
 """The model that costs nothing: it calls none."""
 SpendingGroup = Literal["user", "key", "agent", "model", "day"]
 """By what a report adds up."""
-
-
-@dataclass(frozen=True, slots=True)
-class Spender:
-    """Who pays for a model call: a user, and the API key that was used, if one was."""
-
-    user_id: str
-    key_id: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,16 +48,16 @@ class SpendingRow:
     unpriced: int
 
 
-async def note_spending(tx: Transaction, spender: Spender, call: SpentCall, settings: Settings) -> None:
+async def note_spending(tx: Transaction, asker: RunAsker, call: SpentCall, settings: Settings) -> None:
     """Add a model call to what was spent today, in the transaction that ends it."""
     price = find_price(settings, *call.names)
     tokens = {"tokens_in": call.tokens_in, "tokens_out": call.tokens_out}
     is_unpriced = price is None and FREE_MODEL not in call.names
     await tx.later(
         "add_spending",
-        user_id=spender.user_id,
+        user_id=asker.user,
         day=datetime.now(UTC).date().isoformat(),
-        key_id=spender.key_id or "",
+        key_id=asker.key or "",
         agent=call.agent,
         model=call.names[0],
         cost=0.0 if price is None else compute_cost(price, cached=call.cached, **tokens),
@@ -74,9 +67,9 @@ async def note_spending(tx: Transaction, spender: Spender, call: SpentCall, sett
 
 
 async def expect_budget(
-    tx: Transaction, spender: Spender, settings: Settings, *names: str, at: datetime | None = None
-) -> None:
-    """Check that the spender may call a model, which has these names.
+    tx: Transaction, asker: RunAsker, settings: Settings, *names: str, at: datetime | None = None
+) -> bool:
+    """Check that a user or a key may call a model, which has these names. Return whether there is any budget.
 
     Raises:
         BudgetSpent: the budget of the user or of the key is used up.
@@ -84,14 +77,15 @@ async def expect_budget(
     """
     at = at or datetime.now(UTC)
     of_user, of_key = await tx.fetch_all(
-        ("select_budget_of_user", {"user_id": spender.user_id}),
-        ("select_budget_of_key", {"key_id": spender.key_id or ""}),
+        ("select_budget_of_user", {"user_id": asker.user}),
+        ("select_budget_of_key", {"key_id": asker.key or ""}),
     )
     for row in of_user:
-        await _expect_rest(tx, row, row["name"], ("select_spent_by_user", spender.user_id), settings, names, at)
+        await _expect_rest(tx, row, row["name"], ("select_spent_by_user", asker.user), settings, names, at)
     for row in of_key:
-        whose, key_id = f"the API key {row['name']}", spender.key_id or ""
+        whose, key_id = f"the API key {row['name']}", asker.key or ""
         await _expect_rest(tx, row, whose, ("select_spent_by_key", key_id), settings, names, at)
+    return bool(of_user or of_key)
 
 
 async def _expect_rest(

@@ -227,6 +227,7 @@ def print_line(data: Mapping[str, Any]) -> None:
 _PAUSES = {
     "max_steps": "Paused: the steps are used up.",
     "repeated": "Paused: the model repeats a call that fails.",
+    "budget_spent": "Paused: the budget is spent.",
     "stopped": "Stopped. What was done is kept.",
 }
 

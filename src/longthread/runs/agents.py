@@ -367,6 +367,7 @@ def _not_done(type_: str, message: str, thread_id: str) -> Observation:
 
 def _why(reason: str) -> str:
     said = {"max_steps": "its steps are used up", "stopped": "it was stopped", "interrupted": "its process died"}
+    said["budget_spent"] = "the user's budget is spent"
     return said.get(reason, reason)
 
 

@@ -33,6 +33,7 @@ from longthread.model.catalog import QUERIES
 from longthread.model.fold import PARSE_ERROR, facts_of, observation_of
 from longthread.model.ids import new_id
 from longthread.model.run import RunStatus, Step
+from longthread.runs.budgets import find_spent_budget, note_model_call
 from longthread.runs.end_run import (
     end_stopped,
     interrupted_draft,
@@ -54,6 +55,7 @@ from longthread.store.run_rows import events_of_step
 from longthread.store.runs import LeaseCheck
 from longthread.telemetry import current_span
 from longthread.view.condense import cut_middle
+from longthread.view.tokens import estimate
 
 _NOTES_LIMIT = 12_000
 """Characters of the notes that a summary is written from: a run of many steps has more."""
@@ -69,8 +71,8 @@ the notes say; keep labels such as [q3].
 
 Notes:
 {digest}"""
-PauseReason = Literal["max_steps", "repeated"]
-"""Why a run pauses by itself: its steps are used up, or it repeats a call that fails."""
+PauseReason = Literal["max_steps", "repeated", "budget_spent"]
+"""Why a run pauses by itself: its steps are used up, it repeats a call that fails, or who asked has no budget left."""
 _logger = logging.getLogger(__name__)
 
 
@@ -98,6 +100,9 @@ async def drive(context: RunContext, models: RunModels) -> bool:
             await budget.summary(context, "repeated")
         elif budget.is_spent(context):
             await budget.summary(context)
+        elif (spent := await find_spent_budget(context)) is not None:
+            await context.stream.publish("warning", message=str(spent))
+            await budget.summary(context, "budget_spent")
         else:
             await call_model(context, models)
     return True
@@ -131,6 +136,7 @@ class Budget:
 
     def __init__(self, model: ChatModel) -> None:
         self._model = model
+        self._report: Message | None = None
 
     def is_lost(self, context: RunContext) -> bool:
         return malformed_in_a_row(context.window.own) >= MALFORMED_LIMIT
@@ -148,7 +154,7 @@ class Budget:
         context.reply.message_id = new_id()
         started, clock = datetime.now(UTC), time.monotonic()
         # The demo model only answers questions, and a model of the SQL protocol is for statements: the digest serves.
-        is_writer = context.run.model != DEMO and context.model.protocol != "sql"
+        is_writer = context.run.model != DEMO and context.model.protocol != "sql" and reason != "budget_spent"
         written = await self._write_summary(context, digest) if is_writer else None
         if written and (invented := {*_NUMBER.findall(written)} - {*_NUMBER.findall(digest)}):
             _logger.warning("The progress summary had numbers that no query gave: %s", ", ".join(sorted(invented)[:5]))
@@ -171,6 +177,8 @@ class Budget:
                     elapsed_ms=round((time.monotonic() - clock) * 1000),
                 )
                 await runs.add_step(tx, context.lease, step, marks=marks, held=held)
+                if self._report is not None:
+                    await note_model_call(tx, context, self._report, estimate(digest, context.model.family))
                 context.stream.add(events_of_step(replace(step, thought=entry.text, entry_id=entry.id), marks))
         context.note([entry], [message])
 
@@ -179,7 +187,8 @@ class Budget:
             question = context.run.question[: min(4000, max(1000, len(notes)))]
             request = ChatRequest(self._model, _SUMMARY.format(digest=notes), [Message("user", question)])
             with trace_request(context, context.run.model, self._model):
-                return str((await request.reply(context)).text)
+                self._report = await request.reply(context)
+                return str(self._report.text)
 
         try:
             return str(storable(await asked_in_room(ask, cut_middle(digest, _NOTES_LIMIT)))).strip()

@@ -23,6 +23,7 @@ from longthread.llm.providers import is_near, window_setting
 from longthread.llm.sql_protocol import is_answering
 from longthread.messages.message import Message
 from longthread.model.run import Mark, Protocol, Step
+from longthread.runs.budgets import note_model_call
 from longthread.runs.protocol import ChatRequest, attempt
 from longthread.runs.run_context import RunContext, elapsed_ms, malformed_in_a_row
 from longthread.runs.tracing import describe_contents, describe_reply, describe_step, trace_request
@@ -103,6 +104,7 @@ async def _note_reply(
         step = replace(_model_step(context, started, clock), action=action, usage=usage)
         step = replace(step, entry_seq=entry.seq, prompt=prompt.id)
         index = await runs.add_step(tx, context.lease, step, marks=marks, held=held)
+        await note_model_call(tx, context, message, usage["estimated_tokens"])
         context.stream.add(events_of_step(replace(step, thought=entry.text, entry_id=entry.id), marks))
     context.reply.prompts |= prompt.parts.keys()
     context.view.note_size()

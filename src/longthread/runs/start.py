@@ -309,7 +309,7 @@ def _find_continued(before: Run | None, ask: RunRequest) -> Run | None:
     whether to go on. A client's own word (`continues`) is before the wording."""
     if before is None or before.status == "finished":
         return None
-    asked = before.status == "paused" and before.outcome.get("reason") in ("max_steps", "repeated")
+    asked = before.status == "paused" and before.outcome.get("reason") in ("max_steps", "repeated", "budget_spent")
     says_so = asks_to_continue(ask.question) or (asked and agrees(ask.question))
     return before if (says_so if ask.continues is None else ask.continues) else None
 

@@ -255,7 +255,7 @@ class Encoder:
     def _encode_paused(self, event: Event) -> list[agui.BaseEvent]:
         reason = str(event.data.get("reason", ""))
         summary = str(event.data.get("summary", ""))
-        if reason not in ("max_steps", "repeated"):
+        if reason not in ("max_steps", "repeated", "budget_spent"):
             # Stopped from outside: there is no interrupt.
             return [
                 *self._close_steps(),

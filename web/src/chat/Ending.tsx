@@ -35,6 +35,7 @@ export function Ending({ conversation, run, isLast }: EndingProps) {
       if (run.reason === "superseded") return <Card tone="calm" said={t("chat.superseded")} />;
       if (run.reason === "max_steps")
         return <Card tone="warn" said={t("chat.paused", { n: run.maxSteps })} {...goesOn} />;
+      if (run.reason === "budget_spent") return <Card tone="warn" said={t("chat.budgetSpent")} {...goesOn} />;
       if (run.reason === "repeated") return <Card tone="warn" said={t("chat.repeated")} {...goesOn} />;
       return <Card tone="calm" said={t("chat.stopped")} {...goesOn} />;
     default:

@@ -194,7 +194,7 @@ export function outcomeOf(
   outcome: RunOutcome,
 ): Pick<Run, "answer" | "unfinished" | "waiting" | "reason" | "error" | "cites" | "usage"> {
   const usage = outcome.usage;
-  const isOut = status === "paused" && (outcome.reason === "max_steps" || outcome.reason === "repeated");
+  const isOut = status === "paused" && ["max_steps", "repeated", "budget_spent"].includes(outcome.reason ?? "");
   return {
     answer: status === "finished" ? (outcome.answer ?? "") : isOut ? (outcome.summary ?? "") : "",
     unfinished: outcome.unfinished ?? "",

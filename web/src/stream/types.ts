@@ -115,7 +115,7 @@ export interface Run {
   warnings: readonly string[];
   decided: readonly Decided[];
   waiting: readonly PendingCall[];
-  /** Of a paused run: `max_steps`, `repeated`, `stopped`, `superseded`. */
+  /** Of a paused run: `max_steps`, `repeated`, `budget_spent`, `stopped`, `superseded`. */
   reason: string | null;
   error: ErrorView | null;
   /** The queries that the answer may cite, once the run has ended: also those of runs that are not loaded. */

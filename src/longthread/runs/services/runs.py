@@ -31,6 +31,7 @@ from longthread.model.run import Protocol, Run, RunAsker
 from longthread.model.semantics import SemanticLayer
 from longthread.model.thread import Scope, Thread
 from longthread.runs.agents import Assignment, DelegationScope, SubAgents, granted_role, scope_of
+from longthread.runs.budgets import expect_to_begin
 from longthread.runs.end_run import stop_run
 from longthread.runs.execute import execute
 from longthread.runs.rights import AskerRights, RunRights, narrow_role
@@ -416,6 +417,8 @@ class Runs:
             model, protocol = scope.model, scope.protocol
         models, caller = self._models.models(model, config, await self._keys.of(put.user_id)), scope.caller
         await self.rights.expect_model(rights, models.name, user_id=put.user_id)
+        if caller is None:  # another agent's question is part of a run
+            await expect_to_begin(self._store, put.asker, rights.principal.key, self._settings, models.name)
         if protocol == "auto" and models.name != DEMO:
             probed = await self._services.context_windows.protocol_of(models.model)
             # A server may take tools no more: left to us, the call is made again without them.

@@ -75,6 +75,7 @@ export const chat = {
   "chat.didNotWork": "It failed, and the cause is not known.",
   "chat.interrupted":
     "Interrupted: the process that was working on this has ended. Finished steps are kept and do not run again.",
+  "chat.budgetSpent": "Paused: your budget is spent. What was found so far is above.",
   "chat.repeated": "Paused: the model repeats a call that fails. What was found so far is above.",
   "chat.paused":
     "{n, plural, one {Paused after # step.} other {Paused after # steps.}} What was found so far is above.",

@@ -74,6 +74,7 @@ export const chat: Record<keyof typeof en, string> = {
   "chat.continue": "继续",
   "chat.didNotWork": "出错了，原因不明。",
   "chat.interrupted": "已中断：处理这个问题的进程已退出。已完成的步骤会保留，不会重复执行。",
+  "chat.budgetSpent": "已暂停：您的预算已用完，目前的发现见上文。",
   "chat.repeated": "已暂停：模型反复发出同一个失败的调用，目前的发现见上文。",
   "chat.paused": "在 {n} 步后暂停，目前的发现见上文。",
   "chat.stopped": "已停止，已完成的步骤会保留。",

@@ -23,3 +23,6 @@ UPDATE access_keys SET revoked_at = :now WHERE id = :id AND user_id = :user_id A
 
 -- name: touch_key
 UPDATE access_keys SET seen_at = :now WHERE id = :id AND (seen_at IS NULL OR seen_at < :before);
+
+-- name: count_runs_of_key
+SELECT count(*) AS n FROM runs WHERE status = 'running' AND waiting_since IS NULL AND key_id = :key_id;
