@@ -14,7 +14,7 @@ import signal
 import sys
 from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import rich.console
 import typer
@@ -30,7 +30,6 @@ from longthread.settings import DEFAULT_USER
 
 if TYPE_CHECKING:
     from longthread.runs.analyst import Analyst
-    from longthread.runs.shared import RunHandle
 
 
 class Console(rich.console.Console):
@@ -263,7 +262,24 @@ _QUIET_SECONDS = 0.5
 """How long the end of a command may take before it is said why."""
 
 
-async def show_run(handle: RunHandle, terminal: Terminal) -> int:
+class ShownRun(Protocol):
+    """A run that is shown, wherever it is executed."""
+
+    @property
+    def thread_id(self) -> str: ...
+
+    @property
+    def model(self) -> str:
+        """What answers; empty where the server has not said it yet."""
+
+    def events(self) -> AsyncIterator[Event]:
+        """Yield the run's events up to the one that ends it, or the one that it waits."""
+
+    async def stop(self) -> None:
+        """Stop the run: its events go on to its end."""
+
+
+async def show_run(handle: ShownRun, terminal: Terminal) -> int:
     """Show a run until it ends or waits; Ctrl-C brings its end about early. The exit code that says how it ended."""
     async with _stopped_by_signal(handle):
         async for event in handle.events():
@@ -302,7 +318,7 @@ async def finish_summary(analyst: Analyst, terminal: Terminal) -> None:
 
 
 @asynccontextmanager
-async def _stopped_by_signal(handle: RunHandle) -> AsyncIterator[None]:
+async def _stopped_by_signal(handle: ShownRun) -> AsyncIterator[None]:
     """Ctrl-C and a polite kill stop the run and keep it, in place of ending the process in the middle of it."""
     loop = asyncio.get_running_loop()
     stopping: list[asyncio.Task[Any]] = []

@@ -67,6 +67,10 @@ class RunHandle:
     def thread_id(self) -> str:
         return self.run.thread_id
 
+    @property
+    def model(self) -> str:
+        return self.run.model
+
     async def events(self) -> AsyncIterator[Event]:
         """Yield the run's events from this execution's first on, up to the final one or the one that it waits.
 

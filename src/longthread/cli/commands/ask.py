@@ -8,27 +8,22 @@ import signal
 import sys
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack, contextmanager, suppress
-from dataclasses import asdict, dataclass, replace
-from typing import TYPE_CHECKING, Annotated, Any
+from dataclasses import replace
+from typing import Annotated, Any
 
 import typer
 from rich.markup import escape
 
 from longthread.cli import options
 from longthread.cli.language import say, translate
-from longthread.cli.options import find_thread
-from longthread.cli.terminal import PAUSED, Terminal, finish_summary, print_line, show_run
+from longthread.cli.run_host import AskOptions, RunHost, open_run_host
+from longthread.cli.terminal import PAUSED, ShownRun, Terminal, print_line, show_run
 from longthread.errors import InvalidInput, LongthreadError, NotPending, StoreReadOnly, ThreadNotFound
 from longthread.model.ids import new_id
 from longthread.model.language import asks_to_continue
-from longthread.model.run import Approval, Decision, Protocol
+from longthread.model.run import Decision
 from longthread.settings import Settings
-from longthread.store import run_events, runs
 from longthread.tools.arguments import Arguments
-
-if TYPE_CHECKING:
-    from longthread.runs.analyst import Analyst
-    from longthread.runs.shared import RunHandle
 
 ThreadArgument = Annotated[str, typer.Argument(help="The conversation: its id, the beginning of it, or last.")]
 CallOption = Annotated[
@@ -67,41 +62,45 @@ def reject(
 
 
 def _decide(
-    thread: str, call: str | None, decision: Decision, terminal: Terminal, *, database: str | None, **how: Any
+    thread: str,
+    call: str | None,
+    decision: Decision,
+    terminal: Terminal,
+    *,
+    source: str | None,
+    model: str | None,
+    database: str | None,
 ) -> None:
     settings = Settings.load(database=database)
 
     async def work() -> int:
-        # Here and not above: LangChain takes seconds to load, and most commands need none of it.
-        from longthread.runs.analyst import Analyst
-
-        async with Analyst.open(settings, creates=False) as analyst:
-            thread_id = str(await find_thread(analyst.store, thread, user=settings.user))
-            hint = await analyst.approvals.why_none_waits(thread_id, user_id=settings.user)
-            pending = await analyst.approvals.pending(thread_id, user_id=settings.user)
-            chosen = _choose_calls(pending, thread_id, call, hint)
+        async with open_run_host(settings, creates=False) as host:
+            thread_id = await host.find_thread(thread)
+            pending = await host.list_pending(thread_id)
+            chosen = _choose_calls(pending, thread_id, call, await host.say_why_none_waits(thread_id))
             if decision.type == "edit" and len(chosen) > 1:
                 raise InvalidInput(reason="Several calls wait. Say with --call which one has these arguments.")
-            decisions = {each.call_id: decision for each in chosen}
-            handle = await analyst.approvals.decide(thread_id, decisions, user_id=settings.user, **how)
+            decisions = dict.fromkeys(chosen, decision)
+            handle = await host.decide(thread_id, decisions, source=source, model=model)
             if handle is not None:
-                code = await see_through(analyst, handle, terminal)
-                await finish_summary(analyst, terminal)
+                code = await see_through(host, handle, terminal)
+                await host.finish(terminal)
                 return code
-            left = await analyst.approvals.pending(thread_id, user_id=settings.user)
+            left = [dict(each) for each in await host.list_pending(thread_id)]
             if terminal.as_json:
-                print_line({"type": "waiting", "thread_id": thread_id, "calls": [each.request() for each in left]})
+                print_line({"type": "waiting", "thread_id": thread_id, "calls": left})
             else:
-                terminal.show_waiting(thread_id, [each.request() for each in left])
+                terminal.show_waiting(thread_id, left)
             return PAUSED
 
     raise typer.Exit(asyncio.run(work()))
 
 
-def _choose_calls(waiting: Sequence[Approval], thread_id: str, given: str | None, hint: str) -> list[Approval]:
-    """The calls that are meant. Raises NotPending, and InvalidInput where several begin so."""
-    exact = [each for each in waiting if each.call_id == given]
-    found = exact or [each for each in waiting if each.call_id.startswith(given or "")]
+def _choose_calls(waiting: Sequence[Mapping[str, Any]], thread_id: str, given: str | None, hint: str) -> list[str]:
+    """The ids of the calls that are meant. Raises NotPending, and InvalidInput where several begin so."""
+    ids = [str(each["id"]) for each in waiting]
+    exact = [each for each in ids if each == given]
+    found = exact or [each for each in ids if each.startswith(given or "")]
     if not found:
         raise NotPending(thread=thread_id, call=given or "", hint=hint)
     if given and len(found) > 1:
@@ -120,32 +119,31 @@ def arguments_of(text: str) -> dict[str, Any]:
     return found
 
 
-async def see_through(analyst: Analyst, handle: RunHandle, terminal: Terminal) -> int:
+async def see_through(host: RunHost, handle: ShownRun, terminal: Terminal) -> int:
     """Show a run to its end, and ask the user at the terminal about the calls that wait; return the exit code."""
     while True:
         code = await show_run(handle, terminal)
-        went_on = await decided_here(analyst, handle.thread_id, terminal) if code == PAUSED else None
+        went_on = await decided_here(host, handle.thread_id, terminal) if code == PAUSED else None
         if went_on is None:
             if not terminal.as_json:
-                below = await analyst.approvals.waiting_below(handle.thread_id, user_id=analyst.settings.user)
-                terminal.show_waiting_below(below)
+                terminal.show_waiting_below(await host.list_waiting_below(handle.thread_id))
             return code
         handle = went_on
 
 
-async def decided_here(analyst: Analyst, thread_id: str, terminal: Terminal) -> RunHandle | None:
+async def decided_here(host: RunHost, thread_id: str, terminal: Terminal) -> ShownRun | None:
     """Ask the user at the terminal about the calls that wait, and go on. Return None where it may ask no user, or the
     user does not decide."""
     if not terminal.asks:
         return None
     decisions: dict[str, Decision] = {}
-    for call in await analyst.approvals.pending(thread_id, user_id=analyst.settings.user):
-        terminal.show_call(call.request())
-        decision = ask_decision(call.tool, call.parameters, terminal)
+    for call in await host.list_pending(thread_id):
+        terminal.show_call(call)
+        decision = ask_decision(call["tool"], call["parameters"], terminal)
         if decision is None:
             return None
-        decisions[call.call_id] = decision
-    return await analyst.approvals.decide(thread_id, decisions, user_id=analyst.settings.user) if decisions else None
+        decisions[call["id"]] = decision
+    return await host.decide(thread_id, decisions) if decisions else None
 
 
 def ask_decision(tool: str, parameters: Mapping[str, Any], terminal: Terminal) -> Decision | None:
@@ -205,21 +203,16 @@ def ask(
     """Ask a question of a database, or of another agent; the conversation is kept."""
     settings = Settings.load(database=database)
     text = _read_input() if question == "-" else question
-    new = {"may_be_new": source is not None or agent is not None, "else_new": settings.source is not None}
+    how = AskOptions(
+        source=source, model=model, protocol=options.read_protocol(protocol), max_steps=max_steps, agent=agent
+    )
+    may_be_new = source is not None or agent is not None
 
-    async def start(analyst: Analyst) -> RunHandle:
-        return await analyst.ask(
-            text,
-            thread_id=await find_thread(analyst.store, thread, user=settings.user, **new),
-            source=source,
-            model=model,
-            protocol=options.read_protocol(protocol),
-            max_steps=max_steps,
-            agent=agent,
-            user_id=settings.user,
-        )
+    async def start(host: RunHost) -> ShownRun:
+        thread_id = await host.find_thread_to_ask(thread, may_be_new=may_be_new)
+        return await host.ask(text, replace(how, thread_id=thread_id))
 
-    begins = any(new.values()) or thread is None
+    begins = may_be_new or settings.source is not None or thread is None
     raise typer.Exit(asyncio.run(_run(settings, start, Terminal(as_json=as_json), creates=begins)))
 
 
@@ -234,30 +227,25 @@ def resume(
     """Go on with a run that was paused, stopped, failed or killed. Finished tool calls are not repeated."""
     settings, terminal = Settings.load(database=database), Terminal(as_json=as_json)
 
-    async def start(analyst: Analyst) -> RunHandle:
-        thread_id = await find_thread(analyst.store, thread, user=settings.user)
-        assert thread_id is not None
-        decided = await decided_here(analyst, thread_id, terminal)
-        return decided or await analyst.runs.resume(
-            thread_id, user_id=settings.user, source=source, model=model, max_steps=max_steps
-        )
+    async def start(host: RunHost) -> ShownRun:
+        thread_id = await host.find_thread(thread)
+        decided = await decided_here(host, thread_id, terminal)
+        return decided or await host.resume(thread_id, AskOptions(source=source, model=model, max_steps=max_steps))
 
     raise typer.Exit(asyncio.run(_run(settings, start, terminal, creates=False)))
 
 
 async def _run(
-    settings: Settings, start: Callable[[Analyst], Awaitable[RunHandle]], terminal: Terminal, *, creates: bool
+    settings: Settings, start: Callable[[RunHost], Awaitable[ShownRun]], terminal: Terminal, *, creates: bool
 ) -> int:
-    # Here and not above: LangChain takes seconds to load, and most commands need none of it.
-    from longthread.runs.analyst import Analyst
-
-    async with Analyst.open(settings, creates=creates) as analyst:
-        handle = await start(analyst)
+    async with open_run_host(settings, creates=creates) as host:
+        handle = await start(host)
         if not terminal.as_json:
-            begun = say("thread {}  model {}", handle.thread_id, handle.run.model)
+            model = handle.model
+            begun = say("thread {}  model {}", handle.thread_id, model) if model else say("thread {}", handle.thread_id)
             terminal.err.print(f"[dim]{escape(begun)}[/dim]", highlight=False)
-        code = await see_through(analyst, handle, terminal)
-        await finish_summary(analyst, terminal)
+        code = await see_through(host, handle, terminal)
+        await host.finish(terminal)
         return code
 
 
@@ -288,72 +276,50 @@ def chat(
     database: options.Database = None,
 ) -> None:
     """Hold a conversation with a database, or with another agent."""
-    # Here and not above: LangChain takes seconds to load, and most commands need none of it.
-    from longthread.runs.analyst import Analyst
-
     settings = Settings.load(database=database)
-    checked = options.read_protocol(protocol)
+    how = AskOptions(
+        source=source, model=model, protocol=options.read_protocol(protocol), max_steps=max_steps, agent=agent
+    )
     terminal = Terminal()
     # One loop for the whole conversation, left between questions: so Ctrl-C at the prompt just leaves.
     with asyncio.Runner() as runner:
         stack = AsyncExitStack()
         try:
-            analyst = runner.run(stack.enter_async_context(Analyst.open(settings)))
-            new = {"may_be_new": source is not None or agent is not None, "else_new": settings.source is not None}
-            thread_id = runner.run(find_thread(analyst.store, thread, user=settings.user, **new))
-            asking = ChatOptions(
-                thread_id=thread_id or new_id(),
-                source=source,
-                model=model,
-                protocol=checked,
-                max_steps=max_steps,
-                agent=agent,
-            )
-            terminal.err.print(
-                f"[dim]{escape(say('thread {}', asking.thread_id))}\n{say(_HELP)}[/dim]", highlight=False
-            )
+            host = runner.run(stack.enter_async_context(open_run_host(settings, creates=True)))
+            may_be_new = source is not None or agent is not None
+            thread_id = runner.run(host.find_thread_to_ask(thread, may_be_new=may_be_new)) or new_id()
+            how = replace(how, thread_id=thread_id)
+            terminal.err.print(f"[dim]{escape(say('thread {}', thread_id))}\n{say(_HELP)}[/dim]", highlight=False)
             while (question := _read_line()) is not None:
                 if question:
-                    asking = runner.run(_answer(analyst, terminal, question, asking))
-            runner.run(finish_summary(analyst, terminal))
+                    how = runner.run(_answer(host, terminal, question, thread_id, how))
+            runner.run(host.finish(terminal))
         finally:
             runner.run(stack.aclose())
 
 
-@dataclass(frozen=True, slots=True)
-class ChatOptions:
-    """How the next question is asked. Once the thread has a source, none need be named."""
-
-    thread_id: str
-    source: str | None
-    model: str | None
-    protocol: Protocol
-    max_steps: int | None
-    agent: str | None
-
-
-async def _answer(analyst: Analyst, terminal: Terminal, question: str, asking: ChatOptions) -> ChatOptions:
-    handle: RunHandle | None
+async def _answer(host: RunHost, terminal: Terminal, question: str, thread_id: str, how: AskOptions) -> AskOptions:
+    handle: ShownRun | None
     try:
-        if terminal.asks and asks_to_continue(question) and await _waits(analyst, asking.thread_id):
-            handle = await decided_here(analyst, asking.thread_id, terminal)
+        if terminal.asks and asks_to_continue(question) and await _waits(host, thread_id):
+            handle = await decided_here(host, thread_id, terminal)
         else:
-            handle = await analyst.ask(question, user_id=analyst.settings.user, **asdict(asking))
+            handle = await host.ask(question, how)
         if handle is None:  # it is decided later still
-            return asking
-        await see_through(analyst, handle, terminal)
+            return how
+        await see_through(host, handle, terminal)
     except StoreReadOnly:
         raise  # no other question can be answered either
     except LongthreadError as error:
         terminal.err.print(f"[red]{escape(translate(str(error)))}[/red]", highlight=False)
-        return asking
-    return replace(asking, source=None)
+        return how
+    return replace(how, source=None)
 
 
-async def _waits(analyst: Analyst, thread_id: str) -> bool:
+async def _waits(host: RunHost, thread_id: str) -> bool:
     """Whether a call waits that can be asked about again."""
     with suppress(ThreadNotFound):  # nothing has been asked yet
-        return bool(await analyst.approvals.pending(thread_id, user_id=analyst.settings.user))
+        return bool(await host.list_pending(thread_id))
     return False
 
 
@@ -371,18 +337,8 @@ def stop(thread: ThreadArgument, as_json: options.AsJson = False, database: opti
     terminal = Terminal(as_json=as_json)
 
     async def work() -> None:
-        # Here and not above: LangChain takes seconds to load, and most commands need none of it.
-        from longthread.runs.analyst import Analyst
-
-        async with Analyst.open(settings, creates=False) as analyst:
-            thread_id = str(await find_thread(analyst.store, thread, user=settings.user))
-            await analyst.runs.stop(thread_id, user_id=settings.user)
-            async with analyst.store.reading() as tx:
-                run = await runs.last_run(tx, thread_id)
-                if run is None:
-                    return  # deleted meanwhile
-                last = await run_events.last_event(tx, thread_id, run.id)
-                for event in await run_events.events_after(tx, thread_id, run.id, last - 1):
-                    terminal.show(event)
+        async with open_run_host(settings, creates=False) as host:
+            for event in await host.stop(await host.find_thread(thread)):
+                terminal.show(event)
 
     asyncio.run(work())
