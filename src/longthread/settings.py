@@ -602,6 +602,12 @@ def data_folder() -> Path:
     return Path(given).expanduser() if given else platformdirs.user_data_path("longthread")
 
 
+def login_key() -> SecretStr | None:
+    """LONGTHREAD_KEY: the API key for a server that a command names. No file is read for it."""
+    given = os.environ.get("LONGTHREAD_KEY")
+    return SecretStr(given) if given else None
+
+
 def variables() -> dict[str, tuple[str, ...]]:
     """The environment variables of each setting, the one that wins first."""
     return {name: _names(name) for name in Settings.model_fields}

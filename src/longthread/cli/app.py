@@ -21,6 +21,7 @@ from longthread import __version__
 from longthread.cli.commands import COMMANDS, PACKAGE_COMMANDS
 from longthread.cli.language import OPTION, SpokenLanguage, say, translate
 from longthread.cli.lazy import lazy_group
+from longthread.cli.server_choice import LocalStore, NamedServer
 from longthread.cli.terminal import Console, echo_data, make_logs_visible, print_line
 from longthread.errors import ExtraMissing, LongthreadError
 from longthread.extras import is_of_app
@@ -77,6 +78,8 @@ def _root(
         OPTION,
         help="The language of help, messages and errors; by default that of LONGTHREAD_LANG or the locale.",
     ),
+    server: NamedServer = None,
+    local: LocalStore = False,
 ) -> None:
     """Ask your database in natural language, in a conversation that is never lost."""
 

@@ -20,6 +20,7 @@ from typer.exceptions import TyperException
 from typer.main import get_command, get_group
 
 from longthread.cli.language import OPTION, choose, is_chinese, translate
+from longthread.cli.server_choice import LOCAL, SERVER, find_login, work_where_chosen
 from longthread.errors import ExtraMissing, PluginFailed
 from longthread.errors.base import convert_errors
 
@@ -43,15 +44,19 @@ class _Context(typer.Context):
             option.help = translate(option.help)
 
 
-def take_language(command: Any, root: Any) -> None:
-    """Let a command, and those below it, take `--lang` as `root` does; in their help it would only be in the way."""
-    option = next((each for each in root.params if OPTION in each.opts), None)
-    if option is not None and not any(OPTION in each.opts for each in command.params):
-        own = copy(option)
-        own.hidden, own.expose_value = True, False
-        command.params.append(own)
+def take_options(command: Any, root: Any) -> None:
+    """Let a command, and those below it, take `--lang`, `--server` and `--local` as `root` does; in their help they
+    would only be in the way. One that works on a store finds out whether it shall work on a server."""
+    for name in (OPTION, SERVER, LOCAL):
+        option = next((each for each in root.params if name in each.opts), None)
+        if option is not None and not any(name in each.opts for each in command.params):
+            own = copy(option)
+            own.hidden, own.expose_value = True, False
+            command.params.append(own)
+    if any(each.name == "database" for each in command.params):
+        work_where_chosen(command, find_login)
     for each in _below(command):
-        take_language(each, root)
+        take_options(each, root)
 
 
 def translate_help(command: Any) -> None:
@@ -114,7 +119,7 @@ def lazy_group(
 
         def get_command(self, ctx: Any, cmd_name: str) -> Any:
             if self.commands.get(cmd_name) is None and (command := self._load(cmd_name)) is not None:
-                take_language(command, self)
+                take_options(command, self)
                 translate_help(command)
                 self.commands[cmd_name] = command
             return super().get_command(ctx, cmd_name)

@@ -1,4 +1,4 @@
-"""Where the runs of a command are executed."""
+"""Where the runs of a command are executed: in this process, on a store, or by a server."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
 from longthread.cli.options import find_thread
+from longthread.cli.server_choice import chosen_server
 from longthread.cli.terminal import ShownRun, Terminal, finish_summary
 from longthread.model.run import Decision, Event
 from longthread.model.run import Protocol as ModelProtocol
@@ -68,11 +69,19 @@ class RunHost(Protocol):
 
 @asynccontextmanager
 async def open_run_host(settings: Settings, *, creates: bool) -> AsyncIterator[RunHost]:
-    """Open the store that the settings name.
+    """Open the server that was chosen, or the store that the settings name.
 
     Args:
         creates: a store that is not there is made.
     """
+    if (login := chosen_server()) is not None:
+        # Here and not above: a command on a store needs no client.
+        from longthread.cli.remote.client import ServerClient
+        from longthread.cli.remote.runs import ServerRunHost
+
+        async with ServerClient(login) as client:
+            yield ServerRunHost(client)
+        return
     # Here and not above: LangChain takes seconds to load, and most commands need none of it.
     from longthread.runs.analyst import Analyst
 

@@ -15,6 +15,9 @@ COMMANDS = {
     "view": "longthread.cli.commands.view:view",
     "recall": "longthread.cli.commands.recall:recall",
     "forget": "longthread.cli.commands.memories:forget",
+    "login": "longthread.cli.commands.login:login",
+    "logout": "longthread.cli.commands.login:logout",
+    "whoami": "longthread.cli.commands.login:whoami",
     "doctor": "longthread.cli.commands.doctor:doctor",
     "import": "longthread.cli.commands.transfer:import_",
     "export": "longthread.cli.commands.transfer:export",
@@ -36,3 +39,17 @@ COMMANDS = {
 """Each command, with the place of its function or of its group, in the order of the help."""
 PACKAGE_COMMANDS = {"eval": "longthread-evals"}
 """Commands that other packages of the repository offer as plugins, each with its package."""
+
+ON_SERVER = frozenset(
+    (
+        "ask",
+        "chat",
+        "resume",
+        "approve",
+        "reject",
+        "stop",
+    )
+)
+"""The commands that also work on a server."""
+ALWAYS_LOCAL = frozenset(("demo", "serve", "gateway", "mcp", "doctor", "plugins", "eval"))
+"""The commands that are about this machine, whether its user is logged in to a server or not."""
