@@ -29,6 +29,14 @@ ADA = Identity("https://id.example", "1", "Ada", "Ada Lovelace", "ada@example.or
 RULES = AdmissionRules("oidc", "yes", "default")
 
 
+@pytest.fixture(autouse=True)
+async def first(request: pytest.FixtureRequest, store: Driver) -> None:
+    """There is an administrator, but where a test is about the first one."""
+    if "first" not in request.node.name:
+        async with store.writing() as tx:
+            await create_user(tx, "root", role="admin", password="hash")
+
+
 async def come(store: Driver, identity: Identity = ADA, **rules: Any) -> User:
     async with store.writing() as tx:
         return await admit(tx, identity, replace(RULES, **rules))
@@ -41,7 +49,7 @@ async def group_names(store: Driver, user: User) -> set[str]:
 
 async def everyone(store: Driver) -> list[User]:
     async with store.reading() as tx:
-        return await list_users(tx)
+        return [each for each in await list_users(tx) if each.name != "root"]
 
 
 async def test_a_person_is_the_same_user_each_time(store: Driver) -> None:
@@ -169,6 +177,13 @@ async def test_the_first_administrator_takes_over_what_was_there(store: Driver) 
     assert second.id != "default" and second.role == "admin"
 
 
+async def test_the_first_user_of_all_is_an_administrator(store: Driver) -> None:
+    """Otherwise somebody could come before whoever has the setup link, which then makes no user any more."""
+    for signup in ("yes", "pending"):
+        with pytest.raises(SignupRefused):
+            await come(store, signup=signup, admin_groups=frozenset({"admins"}))
+
+
 async def test_a_role_follows_the_groups_and_ends_sessions(store: Driver) -> None:
     admins = {"admin_groups": frozenset({"admins"})}
     leader = await come(store, replace(ADA, subject="2", name="grace", groups=frozenset({"admins"})), **admins)
@@ -182,6 +197,8 @@ async def test_a_role_follows_the_groups_and_ends_sessions(store: Driver) -> Non
     assert (await come(store, **admins)).role == "member"
     async with store.reading() as tx:
         assert await find_session(tx, token) is None
+    async with store.writing() as tx:
+        await update_user(tx, await find_user_by_name(tx, "root"), status="disabled")
     stays = await come(store, replace(ADA, subject="2", groups=frozenset()), **admins)
     assert stays.role == "admin", "the last administrator stays one"
 
@@ -215,7 +232,7 @@ async def other(store_address: str, store: Driver) -> AsyncIterator[Driver]:
         yield opened
 
 
-async def test_two_first_logins_at_once_make_one_user(store: Driver, other: Driver) -> None:
+async def test_two_logins_at_once_make_one_user(store: Driver, other: Driver) -> None:
     came = await asyncio.gather(*(come(each) for each in (store, other, store, other)), return_exceptions=True)
     users = [each for each in came if isinstance(each, User)]
     assert all(isinstance(each, User | LongthreadError) for each in came)

@@ -132,6 +132,10 @@ async def test_a_name_that_waits_for_its_first_login_is_taken_over(store: Driver
 
 async def test_who_signs_up_waits_or_is_refused_where_the_settings_say_so(store: Driver) -> None:
     with pytest.raises(SignupRefused):
+        await came(store, Settings.of(**GIVEN))
+    async with store.writing() as tx:
+        await create_user(tx, "root", role="admin", password="hash")
+    with pytest.raises(SignupRefused):
         await came(store, Settings.of(**GIVEN, auth_signup="no"))
     waits = await came(store, Settings.of(**GIVEN, auth_signup="pending"))
     assert waits.status == "pending"
@@ -139,4 +143,4 @@ async def test_who_signs_up_waits_or_is_refused_where_the_settings_say_so(store:
         await update_user(tx, waits, status="disabled")
     assert (await came(store, Settings.of(**GIVEN))).status == "disabled"
     async with store.reading() as tx:
-        assert len(await list_users(tx)) == 1
+        assert len(await list_users(tx)) == 2

@@ -171,8 +171,9 @@ async def _find_linkable(tx: Transaction, identity: Identity, rules: AdmissionRu
 async def _sign_up(tx: Transaction, identity: Identity, rules: AdmissionRules) -> User:
     if rules.signup == "no":
         raise SignupRefused
-    is_admin = rules.makes_admin(identity)
-    is_first = is_admin and not await count_users(tx)
+    is_admin, is_first = rules.makes_admin(identity), not await count_users(tx)
+    if is_first and not is_admin:
+        raise SignupRefused  # the first user of all manages the others
     name = _own_name(identity)
     for number in range(1, _TRIES + 1):
         with suppress(NameInUse):

@@ -27,8 +27,15 @@ from longthread.access.id_tokens import (
 )
 from longthread.access.identities import Identity
 from longthread.access.login_state import LoginState
-from longthread.errors import IssuerAnswerRefused, IssuerUnreachable, LoginDenied, LoginExpired, LongthreadError
-from longthread.settings import OidcIssuer
+from longthread.errors import (
+    IssuerAnswerRefused,
+    IssuerUnreachable,
+    LoginDenied,
+    LoginExpired,
+    LongthreadError,
+    ServerError,
+)
+from longthread.settings import OidcIssuer, Settings
 
 if TYPE_CHECKING:
     from joserfc.jwk import Key
@@ -287,6 +294,17 @@ class LoginProvider:
 
     def _refuse(self, reason: str) -> IssuerAnswerRefused:
         return IssuerAnswerRefused(issuer=self.of.shown, reason=reason)
+
+
+def make_providers(settings: Settings) -> dict[str, LoginProvider]:
+    """Return the providers of the settings by their ids. Raises ServerError: browsers would not find back."""
+    if settings.login_issuers and settings.public_url is None:
+        reason = (
+            "login providers are set, and LONGTHREAD_PUBLIC_URL is not, where they send browsers back to. Set it to "
+        )
+        raise ServerError(reason=f"{reason}the address that people open, such as https://longthread.example.")
+    back = f"{settings.public_url}/api/oidc"
+    return {each.id: LoginProvider(each, f"{back}/{each.id}/callback") for each in settings.login_issuers}
 
 
 @lru_cache(maxsize=1)

@@ -54,6 +54,8 @@ class Principal:
     key: KeyLimits | None = None
     session: str | None = None
     """The hash of the session's id."""
+    issuer: str | None = None
+    """The login provider where the session began, by its id."""
     projects: tuple[tuple[str, str], ...] = ()
 
     def has_role(self, role: UserRole) -> bool:

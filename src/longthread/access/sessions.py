@@ -24,7 +24,7 @@ _AGENT_CHARS = 300
 
 @dataclass(frozen=True, slots=True)
 class LoginSession:
-    """A login. `id` is the hash of what the browser sends."""
+    """A login. `id` is the hash of what the browser sends. `issuer` is the login provider where it began, by its id."""
 
     id: str
     user_id: str
@@ -34,6 +34,7 @@ class LoginSession:
     address: str
     agent: str
     via: Via
+    issuer: str | None
 
 
 async def begin_session(
@@ -43,6 +44,7 @@ async def begin_session(
     via: Via = "session",
     address: str = "",
     agent: str = "",
+    issuer: str | None = None,
     lasts: timedelta = ABSOLUTE,
 ) -> str:
     """Return the id of a new session, which is given to the browser and not stored."""
@@ -58,6 +60,7 @@ async def begin_session(
         address=address,
         agent=agent[:_AGENT_CHARS],
         via=via,
+        issuer=issuer,
     )
     await tx.run("touch_user", user_id=user.id, now=now())
     return token
@@ -162,4 +165,5 @@ def _session(row: Row) -> LoginSession:
         address=row["address"],
         agent=row["agent"],
         via=row["via"],
+        issuer=row["issuer"],
     )

@@ -162,7 +162,13 @@ async def _expect_other_admin(tx: Transaction, user: User) -> None:
 
 
 async def load_principal(
-    tx: Transaction, user: User, via: Via, *, key: KeyLimits | None = None, session: str | None = None
+    tx: Transaction,
+    user: User,
+    via: Via,
+    *,
+    key: KeyLimits | None = None,
+    session: str | None = None,
+    issuer: str | None = None,
 ) -> Principal:
     """Return what a user is to the rules, with groups and projects as they are now."""
     groups, projects = await tx.fetch_all(
@@ -177,6 +183,7 @@ async def load_principal(
         group_names=frozenset(row["name"] for row in groups),
         key=key,
         session=session,
+        issuer=issuer,
         projects=tuple((row["project_id"], row["may"]) for row in projects),
     )
 

@@ -22,7 +22,8 @@ class BudgetView(TypedDict):
 
 
 class MeView(TypedDict):
-    """A user, as the user sees it. `via` says how the caller was recognized."""
+    """A user, as the user sees it. `via` says how the caller was recognized. `issuer` is the login provider where the
+    session began: after `POST /api/logout`, `/api/oidc/{issuer}/logout` ends the login there."""
 
     id: str
     name: str
@@ -31,6 +32,7 @@ class MeView(TypedDict):
     role: UserRole
     groups: list[str]
     via: Via
+    issuer: str | None
     has_password: bool
     created_at: Timestamp | None
     budget: BudgetView | None
@@ -156,6 +158,7 @@ def describe_local(principal: Principal) -> MeView:
         "role": principal.role,
         "groups": [],
         "via": "local",
+        "issuer": None,
         "has_password": False,
         "created_at": None,
         "budget": None,
@@ -171,6 +174,7 @@ def describe_me(user: User, principal: Principal) -> MeView:
         "role": user.role,
         "groups": sorted(principal.group_names),
         "via": principal.via,
+        "issuer": principal.issuer,
         "has_password": user.password is not None,
         "created_at": user.created_at.isoformat(),
         "budget": describe_budget(user),

@@ -52,6 +52,7 @@ from longthread.server.routes import (
     health,
     memories,
     messages,
+    oidc,
     shares,
     waiting,
 )
@@ -129,6 +130,7 @@ def create_app(settings: Settings, *, models: ModelFactory = resolve_model, anal
         events.router,
         agui.router,
         account.router,
+        oidc.router,
         administration.router,
     ):
         app.router.routes.extend(router.routes)

@@ -17,6 +17,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from longthread.access import keys, sessions, users
 from longthread.access.keys import find_credential
+from longthread.access.oidc import make_providers
 from longthread.access.principal import Principal, local_principal
 from longthread.errors import LoginNeeded, NotLocal, ServerError, ShareNotFound, UserNotFound
 from longthread.model.lru import LRU
@@ -39,7 +40,12 @@ _BEARER = "bearer "
 
 
 def expect_login(settings: Settings) -> None:
-    """Raise ServerError: others can reach the server, and nothing says who they are."""
+    """Raise ServerError: others can reach the server, and nothing says who they are; or a login could not work."""
+    if settings.auth == "proxy" and (settings.auth_header is None or not settings.trusted_proxies):
+        reason = "with LONGTHREAD_AUTH=proxy, a proxy names the users. Set LONGTHREAD_AUTH_HEADER to the header in "
+        raise ServerError(reason=f"{reason}which it does, and LONGTHREAD_TRUSTED_PROXIES to its address.")
+    if settings.auth != "local":
+        make_providers(settings)
     if settings.auth != "local" or settings.no_login:
         return
     if is_loopback(settings.host) and settings.public_url is None:
@@ -159,7 +165,7 @@ class Authentication:
                 return None
             if user.status != "active":
                 return None
-            principal = await users.load_principal(tx, user, session.via, session=session.id)
+            principal = await users.load_principal(tx, user, session.via, session=session.id, issuer=session.issuer)
         if sessions.needs_touch(session) and not self._settings.read_only:
             async with self._store.writing() as tx:
                 await sessions.touch_session(tx, session)

@@ -14,6 +14,7 @@ from typing import Annotated, cast
 from fastapi import Depends, Request
 from starlette.types import Receive, Scope, Send
 
+from longthread.access.oidc import LoginProvider, make_providers
 from longthread.access.principal import Principal
 from longthread.errors import ModelNotAllowed, SettingsNotAllowed, SourceNotAllowed, StoreError
 from longthread.gateway.service import Gateway, GatewayOptions
@@ -103,12 +104,14 @@ class Served:
     uploads: Uploads = field(init=False)
     writes: WriteCheck = field(init=False)
     authentication: Authentication = field(init=False)
+    providers: Mapping[str, LoginProvider] = field(init=False)
     gateway: Gateway = field(init=False)
     gateway_routes: GatewayRouter = field(init=False)
 
     def __post_init__(self) -> None:
         settings = self.analyst.settings
         self.authentication = Authentication(settings, self.analyst.store)
+        self.providers = {} if self.authentication.is_local else make_providers(settings)
         self.uploads = Uploads.of(settings)
         self.writes = WriteCheck(self.analyst.store)
         self.lists = UserLists(self.analyst.store, self.analyst.hub)

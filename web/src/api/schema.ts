@@ -749,7 +749,10 @@ export interface Match {
   message: string | null;
 }
 
-/** A user, as the user sees it. `via` says how the caller was recognized. */
+/**
+ * A user, as the user sees it. `via` says how the caller was recognized. `issuer` is the login provider where the
+ * session began: after `POST /api/logout`, `/api/oidc/{issuer}/logout` ends the login there.
+ */
 export interface MeView {
   id: string;
   name: string;
@@ -758,6 +761,7 @@ export interface MeView {
   role: "admin" | "builder" | "member";
   groups: string[];
   via: "local" | "session" | "key" | "proxy" | "token";
+  issuer: string | null;
   has_password: boolean;
   created_at: string | null;
   budget: BudgetView | null;

@@ -222,7 +222,7 @@ async def describe_auth(served: Served, principal: Principal | None) -> AuthView
         "mode": settings.auth,
         "user": await describe_caller(served, principal) if principal is not None else None,
         "setup": is_new,
-        "issuers": [],
+        "issuers": [{"id": each.of.id, "label": each.of.shown} for each in served.providers.values()],
         "share": settings.shares_with,
     }
 
@@ -235,20 +235,30 @@ async def describe_caller(served: Served, principal: Principal) -> MeView:
 
 
 async def begin_login(
-    tx: Transaction, served: Served, request: Request, response: Response, user: User, *, via: Via = "session"
+    tx: Transaction,
+    served: Served,
+    request: Request,
+    response: Response,
+    user: User,
+    *,
+    via: Via = "session",
+    issuer: str | None = None,
+    longest: timedelta = timedelta.max,
 ) -> MeView:
-    """Begin a session of a user, and give its cookie to the browser."""
-    authentication, lasts = served.authentication, timedelta(hours=served.analyst.settings.session_hours)
+    """Begin a session of a user, and give its cookie to the browser. `issuer` is the login provider where it began."""
+    authentication = served.authentication
+    lasts = min(timedelta(hours=served.analyst.settings.session_hours), longest)
     token = await sessions.begin_session(
         tx,
         user,
         via=via,
         address=authentication.client_address(request.scope),
         agent=request.headers.get("user-agent", ""),
+        issuer=issuer,
         lasts=lasts,
     )
     response.headers["Set-Cookie"] = make_cookie(authentication, token, int(lasts.total_seconds()))
-    return describe_me(user, await users.load_principal(tx, user, via))
+    return describe_me(user, await users.load_principal(tx, user, via, issuer=issuer))
 
 
 async def _find_user(tx: Transaction, account: str) -> User | None:

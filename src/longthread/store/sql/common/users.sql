@@ -90,8 +90,8 @@ SELECT g.* FROM access_members m JOIN access_groups g ON g.id = m.group_id WHERE
 SELECT project_id, may FROM access_project_members WHERE user_id = :user_id ORDER BY project_id;
 
 -- name: insert_session
-INSERT INTO access_sessions (id_hash, user_id, made_at, seen_at, expires_at, ends_at, address, agent, via)
-VALUES (:id_hash, :user_id, :now, :now, :expires_at, :ends_at, :address, :agent, :via);
+INSERT INTO access_sessions (id_hash, user_id, made_at, seen_at, expires_at, ends_at, address, agent, via, issuer)
+VALUES (:id_hash, :user_id, :now, :now, :expires_at, :ends_at, :address, :agent, :via, :issuer);
 
 -- name: select_session
 SELECT * FROM access_sessions WHERE id_hash = :id_hash AND expires_at > :now AND ends_at > :now;

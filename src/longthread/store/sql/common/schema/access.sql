@@ -46,7 +46,8 @@ CREATE TABLE access_members (
 ) WITHOUT ROWID;
 CREATE INDEX access_members_of_user ON access_members (user_id);
 
--- A login. It ends at `expires_at`, which moves on while it is used, and at `ends_at` in any case.
+-- A login. It ends at `expires_at`, which moves on while it is used, and at `ends_at` in any case. `issuer` is the id that
+-- the settings give the login provider where it began.
 CREATE TABLE access_sessions (
     id_hash    TEXT PRIMARY KEY NOT NULL,
     user_id    TEXT NOT NULL REFERENCES access_users (id) ON DELETE CASCADE,
@@ -56,7 +57,8 @@ CREATE TABLE access_sessions (
     ends_at    TEXT NOT NULL,
     address    TEXT NOT NULL DEFAULT '',
     agent      TEXT NOT NULL DEFAULT '',
-    via        TEXT NOT NULL
+    via        TEXT NOT NULL,
+    issuer     TEXT
 ) WITHOUT ROWID;
 CREATE INDEX access_sessions_of_user ON access_sessions (user_id);
 
