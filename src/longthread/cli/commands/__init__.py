@@ -31,6 +31,8 @@ COMMANDS = {
     "sources": "longthread.cli.commands.teach:sources",
     "upstreams": "longthread.cli.commands.catalog:upstreams",
     "routes": "longthread.cli.commands.catalog:routes",
+    "users": "longthread.cli.commands.users:users_app",
+    "groups": "longthread.cli.commands.users:groups_app",
     "keys": "longthread.cli.commands.keys:keys",
     "prices": "longthread.cli.commands.prices:prices",
     "db": "longthread.cli.commands.db:db",
