@@ -7,12 +7,14 @@ import json
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Annotated, Any, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
+from urllib.parse import quote
 
 import typer
 
 from longthread.cli import options
 from longthread.cli.options import find_thread, moment
+from longthread.cli.server_choice import chosen_server
 from longthread.cli.terminal import Console, echo, echo_data, print_line
 from longthread.cli.whole_store import count_noun, existing, output
 from longthread.errors import InvalidInput
@@ -21,6 +23,9 @@ from longthread.runs.services.feedback import JudgedAnswer, all_judged
 from longthread.settings import Settings
 from longthread.store import attributes, log
 from longthread.store.driver import Transaction
+
+if TYPE_CHECKING:
+    from longthread.cli.remote.client import ServerClient
 
 T = TypeVar("T")
 _Name = Annotated[str, typer.Argument(help="The conversation: its id, the beginning of it, or last.")]
@@ -39,8 +44,13 @@ def tag(
     async def change(tx: Transaction, thread_id: str, user: str) -> Thread:
         return await attributes.change_tags(tx, thread_id, add=tags or (), remove=remove or (), user_id=user)
 
+    async def change_there(client: ServerClient, thread_id: str) -> Thread:
+        from longthread.cli.remote.threads import change_tags
+
+        return await change_tags(client, thread_id, tags or (), remove or ())
+
     changes = bool(tags or remove)
-    found = _work_in_store(database, thread, change if changes else _find_thread, writes=changes)
+    found = _work_in_store(database, thread, change if changes else _find_thread, change_there, writes=changes)
     if as_json:
         print_line({"thread_id": found.id, "tags": list(found.tags)})
         return
@@ -72,7 +82,19 @@ def metadata(
         seq = (await log.find_entry(tx, thread_id, message)).seq
         return (await attributes.message_metadata(tx, thread_id, first=seq, last=seq)).get(seq, {})
 
-    print_line(dict(_work_in_store(database, thread, change if changes else look, writes=bool(changes))))
+    async def work_there(client: ServerClient, thread_id: str) -> Mapping[str, Any]:
+        from longthread.cli.remote.client import at
+        from longthread.cli.remote.threads import read_metadata
+
+        if changes:
+            place = f"/messages/{quote(message, safe='')}" if message is not None else ""
+            changed = await client.send("PATCH", f"{at(thread_id)}{place}", {"metadata": changes})
+            found: Mapping[str, Any] = changed["metadata"]
+            return found
+        return await read_metadata(client, thread_id, message)
+
+    action = change if changes else look
+    print_line(dict(_work_in_store(database, thread, action, work_there, writes=bool(changes))))
 
 
 def expire(
@@ -89,7 +111,9 @@ def expire(
     async def change(tx: Transaction, thread_id: str, user: str) -> Thread:
         return await attributes.set_expiry(tx, thread_id, until, user_id=user)
 
-    found = _work_in_store(database, thread, change if when is not None else _find_thread, writes=when is not None)
+    body = {"expires_at": until.isoformat() if until else None} if when is not None else {}
+    action = change if when is not None else _find_thread
+    found = _work_in_store(database, thread, action, _change_there(body), writes=when is not None)
     expires = found.expires_at.isoformat(timespec="seconds") if found.expires_at else None
     if as_json:
         print_line({"thread_id": found.id, "expires_at": expires})
@@ -121,14 +145,28 @@ def _set_pinned(database: str | None, thread: str, pinned: bool) -> None:
     async def change(tx: Transaction, thread_id: str, user: str) -> Thread:
         return await attributes.set_pinned(tx, thread_id, pinned, user_id=user)
 
-    _work_in_store(database, thread, change, writes=True)
+    _work_in_store(database, thread, change, _change_there({"pinned": pinned}), writes=True)
 
 
 def _set_archived(database: str | None, thread: str, archived: bool) -> None:
     async def change(tx: Transaction, thread_id: str, user: str) -> Thread:
         return await attributes.set_archived(tx, thread_id, archived, user_id=user)
 
-    _work_in_store(database, thread, change, writes=True)
+    _work_in_store(database, thread, change, _change_there({"archived": archived}), writes=True)
+
+
+def _change_there(body: Mapping[str, Any]) -> Callable[[ServerClient, str], Awaitable[Thread]]:
+    """Return what changes a conversation of a server; without changes it only reads it."""
+
+    async def work(client: ServerClient, thread_id: str) -> Thread:
+        from longthread.cli.remote.client import at
+        from longthread.cli.remote.threads import read_thread
+
+        if body:
+            return read_thread(await client.send("PATCH", at(thread_id), body))
+        return read_thread(await client.get("/api/chat/history", thread_id=thread_id, limit=1))
+
+    return work
 
 
 async def _find_thread(tx: Transaction, thread_id: str, user: str) -> Thread:
@@ -148,8 +186,21 @@ def _parse_pairs(given: Sequence[str]) -> dict[str, Any]:
 
 
 def _work_in_store(
-    database: str | None, given: str, action: Callable[[Transaction, str, str], Awaitable[T]], *, writes: bool
+    database: str | None,
+    given: str,
+    action: Callable[[Transaction, str, str], Awaitable[T]],
+    there: Callable[[ServerClient, str], Awaitable[T]],
+    *,
+    writes: bool,
 ) -> T:
+    """Do something with a thread of the store, or `there`, on the server that was chosen."""
+    if (login := chosen_server()) is not None:
+        from longthread.cli.remote.client import work_on_server
+
+        async def find_and_work(client: ServerClient) -> T:
+            return await there(client, str(await client.find_thread(given)))
+
+        return work_on_server(login, find_and_work)
     settings = Settings.load(database=database)
 
     async def work() -> T:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from datetime import UTC, datetime
-from typing import Annotated, Any, TypeVar, get_args
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar, get_args
 
 import typer
 from rich.markup import escape
@@ -15,6 +15,7 @@ from longthread.cli import options
 from longthread.cli.commands.db import row_of
 from longthread.cli.language import say, translate
 from longthread.cli.options import find_thread, moment
+from longthread.cli.server_choice import chosen_server
 from longthread.cli.terminal import Console, confirm, echo, echo_data, echo_made, join_by_tabs, print_line
 from longthread.cli.whole_store import bytes_text, count_noun, existing, run, show_progress
 from longthread.errors import InvalidInput, MemoryNotFound
@@ -39,6 +40,9 @@ from longthread.store.memories import Owner
 from longthread.store.open import open_store
 from longthread.store.tables import read_tables
 
+if TYPE_CHECKING:
+    from longthread.cli.remote.client import ServerClient
+
 T = TypeVar("T")
 
 KindOption = Annotated[str | None, typer.Option("--type", help="episodic, semantic or procedural.")]
@@ -58,8 +62,17 @@ def list_(
 ) -> None:
     """The memories that have not expired, the most important first."""
     chosen = _parse_kind(kind) if kind is not None else None
+
+    async def list_there(client: ServerClient) -> Sequence[Memory]:
+        from longthread.cli.remote.memories import list_memories
+
+        return (await list_memories(client, kind=chosen, limit=limit))[0]
+
     found = _work_with_memories(
-        database, lambda all_, _, user: all_.list_(Owner(user), type_=chosen, limit=limit), read_only=read_only
+        database,
+        lambda all_, _, user: all_.list_(Owner(user), type_=chosen, limit=limit),
+        list_there,
+        read_only=read_only,
     )
     _print_memories(found, as_json=as_json)
 
@@ -89,7 +102,12 @@ def add(
         done = await all_.remember(Owner(user, ANALYST), statement)
         return done.memory, done.is_new, await all_.embed(user)
 
-    memory, is_new, warnings = _work_with_memories(database, write, creates=True)
+    async def write_there(client: ServerClient) -> tuple[Memory, bool, list[str]]:
+        from longthread.cli.remote.memories import add_memory
+
+        return (*await add_memory(client, statement), [])
+
+    memory, is_new, warnings = _work_with_memories(database, write, write_there, creates=True)
     _print_problems(warnings)
     if as_json:
         print_line(_describe_memory(memory) | {"new": is_new})
@@ -121,7 +139,13 @@ def edit(
         await all_.edit(memory_id, changes, user_id=user)
         return await all_.embed(user)
 
-    _print_problems(_work_with_memories(database, write))
+    async def write_there(client: ServerClient) -> list[str]:
+        from longthread.cli.remote.memories import edit_memory
+
+        await edit_memory(client, memory, changes)
+        return []
+
+    _print_problems(_work_with_memories(database, write, write_there))
 
 
 @memories.command()
@@ -135,17 +159,26 @@ def search(
     """The memories that say it, the best first: by words, and by meaning with an embedder."""
     if not text.strip():
         raise InvalidInput(reason="There is nothing to look for. Give words; `longthread memories list` shows all.")
-    found = _work_with_memories(
-        database, lambda all_, _, user: all_.search(Owner(user), text, k=limit), read_only=read_only
-    )
-    _print_problems(found.warnings)
-    if not found.hits and not as_json:
+
+    async def find(all_: Memories, _: Driver, user: str) -> tuple[list[Memory], list[float], Sequence[str]]:
+        found = await all_.search(Owner(user), text, k=limit)
+        return [hit.memory for hit in found.hits], [hit.score for hit in found.hits], found.warnings
+
+    async def find_there(client: ServerClient) -> tuple[list[Memory], list[float], Sequence[str]]:
+        from longthread.cli.remote.memories import list_memories
+
+        found, warnings = await list_memories(client, text=text, limit=limit)
+        return found, [], warnings
+
+    found, scores, warnings = _work_with_memories(database, find, find_there, read_only=read_only)
+    _print_problems(warnings)
+    if not found and not as_json:
         echo("Nothing was found.", err=True)
     if as_json:
-        for hit in found.hits:
-            print_line(_describe_memory(hit.memory) | {"score": round(hit.score, 3)})
+        for place, memory in enumerate(found):  # a server tells no scores
+            print_line(_describe_memory(memory) | ({"score": round(scores[place], 3)} if scores else {}))
     else:
-        _print_memories([hit.memory for hit in found.hits], as_json=False)
+        _print_memories(found, as_json=False)
 
 
 @memories.command()
@@ -164,7 +197,13 @@ def show(
             sources = await memory_store.sources(tx, found.id, user_id=user)
         return _describe_memory(found) | {"sources": [_describe_source(each) for each in sources]}
 
-    print_line(_work_with_memories(database, read, read_only=read_only))
+    async def read_there(client: ServerClient) -> dict[str, Any]:
+        from longthread.cli.remote.memories import find_memory
+
+        found, sources = await find_memory(client, memory)
+        return _describe_memory(found) | {"sources": sources}
+
+    print_line(_work_with_memories(database, read, read_there, read_only=read_only))
 
 
 @memories.command("forget")
@@ -179,12 +218,27 @@ def forget_one(
         async with store.reading() as tx:
             return await memory_store.find(tx, await _find_id(tx, memory, user), user_id=user)
 
-    found = _work_with_memories(database, read)
+    async def read_there(client: ServerClient) -> Memory:
+        from longthread.cli.remote.memories import find_memory
+
+        return (await find_memory(client, memory))[0]
+
+    found = _work_with_memories(database, read, read_there)
     if not yes:
         confirm("Forget “{}”?", found.content)
-    gone = _work_with_memories(database, lambda _, store, user: forget_memory(store, found.id, user_id=user, anew=True))
+
+    async def forget_here(_: Memories, store: Driver, user: str) -> Sequence[str]:
+        return (await forget_memory(store, found.id, user_id=user, anew=True)).problems
+
+    async def forget_there(client: ServerClient) -> Sequence[str]:
+        from longthread.cli.remote import memories as remote
+
+        await remote.forget_memory(client, found.id)
+        return ()
+
+    problems = _work_with_memories(database, forget_here, forget_there)
     echo("Forgot the memory {}.", found.id)
-    _print_problems(gone.problems)
+    _print_problems(problems)
 
 
 async def _find_id(tx: Transaction, given: str, user: str) -> str:
@@ -205,8 +259,18 @@ async def _find_id(tx: Transaction, given: str, user: str) -> str:
 
 
 def _work_with_memories(
-    database: str | None, work: MemoriesWork[T], *, creates: bool = False, read_only: bool | None = None
+    database: str | None,
+    work: MemoriesWork[T],
+    there: Callable[[ServerClient], Awaitable[T]],
+    *,
+    creates: bool = False,
+    read_only: bool | None = None,
 ) -> T:
+    """Do something with the memories of the store, or `there`, with those of the server that was chosen."""
+    if (login := chosen_server()) is not None:
+        from longthread.cli.remote.client import work_on_server
+
+        return work_on_server(login, there)
     # Here and not above: LangChain takes long to load, and an embedder is made by it.
     from longthread.llm.embedders import embedder_of
     from longthread.memory.embedder import Asker

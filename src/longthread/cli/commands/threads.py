@@ -9,7 +9,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from datetime import datetime
-from typing import Annotated, Any, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
 from rich.markup import escape
@@ -19,6 +19,7 @@ from longthread.cli import options
 from longthread.cli.language import say
 from longthread.cli.lazy import lazy_group
 from longthread.cli.options import find_thread
+from longthread.cli.server_choice import chosen_server
 from longthread.cli.terminal import Console, confirm, echo, echo_data, echo_made, join_by_tabs, print_line
 from longthread.cli.whole_store import count_noun, existing, leave_damaged
 from longthread.context.citations import result_labels
@@ -34,7 +35,14 @@ from longthread.store.driver import Driver, Row, Transaction
 from longthread.store.runs import last_run
 from longthread.view.condense import condense_result
 
+if TYPE_CHECKING:
+    from longthread.cli.remote.client import ServerClient
+
 T = TypeVar("T")
+_OF_THREAD = ("user_id", "tip", "first_seq", "tool_categories", "titled")
+_OF_ENTRY = ("seq", "parent_seq", "replaces", "payload", "tokens", "latency_ms", "name")
+_NOT_OF_SERVER = frozenset((*_OF_THREAD, *_OF_ENTRY))
+"""Fields of a thread and of an entry that a server does not tell."""
 _Name = Annotated[str, typer.Argument(help="The conversation: its id, the beginning of it, or last.")]
 
 threads = typer.Typer(
@@ -85,8 +93,17 @@ def list_(
             found = await listing.list_threads(tx, user_id=user, limit=limit, **some, unreadable=damaged)
             return user, await _list_rows(tx, [(thread, "") for thread in found], user)
 
-    user, found = _work_in_store(database, read, read_only=read_only)
-    if not (found or damaged):
+    async def read_there(client: ServerClient) -> tuple[str, list[_Listed]]:
+        from longthread.cli.remote.threads import list_threads
+
+        among: dict[str, Any] = {"children": children, "archived": "only" if archived else "exclude"}
+        found = await list_threads(client, limit, damaged, pinned=pinned, tag=tag, **among)
+        return client.login.user, [_Listed(*each) for each in found]
+
+    user, found = _work_in_store(database, read, read_there, read_only=read_only)
+    if not (found or damaged) and chosen_server() is not None:
+        echo("The user {} has no such conversations on this server.", user, err=True)
+    elif not (found or damaged):
         echo("The user {} has no such conversations here. LONGTHREAD_USER names another user.", user, err=True)
     _print_threads(found, as_json=as_json)
     leave_damaged("listed", damaged)
@@ -113,7 +130,13 @@ def search(
             hits = [(thread, _cut_around(hit.text, text)) for thread, hit in found]
             return await _list_rows(tx, hits, user)
 
-    _print_threads(_work_in_store(database, read, read_only=read_only), as_json=as_json)
+    async def read_there(client: ServerClient) -> list[_Listed]:
+        from longthread.cli.remote.threads import list_threads
+
+        among = "include" if archived else "exclude"
+        return [_Listed(*each) for each in await list_threads(client, limit, damaged, q=text, archived=among)]
+
+    _print_threads(_work_in_store(database, read, read_there, read_only=read_only), as_json=as_json)
     leave_damaged("listed", damaged)
 
 
@@ -125,7 +148,10 @@ def show(
 ) -> None:
     """A conversation, entry by entry; long results are cut (--json and export give them whole)."""
     found, entries, noted, waiting, below, asking, client = _work_in_store(
-        database, lambda store, user: _load_thread(store, user, thread), read_only=read_only
+        database,
+        lambda store, user: _load_thread(store, user, thread),
+        lambda client: _load_there(client, thread),
+        read_only=read_only,
     )
     if as_json:
         for entry in entries:
@@ -172,7 +198,12 @@ def rename(thread: _Name, title: str, database: options.Database = None) -> None
         async with store.writing() as tx:
             await log.rename_thread(tx, str(thread_id), title, user_id=user)
 
-    _work_in_store(database, write)
+    async def write_there(client: ServerClient) -> None:
+        from longthread.cli.remote.client import at
+
+        await client.send("PATCH", at(str(await client.find_thread(thread))), {"label": title})
+
+    _work_in_store(database, write, write_there)
 
 
 def delete(
@@ -189,7 +220,7 @@ def delete(
     store is large.
     """
 
-    async def look(store: Driver, user: str) -> tuple[Row, int, int, int]:
+    async def look(store: Driver, user: str) -> tuple[Row, int | None, int, int]:
         thread_id = str(await find_thread(store, thread, user=user))
         async with store.reading() as tx:
             found = await log.find_row(tx, thread_id, user_id=user)  # something of it may be damaged
@@ -198,13 +229,25 @@ def delete(
             said = await memories.of_threads(tx, [thread_id, *below], user_id=user)
             return found, count, len(below), len(said)
 
-    found, count, below, said = _work_in_store(database, look)
+    async def look_there(client: ServerClient) -> tuple[Row, int | None, int, int]:
+        from longthread.cli.remote.client import at
+
+        thread_id = str(await client.find_thread(thread))
+        found = await client.get("/api/chat/history", thread_id=thread_id, limit=1)
+        said = (await client.get(at(thread_id, "memory")))["only_here"]
+        below = (await client.get("/api/conversations", parent=thread_id, limit=200))["conversations"]
+        return {"id": thread_id, "title": found["label"]}, None, len(below), len(said)
+
+    found, count, below, said = _work_in_store(database, look, look_there)
     remembered = count_noun(said, "memory")
     if not yes:
         besides = say(" and {} below it", count_noun(below, "conversation")) if below else ""
         stays = "" if with_memories or not said else say(" What was remembered from it ({}) stays.", remembered)
         gone = say(", and what was remembered from it ({})", remembered) if with_memories and said else ""
-        confirm("Delete “{}” with its {} entries{}{}?{}", found["title"], count, besides, gone, stays)
+        if count is None:  # a server does not tell it
+            confirm("Delete “{}”{}{}?{}", found["title"], besides, gone, stays)
+        else:
+            confirm("Delete “{}” with its {} entries{}{}?{}", found["title"], count, besides, gone, stays)
 
     async def write(store: Driver, user: str) -> None:
         # Here and not above: what forgets loads all that is derived from entries, and a list needs none of it.
@@ -216,7 +259,14 @@ def delete(
         for problem in gone.problems:
             echo_made(problem)
 
-    _work_in_store(database, write)
+    async def write_there(client: ServerClient) -> None:
+        from longthread.cli.remote.client import at
+
+        await client.send("DELETE", at(found["id"]), query={"memories": "delete" if with_memories else "keep"})
+        if said and not with_memories:
+            echo("What was remembered from it ({}) stays: see `longthread memories list`.", remembered)
+
+    _work_in_store(database, write, write_there)
 
 
 def state(thread: _Name, database: options.Database = None, read_only: options.ReadOnly = None) -> None:
@@ -227,12 +277,25 @@ def state(thread: _Name, database: options.Database = None, read_only: options.R
         async with store.reading() as tx:
             return state_of(entries, await summaries.find_compressed(tx, found.id))
 
-    echo_data(json.dumps(_work_in_store(database, read, read_only=read_only), ensure_ascii=False, indent=2))
+    async def read_there(client: ServerClient) -> dict[str, Any]:
+        return await client.get("/api/state", thread_id=str(await client.find_thread(thread)))
+
+    found = _work_in_store(database, read, read_there, read_only=read_only)
+    echo_data(json.dumps(found, ensure_ascii=False, indent=2))
 
 
 def _work_in_store(
-    database: str | None, action: Callable[[Driver, str], Awaitable[T]], *, read_only: bool | None = None
+    database: str | None,
+    action: Callable[[Driver, str], Awaitable[T]],
+    there: Callable[[ServerClient], Awaitable[T]],
+    *,
+    read_only: bool | None = None,
 ) -> T:
+    """Do something with the store, or `there`, on the server that was chosen."""
+    if (login := chosen_server()) is not None:
+        from longthread.cli.remote.client import work_on_server
+
+        return work_on_server(login, there)
     settings = Settings.load(database=database, read_only=read_only)
 
     async def work() -> T:
@@ -249,17 +312,24 @@ async def _read_entries(store: Driver, user: str, given: str) -> tuple[Thread, l
         return thread, await log.branch(tx, thread_id, thread.tip, limit=max(1, thread.entry_count))
 
 
-async def _load_thread(
-    store: Driver, user: str, given: str
-) -> tuple[
+_Loaded = tuple[
     Thread,
-    list[Entry],
+    Sequence[Entry],
     Mapping[int, Mapping[str, Any]],
-    list[Approval],
-    list[Thread],
-    list[str],
+    Sequence[Approval],
+    Sequence[Thread],
+    Sequence[str],
     tuple[str, int] | None,
-]:
+]
+
+
+async def _load_there(client: ServerClient, given: str) -> _Loaded:
+    from longthread.cli.remote.threads import show_thread
+
+    return (*await show_thread(client, str(await client.find_thread(given))), None)
+
+
+async def _load_thread(store: Driver, user: str, given: str) -> _Loaded:
     """A thread, its entries, what was noted about them, the calls that wait for a decision, the threads below, those of
     them, at whatever depth, where calls wait, and the gateway's client with the number of its calls."""
     thread, entries = await _read_entries(store, user, given)
@@ -301,7 +371,8 @@ def _print_threads(found: Sequence[_Listed], *, as_json: bool) -> None:
     if as_json:
         for each in found:
             more = {"waiting_below": each.waiting_below} if each.waiting_below else {}
-            print_line(asdict(each.thread) | {"status": each.status} | ({"hit": each.hit} if each.hit else {}) | more)
+            known = _leave_out_unknown(asdict(each.thread))
+            print_line(known | {"status": each.status} | ({"hit": each.hit} if each.hit else {}) | more)
         return
     console = Console()
     if not console.is_terminal:
@@ -345,7 +416,13 @@ def _entry_json(entry: Entry) -> dict[str, Any]:
     data = asdict(entry)
     data["payload"] = _payload_json(entry)
     data["created_at"] = entry.created_at.isoformat()
-    return data
+    return _leave_out_unknown(data)
+
+
+def _leave_out_unknown(data: dict[str, Any]) -> dict[str, Any]:
+    """Leave out of a thread or an entry what a server does not tell, if it is a server's."""
+    lacks = _NOT_OF_SERVER if chosen_server() is not None else frozenset()
+    return {name: value for name, value in data.items() if name not in lacks}
 
 
 def _list_notes(thread: Thread) -> list[str]:
