@@ -17,6 +17,7 @@ from longthread.gateway.dialects.dialect import Reply
 from longthread.gateway.parts import Part, anchor_hidden, digests, name_node, node_of, visible_parts
 from longthread.gateway.request import Asked
 from longthread.gateway.restore import ALONE, alone_nodes
+from longthread.gateway.spending import CallPayer
 from longthread.gateway.tree import (
     UNANSWERED,
     Place,
@@ -110,6 +111,8 @@ def _tool_call(value: tuple[Any, Any, Any]) -> ToolCall:
     )
 
 
+BAD_REQUEST = 400
+"""The least status of an answer that costs nothing."""
 BROKEN_OFF = "broken_off"
 """In the metadata of a reply's last entry: why the reply is not whole."""
 _TITLE = 60
@@ -140,6 +143,8 @@ class SentRequest:
     """Whether the provider's ids may be looked up later."""
     repair: str = ""
     """How the gateway made up for hidden parts that the provider missed and the log does not have."""
+    payer: CallPayer | None = None
+    """Who pays for the call; None on a server without login."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -212,6 +217,8 @@ async def _keep(store: Driver, place: Place, sent: SentRequest, answered: Answer
         await calls.note_client(tx, thread_id, last_signature=signature, owner=asked.owner, **client)
         if ttl is not None:
             await calls.expire_after(tx, thread_id, ttl)
+        if sent.payer is not None and answered.status < BAD_REQUEST:
+            await sent.payer.note_reply(tx, asked, answered.reply)
     _remember(place, call, asked, answered.reply)
     return call.n
 

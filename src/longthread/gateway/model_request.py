@@ -17,7 +17,7 @@ from longthread.gateway.clients import Owners, client_of, find_named_thread, thr
 from longthread.gateway.dialects.dialect import Dialect, HiddenMissing, Reply
 from longthread.gateway.dialects.stream import FinalEvent, whole_events
 from longthread.gateway.http import Decoder, Incoming, Outgoing, ReplyTooLarge, for_client
-from longthread.gateway.keep import Answered, SentRequest, keep
+from longthread.gateway.keep import BAD_REQUEST, Answered, SentRequest, keep
 from longthread.gateway.parts import Anchored, count_changes, seals_of
 from longthread.gateway.request import Asked
 from longthread.gateway.restore import (
@@ -30,6 +30,7 @@ from longthread.gateway.restore import (
     restored_by_call,
     with_stand_ins,
 )
+from longthread.gateway.spending import CallPayer
 from longthread.gateway.state import Expanded, StateUnknown, expand_request, names_state, without_state
 from longthread.gateway.tracing import describe_kept, describe_reply, send_within
 from longthread.gateway.tree import Place, find_place, hidden_until
@@ -96,6 +97,7 @@ class GatewayRequest:
 
     Args:
         keeps: whether the log gets it; what a client dropped is restored either way.
+        payer: who pays for it, if users log in.
         span: what the call is told in. It ends with the reply.
     """
 
@@ -108,6 +110,7 @@ class GatewayRequest:
         *,
         keeps: bool,
         restores: bool,
+        payer: CallPayer | None = None,
         span: TraceSpan = OFF,
     ) -> None:
         self._shared = shared
@@ -130,6 +133,7 @@ class GatewayRequest:
             client_of(incoming),
             log.now(),
             named=asked.dialect.is_named(asked.fields),
+            payer=payer,
         )
 
     async def run(self) -> Outgoing:
@@ -179,7 +183,7 @@ class GatewayRequest:
             headers = [*for_client(response.headers), *self._notes()]
             return Outgoing(response.status, headers, stream=self._stream_reply(response), ping=ping)
         body = await self._body(response) if refused is None else refused
-        if response.is_success and self._keeps:
+        if response.is_success and (self._keeps or self._sent.payer is not None):
             await to_the_end(self._keep(self._read(body, response), response.status))
         headers = [*for_client(response.headers), *self._notes(is_known=response.is_success)]
         return Outgoing(response.status, headers, body)
@@ -424,7 +428,7 @@ class GatewayRequest:
 
     async def _keep_stream(self, pieces: Sequence[bytes], status: int, broken: str) -> None:
         """Keep what a stream said. If it is not whole, it broke off for the reason `broken`."""
-        if not self._keeps:
+        if not self._keeps and self._sent.payer is None:
             return
         body = b"".join(pieces)
         try:
@@ -465,6 +469,7 @@ class GatewayRequest:
 
     async def _keep(self, reply: Reply | None, status: int, *, broken: str = "") -> None:
         if self._place is None or not self._keeps:
+            await self._pay(reply, status)
             return
         self._is_kept = True
         if reply is not None:
@@ -480,8 +485,19 @@ class GatewayRequest:
             self._span.note(describe_kept(self._place.thread_id, number))
         except LongthreadError as error:
             self._not_kept(error)
+            await self._pay(reply, status)
             if self._shared.strict:
                 raise StoreFailed(str(error)) from error
+
+    async def _pay(self, reply: Reply | None, status: int) -> None:
+        """Write what a call cost that is not kept."""
+        if self._sent.payer is None or status >= BAD_REQUEST:
+            return
+        try:
+            async with self._shared.store.writing() as tx:
+                await self._sent.payer.note_reply(tx, self._sent.asked, reply)
+        except LongthreadError as error:
+            _log.error("What a request cost cannot be written: %s", error)
 
     def _not_kept(self, error: LongthreadError) -> None:
         self._problem = " ".join(str(error).split())

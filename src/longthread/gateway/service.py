@@ -10,19 +10,21 @@ from urllib.parse import quote
 
 import aiohttp
 
-from longthread.errors import StoreError
+from longthread.errors import BudgetSpent, PriceMissing, StoreError
 from longthread.gateway.clients import Owners
 from longthread.gateway.dialects.anthropic import Anthropic
 from longthread.gateway.dialects.completions import Completions
 from longthread.gateway.dialects.dialect import Dialect
 from longthread.gateway.dialects.responses import Responses
-from longthread.gateway.http import REPLY_LIMIT, Incoming, Outgoing, ReplyTooLarge, for_client
+from longthread.gateway.http import REPLY_LIMIT, Decoder, Incoming, Outgoing, ReplyTooLarge, for_client
 from longthread.gateway.model_request import Counts, GatewayRequest, Resources, StoreFailed
 from longthread.gateway.raw_json import write_json
 from longthread.gateway.request import Asked, Recent
+from longthread.gateway.spending import CallPayer, find_payer
 from longthread.gateway.state import InvalidQuery, StateUnknown, StoredResponses, is_about_response, response_path
 from longthread.gateway.tracing import begin_call
-from longthread.gateway.upstream import CatalogRoutes, Connections, NoUpstream, Routes, Upstream
+from longthread.gateway.upstream import CatalogRoutes, Connections, NoUpstream, Routes, Upstream, UpstreamResponse
+from longthread.settings import Settings
 from longthread.store import listing
 from longthread.store.driver import Driver
 from longthread.store.maintenance.space import WriteCheck
@@ -42,13 +44,15 @@ _JSON = (b"content-type", b"application/json")
 class GatewayOptions:
     """`user` has the conversations of a gateway without login. `keep` says which are kept: `asked` leaves out the ones
     with `store: false`. `strict` refuses a request that cannot be kept. A conversation expires `ttl` seconds after its
-    last call; None: never. A reply has at most `reply_limit` bytes, decompressed."""
+    last call; None: never. A reply has at most `reply_limit` bytes, decompressed. `settings` have the prices and the
+    currency of budgets, where users log in."""
 
     user: str
     keep: Keep = "all"
     strict: bool = False
     ttl: int | None = None
     reply_limit: int = REPLY_LIMIT
+    settings: Settings | None = None
 
 
 class Gateway:
@@ -96,8 +100,13 @@ class Gateway:
             asked = asked.with_field("model", write_json(model))
         keeps = not counts and self._keeps(asked, incoming)
         restores = self.options.keep != "nothing"
+        costs = not counts or incoming.path.rstrip("/").endswith("/compact")
+        payer = find_payer(incoming, self.options.settings, upstream.name, model) if costs else None
+        if payer is not None and (refusal := await self._check_budget(dialect, incoming, payer, is_read=True)):
+            return refusal
+        how = {"keeps": keeps, "restores": restores}
         span = OFF if counts else begin_call(asked, upstream)
-        exchange = GatewayRequest(self._shared, incoming, asked, upstream, keeps=keeps, restores=restores, span=span)
+        exchange = GatewayRequest(self._shared, incoming, asked, upstream, **how, payer=payer, span=span)
         try:
             return await exchange.run()
         except StoreFailed as error:
@@ -139,13 +148,47 @@ class Gateway:
         try:
             upstream, model = await self._routes.find(own, _model_in(incoming))
             asked = _rename_model(incoming, model)
+            payer = None
+            if incoming.method == "POST":
+                payer = find_payer(incoming, self.options.settings, upstream.name, model)
+            if payer is not None and (refusal := await self._check_budget(dialect, incoming, payer, is_read=False)):
+                return refusal
             is_upload = asked.upload is not None
             response = await self._connections.send(upstream, dialect.name, asked, asked.body, is_patient=is_upload)
+            if payer is not None and response.is_success:
+                return await self._relay_paid(response, payer)
         except NoUpstream as error:
             return make_refusal(dialect, error.status, "", str(error))
         except aiohttp.ClientError as error:
             return _unreachable(dialect, upstream, error)
         return Outgoing(response.status, for_client(response.headers), stream=response.pieces())
+
+    async def _relay_paid(self, response: UpstreamResponse, payer: CallPayer) -> Outgoing:
+        """Pass an answer back whose usage the payer is charged. Raises aiohttp.ClientError."""
+        headers, said = for_client(response.headers), b""
+        if "json" not in (response.header("content-type") or ""):
+            await payer.note_body(self._shared.store, said)
+            return Outgoing(response.status, headers, stream=response.pieces())
+        body = await response.read(self.options.reply_limit)
+        said = Decoder(response.header("content-encoding"), self.options.reply_limit)(body)
+        await payer.note_body(self._shared.store, said)
+        return Outgoing(response.status, headers, body)
+
+    async def _check_budget(
+        self, dialect: Dialect, incoming: Incoming, payer: CallPayer, *, is_read: bool
+    ) -> Outgoing | None:
+        """Return the refusal of a call that a budget does not allow; None: it may be made. Raises StoreError."""
+        try:
+            if await payer.expect_budget(self._shared.store, incoming, is_read=is_read):
+                return None
+            said = "There is a budget, and no reply says what this request costs. Ask an administrator."
+            return make_refusal(dialect, 403, "not_countable", said)
+        except BudgetSpent as error:
+            answer = make_refusal(dialect, 429, error.code, str(error))
+            answer.headers.append((b"retry-after", str(error.seconds).encode()))
+            return answer
+        except PriceMissing as error:
+            return make_refusal(dialect, 403, error.code, str(error))
 
     async def _own_response(self, incoming: Incoming) -> Outgoing | None:
         """Answer the owner of a response, or the first client that asks, if it has no owner yet."""

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
 from longthread.gateway.dialects.dialect import Reply
 from longthread.gateway.http import Incoming
 from longthread.gateway.request import Asked
+from longthread.gateway.spending import read_usage
 from longthread.gateway.upstream import Upstream
 from longthread.telemetry import OFF, TRACEPARENT, TraceSpan, begin_span, describe_model, describe_usage, is_traced
 
-_APART = ("input_tokens", "cache_read_input_tokens", "cache_creation_input_tokens")
 _VENDORS = {"anthropic": "anthropic", "responses": "openai", "completions": "openai"}
 """Whose dialect it is: the conventions take an upstream that speaks OpenAI's for OpenAI."""
 
@@ -43,21 +42,9 @@ def describe_kept(thread_id: str, number: int) -> dict[str, Any]:
 
 def describe_reply(reply: Reply) -> dict[str, Any]:
     """Return the attributes of a reply that was read."""
-    usage = reply.usage
-    taken, given = usage.get("input_tokens", usage.get("prompt_tokens")), usage.get("output_tokens")
-    cached = usage.get("cache_read_input_tokens")
-    if cached is not None or usage.get("cache_creation_input_tokens") is not None:  # Anthropic's, which count apart
-        taken = sum(_count(usage, name) for name in _APART)
-    else:
-        details = usage.get("input_tokens_details") or usage.get("prompt_tokens_details") or {}
-        cached = details.get("cached_tokens") if isinstance(details, Mapping) else None
+    used = read_usage(reply.usage)
     return {
-        **describe_usage(taken, usage.get("completion_tokens") if given is None else given, cached),
+        **describe_usage(used.taken, used.given, used.cached),
         "gen_ai.response.id": reply.id,
         "gen_ai.response.model": reply.model,
     }
-
-
-def _count(usage: Mapping[str, Any], name: str) -> int:
-    found = usage.get(name)
-    return found if isinstance(found, int) else 0

@@ -115,7 +115,7 @@ class Served:
         self.uploads = Uploads.of(settings)
         self.writes = WriteCheck(self.analyst.store)
         self.lists = UserLists(self.analyst.store, self.analyst.hub)
-        gateway_options = GatewayOptions(settings.user, reply_limit=settings.max_reply_mb << 20)
+        gateway_options = GatewayOptions(settings.user, reply_limit=settings.max_reply_mb << 20, settings=settings)
         callers = self.authentication if self.door.has_users else None
         self.gateway = Gateway(self.analyst.store, own_routes(), gateway_options)
         self.gateway_routes = GatewayRouter(self.gateway, self.door, callers=callers)

@@ -223,7 +223,7 @@ def serve_gateway(
 
     counts = run(
         settings,
-        GatewayOptions(settings.user, keep, strict, ttl, settings.max_reply_mb << 20),  # type: ignore[arg-type]  # it is one of them
+        GatewayOptions(settings.user, keep, strict, ttl, settings.max_reply_mb << 20, settings),  # type: ignore[arg-type]  # it is one of them
         anthropic_url=anthropic_url,
         openai_url=openai_url,
         on_ready=ready,

@@ -28,6 +28,7 @@ _OWN_ERRORS = {
     403: "permission_error",
     404: "not_found_error",
     413: "request_too_large",
+    429: "rate_limit_error",
     501: "not_supported",
 }
 
