@@ -394,6 +394,9 @@ class Settings(BaseModel):
     session_hours: float = _setting(
         24.0 * 90, "LONGTHREAD_SESSION_HOURS", allowed="a number of hours above 0, at most 8760", gt=0, le=8_760
     )
+    audit_days: int = _setting(
+        365, "LONGTHREAD_AUDIT_DAYS", allowed="a whole number of days from 1 to 36500", ge=1, le=36_500
+    )
     metrics_token: SecretStr | None = _setting(
         None, "LONGTHREAD_METRICS_TOKEN", allowed="a text of 16 characters or more", min_length=16
     )

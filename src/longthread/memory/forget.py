@@ -10,6 +10,7 @@ from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass, field
 
+from longthread.access import audit
 from longthread.errors import ThreadNotFound
 from longthread.store import boards, catalog, log, memories
 from longthread.store.driver import Driver, Transaction
@@ -73,6 +74,7 @@ async def delete_thread(store: Driver, thread_id: str, *, user_id: str, with_mem
     gone = Forgotten()
     async with store.writing() as tx:
         await _Deletion(tx, tables, user_id, with_memories).delete(thread_id, gone)
+        await audit.note(tx, "conversation.delete", thread_id)
     return gone
 
 

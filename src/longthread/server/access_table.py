@@ -13,6 +13,7 @@ from typing import Any, Literal, cast
 from starlette.routing import BaseRoute, Mount, Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from longthread.access.audit import acting
 from longthread.access.principal import KeyScope, Principal, UserRole
 from longthread.server import page
 from longthread.server.authentication import PRINCIPAL, Authentication, StreamWatch
@@ -73,6 +74,8 @@ _ADMINISTRATION: Mapping[str, Rule] = {
     "GET /api/admin/groups/{group_id}/members": _ADMIN,
     "PUT /api/admin/groups/{group_id}/members/{user_id}": _ADMIN,
     "DELETE /api/admin/groups/{group_id}/members/{user_id}": _ADMIN,
+    "GET /api/admin/audit": _ADMIN,
+    "GET /api/admin/audit/export": _ADMIN,
 }
 _CONVERSATIONS: Mapping[str, Rule] = {
     "GET /api/conversations": _READ,
@@ -203,7 +206,7 @@ def _protect_route(route: BaseRoute) -> BaseRoute:
         return route
     assert isinstance(route, Route), f"{route} is of a kind that has no rule"
     rules = {method: rule_of(method, route.path) for method in route.methods or ()}
-    if all(rule.who == "anyone" for rule in rules.values()):
+    if all(rule.who == "anyone" for rule in rules.values()) and not route.path.startswith("/api/"):
         return route
     guarded = copy(route)  # applications share their routes
     guarded.app = GuardedRoute(route.app, rules)
@@ -228,13 +231,14 @@ class GuardedRoute:
         authentication: Authentication = scope["app"].state.served.authentication
         principal = await self._admit(authentication, self._rules[scope["method"]], scope)
         cast(dict[str, Any], scope)[PRINCIPAL] = principal
-        if principal is None or principal.via == "local":
-            await self._app(scope, receive, send)
-            return
-        await StreamWatch(authentication, principal).run(self._app, scope, receive, send)
+        with acting(authentication.acting(scope, principal)):
+            if principal is None or principal.via == "local":
+                await self._app(scope, receive, send)
+                return
+            await StreamWatch(authentication, principal).run(self._app, scope, receive, send)
 
     async def _admit(self, authentication: Authentication, rule: Rule, scope: Scope) -> Principal | None:
-        if rule.who == "reader" and authentication.shares_with_anyone:
+        if rule.who == "anyone" or (rule.who == "reader" and authentication.shares_with_anyone):
             return None
         if rule.who == "monitor" and authentication.is_monitor(scope):
             return None

@@ -27,7 +27,7 @@ from starlette.applications import Starlette
 from uvicorn.loops.auto import auto_loop_factory
 
 from longthread import __version__
-from longthread.access import sessions, users
+from longthread.access import audit, sessions, users
 from longthread.gateway.stored_calls import rebuild_in_background
 from longthread.llm.connections import ModelFactory
 from longthread.llm.models import resolve_model
@@ -43,6 +43,7 @@ from longthread.server.routes import (
     account,
     administration,
     agui,
+    audit_log,
     boards,
     calls,
     chat,
@@ -86,7 +87,10 @@ def create_app(settings: Settings, *, models: ModelFactory = resolve_model, anal
                 opened.claims.start()
                 if settings.titles:
                     opened.titles.start()
-            background = [asyncio.create_task(each) for each in (served.warm_up(), rebuild_in_background(opened.store))]
+            working = [served.warm_up(), rebuild_in_background(opened.store)]
+            if settings.auth != "local" and not settings.read_only:
+                working.append(audit.delete_old_rows_hourly(opened.store, settings.audit_days))
+            background = [asyncio.create_task(each) for each in working]
             try:
                 yield
             finally:
@@ -132,6 +136,7 @@ def create_app(settings: Settings, *, models: ModelFactory = resolve_model, anal
         account.router,
         oidc.router,
         administration.router,
+        audit_log.router,
     ):
         app.router.routes.extend(router.routes)
 

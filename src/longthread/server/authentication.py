@@ -16,6 +16,7 @@ from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from longthread.access import keys, sessions, users
+from longthread.access.audit import Acting, acting_as
 from longthread.access.keys import find_credential
 from longthread.access.oidc import make_providers
 from longthread.access.principal import Principal, local_principal
@@ -129,6 +130,13 @@ class Authentication:
         for key, (_, known) in self._known.items():
             if known is None or known.user == user_id:
                 self._known.pop(key)
+
+    def acting(self, scope: Scope, principal: Principal | None) -> Acting | None:
+        """Return who acts in a request, for the audit log; None: this server writes none."""
+        if self.is_local or self._settings.read_only:
+            return None
+        given = Headers(scope=scope).get("x-request-id")
+        return acting_as(principal, address=self.client_address(scope), request_id=given)
 
     def client_address(self, scope: Scope) -> str:
         """Return where a request comes from, as wrong passwords are counted: IPv6 by its network."""

@@ -8,6 +8,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
+from longthread.access import audit
 from longthread.errors import InvalidInput, LongthreadError, ModelUnavailable, NotPending, SourceError, ThreadNotFound
 from longthread.loop_bridge import to_the_end
 from longthread.messages.fields import storable
@@ -150,6 +151,7 @@ async def _decide(
         made = [_apply_decision(waiting[call_id], decision, by) for call_id, decision in decisions.items()]
         for call, decision in zip(made, decisions.values(), strict=True):
             await wait_list.decide(tx, call, decision.type)
+            await audit.note(tx, "approval.decide", thread.id, run=run.id, decision=decision.type)
         left = len(waiting) - len(made)
         lease = None if left else await runs.take_over(tx, run, owner=owner, alive=may_be_alive)
         await _tell(tx, run, zip(made, decisions.values(), strict=True), left, request)

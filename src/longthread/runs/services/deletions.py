@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from contextlib import suppress
 
+from longthread.access import audit
 from longthread.errors import NothingToStop, RowDamaged, StoreClosed, StoreError, ThreadNotFound
 from longthread.runs.services.runs import Runs
 from longthread.runs.services.threads import Threads
@@ -42,6 +43,7 @@ class ThreadDeletions:
             pending = await deletions.begin(
                 tx, thread_id, user_id=user_id, seconds=seconds, with_memories=with_memories, owner=owner
             )
+            await audit.note(tx, "conversation.delete", thread_id)
         if owner is not None:
             self._set_timer(thread_id, owner, seconds)
         # Now that no user owns it, no other run begins. One that cannot be read has nothing to stop.

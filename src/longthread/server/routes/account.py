@@ -8,7 +8,7 @@ from typing import Annotated
 from fastapi import APIRouter, Request, Response
 from pydantic import BaseModel, ConfigDict, Field
 
-from longthread.access import passwords, sessions, users
+from longthread.access import audit, passwords, sessions, users
 from longthread.access.principal import Principal, Via
 from longthread.access.users import User
 from longthread.errors import (
@@ -97,6 +97,8 @@ async def log_in(served: ServedDep, request: Request, response: Response, body: 
         user = await _find_user(tx, account)
     is_right, renewed = await passwords.check_password(user.password if user else None, body.password)
     if user is None or not is_right or user.status != "active":
+        # A name that no user has may be a password, typed where the name goes.
+        await audit.note_alone(store, "login", user.id if user is not None else "", outcome="failed")
         raise LoginFailed
     async with store.writing() as tx:
         await passwords.forget_failures(tx, account, address)
@@ -113,6 +115,7 @@ async def log_out(served: ServedDep, request: Request) -> Response:
     if principal is not None and principal.session is not None:
         async with served.analyst.store.writing() as tx:
             await sessions.end_session(tx, principal.session)
+            await audit.note(tx, "logout", principal.user, actor=principal.user)
         authentication.forget(principal.user)
     return Response(status_code=204, headers={"Set-Cookie": make_cookie(authentication, None, 0)})
 
@@ -143,6 +146,7 @@ async def use_link(served: ServedDep, request: Request, response: Response, body
             user = await users.update_user(tx, user, password=hashed, status="active")
             await sessions.end_sessions(tx, user.id)
             await passwords.forget_failures(tx, user.name, None)
+        await audit.note(tx, "link.use", user.id, actor=user.id)
         served.authentication.forget(user.id)
         return {"user": await begin_login(tx, served, request, response, user)}
 
@@ -159,6 +163,7 @@ async def change_me(served: ServedDep, principal: PrincipalDep, body: ProfileBod
     async with served.analyst.store.writing() as tx:
         user = await users.find_user(tx, principal.user)
         user = await users.update_user(tx, user, **body.model_dump(exclude_unset=True, exclude_none=True))
+        await audit.note(tx, "user.change", user.id)
     return describe_me(user, principal)
 
 
@@ -172,6 +177,7 @@ async def change_password(served: ServedDep, principal: PrincipalDep, body: Pass
     if user.password is not None:
         is_right, _ = await passwords.check_password(user.password, body.current or "")
         if not is_right:
+            await audit.note_alone(served.analyst.store, "password.change", user.id, outcome="failed")
             raise LoginFailed
     passwords.validate_password(body.password, user.name)
     hashed = await passwords.hash_password(body.password)
@@ -179,6 +185,7 @@ async def change_password(served: ServedDep, principal: PrincipalDep, body: Pass
         await passwords.forget_failures(tx, user.name, "")
         await users.update_user(tx, await users.find_user(tx, user.id), password=hashed)
         await sessions.end_sessions(tx, user.id, kept=principal.session or "")
+        await audit.note(tx, "password.change", user.id)
     served.authentication.forget(user.id)
     return Response(status_code=204)
 
@@ -197,6 +204,7 @@ async def end_sessions(served: ServedDep, principal: PrincipalDep) -> Response:
     """Log out everywhere, here too."""
     async with served.analyst.store.writing() as tx:
         await sessions.end_sessions(tx, principal.user)
+        await audit.note(tx, "session.end", principal.user)
     served.authentication.forget(principal.user)
     return Response(status_code=204, headers={"Set-Cookie": make_cookie(served.authentication, None, 0)})
 
@@ -207,6 +215,7 @@ async def end_session(served: ServedDep, principal: PrincipalDep, session_id: Pa
     async with served.analyst.store.writing() as tx:
         if any(each.id == session_id for each in await sessions.list_sessions(tx, principal.user)):
             await sessions.end_session(tx, session_id)
+            await audit.note(tx, "session.end", principal.user)
     served.authentication.forget(principal.user)
     return Response(status_code=204)
 
@@ -257,6 +266,7 @@ async def begin_login(
         issuer=issuer,
         lasts=lasts,
     )
+    await audit.note(tx, "login", user.id, actor=user.id)
     response.headers["Set-Cookie"] = make_cookie(authentication, token, int(lasts.total_seconds()))
     return describe_me(user, await users.load_principal(tx, user, via, issuer=issuer))
 

@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 from fastapi import APIRouter, Response
 from pydantic import BaseModel, ConfigDict, Field
 
-from longthread.access import sessions, users
+from longthread.access import audit, sessions, users
 from longthread.access.principal import UserRole
 from longthread.access.users import LONGEST_NAME, Group, Period, SpendingLimit, SpendingUnit, User
 from longthread.errors import GroupNotFound, InvalidInput, LastAdmin, NameInUse, RoleMissing, UserNotFound
@@ -95,6 +95,7 @@ async def add_user(served: ServedDep, body: NewUserBody) -> NewAccountView:
         )
         for group in groups:
             await users.add_member(tx, group, user)
+        await audit.note(tx, "user.add", user.id, role=user.role)
         link = await _make_link(tx, "invitation", user)
     return {**describe_user(user, groups), "link": link}
 
@@ -113,6 +114,9 @@ async def change_user(served: ServedDep, user_id: PathSegment, body: UserBody) -
         changed = await users.update_user(tx, user, **changes)
         if changed.status == "disabled" or changed.role != user.role:
             await sessions.end_sessions(tx, user_id)
+        await audit.note(
+            tx, "user.change", user_id, role=changed.role, status=changed.status, changed=" ".join(changes)
+        )
         groups = await users.groups_of(tx, user_id)
     served.authentication.forget(user_id)
     return describe_user(changed, groups)
@@ -131,6 +135,7 @@ async def log_user_out(served: ServedDep, user_id: PathSegment) -> Response:
     async with served.analyst.store.writing() as tx:
         await users.find_user(tx, user_id)
         await sessions.end_sessions(tx, user_id)
+        await audit.note(tx, "session.end", user_id)
     served.authentication.forget(user_id)
     return Response(status_code=204)
 
@@ -146,7 +151,9 @@ async def list_groups(served: ServedDep) -> GroupList:
 async def add_group(served: ServedDep, body: GroupBody) -> GroupView:
     """Add a group."""
     async with served.analyst.store.writing() as tx:
-        return _describe_group(await users.create_group(tx, body.name), 0)
+        group = await users.create_group(tx, body.name)
+        await audit.note(tx, "group.add", group.id)
+        return _describe_group(group, 0)
 
 
 @router.delete("/groups/{group_id}", status_code=204, responses=problems(GroupNotFound, RoleMissing))
@@ -154,6 +161,7 @@ async def delete_group(served: ServedDep, group_id: PathSegment) -> Response:
     """Delete a group, with what was granted to it."""
     async with served.analyst.store.writing() as tx:
         await users.delete_group(tx, await _find_group(tx, group_id))
+        await audit.note(tx, "group.delete", group_id)
     return Response(status_code=204)
 
 
@@ -174,6 +182,7 @@ async def add_member(served: ServedDep, group_id: PathSegment, user_id: PathSegm
     """Add a user to a group."""
     async with served.analyst.store.writing() as tx:
         await users.add_member(tx, await _find_group(tx, group_id), await users.find_user(tx, user_id))
+        await audit.note(tx, "member.add", user_id, group=group_id)
     served.authentication.forget(user_id)
     return Response(status_code=204)
 
@@ -187,6 +196,7 @@ async def remove_member(served: ServedDep, group_id: PathSegment, user_id: PathS
     """Take a user out of a group."""
     async with served.analyst.store.writing() as tx:
         await users.remove_member(tx, await _find_group(tx, group_id), await users.find_user(tx, user_id))
+        await audit.note(tx, "member.remove", user_id, group=group_id)
     served.authentication.forget(user_id)
     return Response(status_code=204)
 
@@ -200,6 +210,7 @@ async def _find_group(tx: Transaction, group_id: str) -> Group:
 
 async def _make_link(tx: Transaction, kind: Literal["invitation", "reset"], user: User) -> OneTimeLink:
     token = await sessions.create_link(tx, kind, user)
+    await audit.note(tx, "link.make", user.id, kind=kind)
     expires_at = datetime.now(UTC) + sessions.INVITATION_LASTS
     return {"path": sessions.link_path(token), "expires_at": expires_at.isoformat()}
 

@@ -13,6 +13,7 @@ from fastapi.responses import StreamingResponse
 from pydantic import BaseModel, ConfigDict, Field, StrictFloat, StrictInt, StrictStr, StringConstraints
 from typing_extensions import TypedDict
 
+from longthread.access import audit
 from longthread.errors import (
     BoardFull,
     BoardNotFound,
@@ -395,6 +396,7 @@ async def share_board(
             "cards": [shared_card(card, board.given) for card in cards],
         }
         link, token = await share_links.create_for_board(tx, board_id, shown, user_id=user, expires_at=until)
+        await audit.note(tx, "share.make", board_id, link=link.id)
     return {**_view(link), "token": token, "path": f"/s/b/{token}"}
 
 
@@ -414,6 +416,7 @@ async def revoke_board_share(served: ServedDep, user: Caller, board_id: PathSegm
     async with served.analyst.store.writing() as tx:
         await boards.lock(tx, board_id, user_id=user)
         await share_links.revoke_of_board(tx, board_id, share_id)
+        await audit.note(tx, "share.revoke", board_id, link=share_id)
     return Response(status_code=204)
 
 

@@ -16,6 +16,7 @@ from fastapi import APIRouter, Query, Response
 from fastapi.responses import JSONResponse, StreamingResponse
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, model_validator
 
+from longthread.access import audit
 from longthread.errors import (
     AgentOff,
     CursorUnknown,
@@ -397,6 +398,7 @@ async def export(
     """A conversation as a file: `md` and `json` have the chosen branch; `jsonl` has all that is kept of it and of
     those below it, for `longthread import`. `md` has questions and answers; with `details` also calls, thoughts and
     ids. `json` is as the history."""
+    await audit.note_alone(served.analyst.store, "conversation.export", thread_id, format=format_.value)
     with ExitStack() as stack:
         made = stack.enter_context(tempfile.TemporaryFile())
         # One snapshot: the file holds what there was at one moment.

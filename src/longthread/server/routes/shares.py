@@ -11,6 +11,7 @@ from fastapi import APIRouter, Query, Response
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 from typing_extensions import TypedDict
 
+from longthread.access import audit
 from longthread.context.forks import last_run_of
 from longthread.errors import (
     CursorUnknown,
@@ -150,6 +151,7 @@ async def share(served: ServedDep, user: Caller, thread_id: PathSegment, body: S
         link, token = await share_links.create(
             tx, thread_id, user_id=user, tip=thread.tip, run_id=run_id, expires_at=until
         )
+        await audit.note(tx, "share.make", thread_id, link=link.id)
     return {**_view(link), "token": token, "path": f"/s/{token}"}
 
 
@@ -168,6 +170,7 @@ async def revoke(served: ServedDep, user: Caller, thread_id: PathSegment, share_
     """Revoke a link: it shows nothing any more."""
     async with served.analyst.store.writing() as tx:
         await share_links.revoke(tx, thread_id, share_id, user_id=user)
+        await audit.note(tx, "share.revoke", thread_id, link=share_id)
     return Response(status_code=204)
 
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from longthread.access import audit
 from longthread.errors import (
     CatalogInvalid,
     DefinitionBuiltIn,
@@ -319,6 +320,7 @@ class Catalog:
         for definition in made:
             await catalog_store.put(tx, definition)
             await catalog_store.record(tx, replace(version_of(definition), by=self._user))
+            await _note_change(tx, definition)
 
     async def _delete(
         self, tx: Transaction, stored: Mapping[Any, catalog_store.StoredDefinition], found: CatalogDeletion
@@ -327,11 +329,17 @@ class Catalog:
             await _record_known(tx, stored[changed.kind, changed.id])
             await catalog_store.put(tx, changed)
             await catalog_store.record(tx, replace(version_of(changed), by=self._user))
+            await _note_change(tx, changed)
         definition = found.definition
         await _record_known(tx, stored[definition.kind, definition.id])
         await catalog_store.delete(tx, definition.kind, definition.id)
         gone = replace(version_of(definition), version=definition.version + 1, body=None, by=self._user)
         await catalog_store.record(tx, gone)
+        await audit.note(tx, "catalog.delete", definition.id, kind=definition.kind)
+
+
+async def _note_change(tx: Transaction, definition: Definition) -> None:
+    await audit.note(tx, "catalog.change", definition.id, kind=definition.kind, version=definition.version)
 
 
 async def _record_known(tx: Transaction, stored: StoredDefinition | None) -> None:
