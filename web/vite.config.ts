@@ -11,6 +11,7 @@ import { catalog as enCatalog } from "./src/i18n/en/catalog";
 import { chart as enChart } from "./src/i18n/en/chart";
 import { connect as enConnect } from "./src/i18n/en/connect";
 import { files as enFiles } from "./src/i18n/en/files";
+import { login as enLogin } from "./src/i18n/en/login";
 import { settings as enSettings } from "./src/i18n/en/settings";
 import { share as enShare } from "./src/i18n/en/share";
 import { sql as enSql } from "./src/i18n/en/sql";
@@ -20,6 +21,7 @@ import { catalog as zhCatalog } from "./src/i18n/zh/catalog";
 import { chart as zhChart } from "./src/i18n/zh/chart";
 import { connect as zhConnect } from "./src/i18n/zh/connect";
 import { files as zhFiles } from "./src/i18n/zh/files";
+import { login as zhLogin } from "./src/i18n/zh/login";
 import { settings as zhSettings } from "./src/i18n/zh/settings";
 import { share as zhShare } from "./src/i18n/zh/share";
 import { sql as zhSql } from "./src/i18n/zh/sql";
@@ -107,6 +109,8 @@ const MESSAGES: Record<string, { name: string; messages: Record<string, string> 
   "en/connect": { name: "connect", messages: enConnect },
   "zh/connect": { name: "connect", messages: zhConnect },
   "en/files": { name: "files", messages: enFiles },
+  "en/login": { name: "login", messages: enLogin },
+  "zh/login": { name: "login", messages: zhLogin },
   "en/settings": { name: "settings", messages: enSettings },
   "zh/files": { name: "files", messages: zhFiles },
   "zh/settings": { name: "settings", messages: zhSettings },

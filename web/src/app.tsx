@@ -17,15 +17,18 @@ const SharedPage = lazy(async () => {
   return { default: (await import("./share/SharedPage")).SharedPage };
 });
 const Boards = lazy(() => import("./boards/load").then(({ load }) => load()));
+const LoginPage = lazy(() => import("./login/load").then(({ load }) => load()));
 const Settings = lazy(() => import("./settings/load").then(({ load }) => load()));
 
 export function App() {
   const route = useRoute();
-  if (route.page !== "shared" && route.page !== "sharedBoard") return <Own route={route} />;
+  if (route.page !== "shared" && route.page !== "sharedBoard" && route.page !== "login") return <Own route={route} />;
   return (
     <Boundary>
       <Suspense>
-        {route.page === "shared" ? <SharedPage token={route.token} at={route.at} /> : <Boards route={route} />}
+        {route.page === "login" && <LoginPage />}
+        {route.page === "shared" && <SharedPage token={route.token} at={route.at} />}
+        {route.page === "sharedBoard" && <Boards route={route} />}
       </Suspense>
     </Boundary>
   );

@@ -2,6 +2,7 @@
 // not by a router that decodes paths in its own way.
 
 import { useSyncExternalStore } from "react";
+import { LOGIN } from "./login/away";
 import { PAGES, type SettingsPage } from "./settings/pages";
 
 /** Parts of pages, and where those are that had pages of their own. */
@@ -19,6 +20,7 @@ export type Route =
   | { page: "new" }
   /** `at` is the id of an entry to show first. */
   | { page: "conversation"; id: string; at: string | null }
+  | { page: "login" }
   | { page: "shared"; token: string; at: string | null }
   /** All boards, and one of them; a link to one. */
   | { page: "boards" }
@@ -32,6 +34,7 @@ export function parse(path: string, query = ""): Route {
   const [, first = "", ...rest] = path.split("/");
   const tail = rest.join("/");
   if (first === "" && tail === "") return { page: "new" };
+  if (path === LOGIN) return { page: "login" };
   if (first === "c" && tail)
     return { page: "conversation", id: decoded(tail), at: new URLSearchParams(query).get("at") };
   if (first === "boards" && !tail) return { page: "boards" };

@@ -1,5 +1,6 @@
 // Requests of the server's routes. Answers have the types of ./types.
 
+import { LOGIN, leaveForLogin } from "../login/away";
 import { parseExact } from "./exact";
 import { Offline, Problem } from "./problem";
 import type { JsonObject } from "./types";
@@ -26,8 +27,15 @@ export async function request<T>(method: string, path: string, { body, signal, h
     .text()
     .then(parseExact)
     .catch(() => ({}));
-  if (!response.ok) throw new Problem(response.status, answer as JsonObject);
+  if (!response.ok) return refuse(response.status, answer as JsonObject);
   return answer as T;
+}
+
+/** Raises what the server answered instead. Where nobody is logged in any more, the page goes to the login. */
+export async function refuse(status: number, body: JsonObject): Promise<never> {
+  const problem = new Problem(status, body);
+  if (problem.code === "login_needed" && location.pathname !== LOGIN) return leaveForLogin();
+  throw problem;
 }
 
 export const get = <T>(path: string, signal?: AbortSignal) => request<T>("GET", path, signal ? { signal } : {});

@@ -1,9 +1,15 @@
 // The list of conversations, and what can be done with one as a whole.
 
+import { leaveForLogin } from "../login/away";
 import { at, get, post, query, request } from "./client";
-import type { AgentList, ConversationList, ConversationView, Info, UsageView } from "./types";
+import type { AgentList, ConversationList, ConversationView, Info, UsageView, VisitorInfo } from "./types";
 
-export const info = (signal?: AbortSignal) => get<Info>("/api/info", signal);
+/** What the server tells a user. Where nobody is logged in, the page goes to the login. */
+export async function info(signal?: AbortSignal): Promise<Info> {
+  const found = await get<Info | VisitorInfo>("/api/info", signal);
+  return "version" in found ? found : leaveForLogin();
+}
+
 export const agents = (signal?: AbortSignal) => get<AgentList>("/api/agents", signal);
 
 export interface Asked {

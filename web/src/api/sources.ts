@@ -1,7 +1,7 @@
 // Sources, and files that become one.
 
-import { get, post, query, request } from "./client";
-import { Offline, Problem } from "./problem";
+import { get, post, query, refuse, request } from "./client";
+import { Offline } from "./problem";
 import type { JsonObject, NewSource, SourceList, SourcePreview, SourceView, UploadView } from "./types";
 
 export const sources = (signal?: AbortSignal) => get<SourceList>("/api/sources", signal);
@@ -29,7 +29,7 @@ export function upload(
     sending.addEventListener("load", () => {
       const body = (sending.response ?? {}) as JsonObject;
       if (sending.status === 201) resolve(body as unknown as UploadView);
-      else reject(new Problem(sending.status, body));
+      else void refuse(sending.status, body).catch(reject);
     });
     sending.addEventListener("error", () => reject(new Offline("the upload broke off")));
   });

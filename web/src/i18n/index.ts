@@ -11,6 +11,7 @@ import type { chart } from "./en/chart";
 import type { connect } from "./en/connect";
 import type { feedback } from "./en/feedback";
 import type { files } from "./en/files";
+import type { login } from "./en/login";
 import type { settings } from "./en/settings";
 import type { share } from "./en/share";
 import type { sql } from "./en/sql";
@@ -23,6 +24,7 @@ export type MessageId =
   | keyof typeof connect
   | keyof typeof feedback
   | keyof typeof files
+  | keyof typeof login
   | keyof typeof settings
   | keyof typeof share
   | keyof typeof sql;

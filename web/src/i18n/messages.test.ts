@@ -8,6 +8,7 @@ import { sql as enSql } from "./en/sql";
 import { connect as enConnect } from "./en/connect";
 import { feedback as enFeedback } from "./en/feedback";
 import { files as enFiles } from "./en/files";
+import { login as enLogin } from "./en/login";
 import { settings as enSettings } from "./en/settings";
 import { share as enShare } from "./en/share";
 import { messages as zhFirst } from "./zh";
@@ -18,6 +19,7 @@ import { sql as zhSql } from "./zh/sql";
 import { connect as zhConnect } from "./zh/connect";
 import { feedback as zhFeedback } from "./zh/feedback";
 import { files as zhFiles } from "./zh/files";
+import { login as zhLogin } from "./zh/login";
 import { settings as zhSettings } from "./zh/settings";
 import { share as zhShare } from "./zh/share";
 
@@ -29,6 +31,7 @@ const en = {
   ...enConnect,
   ...enChart,
   ...enFiles,
+  ...enLogin,
   ...enSql,
   ...enBoards,
   ...enFeedback,
@@ -41,6 +44,7 @@ const zh = {
   ...zhConnect,
   ...zhChart,
   ...zhFiles,
+  ...zhLogin,
   ...zhSql,
   ...zhBoards,
   ...zhFeedback,

@@ -1,8 +1,10 @@
 // The one connection of a browser, in a language. The tab that holds the lock opens it for all tabs, and tells them what comes.
 
+import { queryClient } from "../api/cache";
+import { info } from "../api/conversations";
 import { parseExact } from "../api/exact";
 import { current } from "../i18n";
-import type { RunFrame, WatchedRun } from "../api/types";
+import type { Info, RunFrame, WatchedRun } from "../api/types";
 import type { ListFrame, StreamEvent } from "./events";
 import { START, isBehind, positionOf } from "./reducer";
 import type { Position } from "./types";
@@ -113,6 +115,8 @@ export class Leader {
 
   private again(): void {
     this.listed = "";
+    // The stream says nothing of why: a login may have ended.
+    if (queryClient.getQueryData<Info>(["info"])?.auth.mode !== "local") void info().catch(() => undefined);
     this.openIn(this.wait);
     this.wait = Math.min(LONGEST_WAIT_MS, this.wait * 2);
   }
