@@ -91,6 +91,19 @@ async def test_an_address_links_only_where_it_is_verified_and_allowed(
     assert (await come(store)).id == came.id, "it stays so, whatever is set later"
 
 
+async def test_an_invited_person_may_come_by_the_provider_instead(store: Driver) -> None:
+    async with store.writing() as tx:
+        known = await create_user(tx, "countess", email="ada@example.org", status="pending")
+    came = await come(store, link_by_email=True)
+    assert (came.id, came.status) == (known.id, "active")
+
+
+async def test_who_waits_does_not_come_in_by_another_provider(store: Driver) -> None:
+    waits = await come(store, signup="pending")
+    came = await come(store, replace(ADA, issuer="https://b.example"), link_by_email=True, signup="yes")
+    assert (came.id, came.status) == (waits.id, "pending")
+
+
 async def test_an_address_that_two_users_have_links_nobody(store: Driver) -> None:
     async with store.writing() as tx:
         known = [await create_user(tx, name, email="ada@example.org") for name in ("a", "b")]

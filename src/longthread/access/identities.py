@@ -159,13 +159,25 @@ async def _find_linkable(tx: Transaction, identity: Identity, rules: AdmissionRu
     if rules.link_by_email and identity.email is not None and identity.email_verified:
         rows = await tx.fetch("select_users_by_email", email=identity.email.lower())
         if len(rows) == 1:
-            return await find_user(tx, rows[0]["id"])
+            user = await find_user(tx, rows[0]["id"])
+            return await _accept_invitation(tx, user) if await _is_unused(tx, user) else user
     if rules.link_by_name:
         with suppress(UserNotFound, InvalidInput):
             user = await find_user_by_name(tx, identity.name)
-            if user.password is None and not await tx.fetch("select_identities", user_id=user.id):
-                return user
+            if await _is_unused(tx, user):
+                return await _accept_invitation(tx, user)
     return None
+
+
+async def _is_unused(tx: Transaction, user: User) -> bool:
+    """Whether an administrator made a user who has not come in by anything yet."""
+    return user.password is None and not await tx.fetch("select_identities", user_id=user.id)
+
+
+async def _accept_invitation(tx: Transaction, user: User) -> User:
+    """Let in a user who was invited. The link of the invitation stops working."""
+    await tx.run("delete_links_of_user", user_id=user.id)
+    return await update_user(tx, user, status="active") if user.status == "pending" else user
 
 
 async def _sign_up(tx: Transaction, identity: Identity, rules: AdmissionRules) -> User:

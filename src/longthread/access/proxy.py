@@ -21,11 +21,13 @@ from longthread.errors import ProxyRefused
 from longthread.settings import UNIX, Settings
 from longthread.store.driver import Driver
 
-SECRET_HEADER = b"x-proxy-secret"
+SECRET_HEADER, FORWARDED_HEADER = b"x-proxy-secret", b"x-forwarded-for"
 _LONGEST = 4_096
 """Bytes of a header's value."""
 _LONGEST_USER = 196
 """Characters: a name, with room for a number."""
+
+_Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +37,11 @@ class ProxyIdentity:
     user: str
     email: str | None
     groups: frozenset[str]
+
+    @property
+    def key(self) -> str:
+        """The same for the same person with the same groups."""
+        return "\n".join([self.user, self.email or "", *sorted(self.groups)])
 
     @property
     def identity(self) -> Identity:
@@ -87,16 +94,42 @@ async def find_proxy_user(store: Driver, settings: Settings, found: ProxyIdentit
         return await admit(tx, identity, rules)
 
 
+def find_client(settings: Settings, scope: Mapping[str, Any]) -> str:
+    """Return the address that a request comes from: its peer's or, where trusted proxies handed it on, the last one in
+    `X-Forwarded-For` that is none of theirs. "" where there is none, as for a Unix socket."""
+    found = str((scope.get("client") or ("",))[0])
+    if not _is_trusted(settings, scope):
+        return found
+    named = b",".join(_lines(scope, FORWARDED_HEADER)).decode("latin-1").split(",")
+    for each in reversed(named):
+        address = _parse_address(each.strip())
+        if address is None:
+            break
+        found = str(address)
+        if not _holds(settings, address):
+            break
+    return found
+
+
 def _is_trusted(settings: Settings, scope: Mapping[str, Any]) -> bool:
     peer = scope.get("client")
     if peer is None or not peer[0]:
         return UNIX in settings.trusted_proxies
+    address = _parse_address(peer[0])
+    return address is not None and _holds(settings, address)
+
+
+def _parse_address(text: str) -> _Address | None:
     try:
-        address = ipaddress.ip_address(peer[0])
+        address = ipaddress.ip_address(text)
     except ValueError:
-        return False
+        return None
     if isinstance(address, ipaddress.IPv6Address):
-        address = address.ipv4_mapped or ipaddress.IPv6Address(address.packed)  # without the name of an interface
+        return address.ipv4_mapped or ipaddress.IPv6Address(address.packed)  # without the name of an interface
+    return address
+
+
+def _holds(settings: Settings, address: _Address) -> bool:
     return any(not isinstance(each, str) and address in each for each in settings.trusted_proxies)
 
 

@@ -17,10 +17,12 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from longthread.access import keys, sessions, users
 from longthread.access.audit import Acting, acting_as
+from longthread.access.identities import expect_active
 from longthread.access.keys import find_credential
 from longthread.access.oidc import make_providers
 from longthread.access.principal import Principal, local_principal
-from longthread.errors import LoginNeeded, NotLocal, ServerError, ShareNotFound, UserNotFound
+from longthread.access.proxy import ProxyIdentity, find_client, find_proxy_user, read_proxy_identity
+from longthread.errors import LoginNeeded, LongthreadError, NotLocal, ServerError, ShareNotFound, UserNotFound
 from longthread.model.lru import LRU
 from longthread.server.requests import EVENT_STREAM, is_loopback, is_owner
 from longthread.settings import Settings
@@ -104,15 +106,22 @@ class Authentication:
 
     async def find_principal(self, scope: Scope, *, fresh: bool = False) -> Principal | None:
         """Return a request's caller; None: no user is logged in. `fresh` reads the store in any case. Raises NotLocal:
-        the server has no login, and the request comes from elsewhere."""
+        the server has no login, and the request comes from elsewhere. Raises ProxyRefused, SignupRefused,
+        AccountPending, AccountDisabled: what says who the user is does not count, or that user may not come in."""
         if self.is_local:
             owner = is_owner(scope)
             if not owner and not self._settings.no_login:
                 raise NotLocal
             return local_principal(self._settings.user, is_owner=owner)
+        named = read_proxy_identity(self._settings, scope) if self._settings.auth == "proxy" else None
         if find_credential(scope["headers"]) is not None:  # whatever cookie it has
             return await self.find_by_key(scope, fresh=fresh)
         token = self._session_token(scope)
+        if named is not None:
+            principal = await self._remember(f"proxy {named.key}", lambda: self._by_proxy(named), fresh=fresh)
+            if token is not None and principal is not None:
+                await self._end_others_session(token, principal)
+            return principal
         if token is None:
             return None
         return await self._remember(f"session {hash_token(token)}", lambda: self._by_session(token), fresh=fresh)
@@ -140,13 +149,11 @@ class Authentication:
 
     def client_address(self, scope: Scope) -> str:
         """Return where a request comes from, as wrong passwords are counted: IPv6 by its network."""
-        peer = scope.get("client")
-        if peer is None:
-            return ""
+        client = find_client(self._settings, scope)
         try:
-            address = ipaddress.ip_address(peer[0])
+            address = ipaddress.ip_address(client)
         except ValueError:
-            return str(peer[0])
+            return client
         if isinstance(address, ipaddress.IPv6Address):
             return str(address.ipv4_mapped or ipaddress.ip_network((address, 64), strict=False))
         return str(address)
@@ -161,6 +168,21 @@ class Authentication:
         principal = await look()
         self._known.put(key, (now, principal))
         return principal
+
+    async def _by_proxy(self, named: ProxyIdentity) -> Principal:
+        user = await find_proxy_user(self._store, self._settings, named)
+        expect_active(user)
+        async with self._store.reading() as tx:
+            return await users.load_principal(tx, user, "proxy")
+
+    async def _end_others_session(self, token: str, principal: Principal) -> None:
+        """End the session that a browser has, if it is of another user than the one whom the proxy names."""
+        key = f"session {hash_token(token)}"
+        other = await self._remember(key, lambda: self._by_session(token), fresh=False)
+        if other is not None and other.user != principal.user and other.session is not None:
+            async with self._store.writing() as tx:
+                await sessions.end_session(tx, other.session)
+            self.forget(other.user)
 
     async def _by_session(self, token: str) -> Principal | None:
         async with self._store.reading() as tx:
@@ -249,7 +271,10 @@ class StreamWatch:
     async def _wait_for_end(self, scope: Scope) -> None:
         while True:
             await asyncio.sleep(WATCH_SECONDS)
-            principal = await self._authentication.find_principal(scope)
+            try:
+                principal = await self._authentication.find_principal(scope)
+            except LongthreadError:  # a proxy's user was shut out
+                return
             if principal is None or (principal.user, principal.role) != (self._principal.user, self._principal.role):
                 return
 
