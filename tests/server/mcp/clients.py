@@ -16,7 +16,7 @@ from starlette.applications import Starlette
 from longthread.runs.analyst import Analyst
 from longthread.server.app import Server
 from longthread.server.http import listen
-from longthread.server.mcp.serve import PATH, ClientRights, create_app, offers, protocol_server
+from longthread.server.mcp.serve import PATH, ClientRights, UserTools, create_app, offers, protocol_server
 from longthread.server.mcp.thread_tools import Transcripts
 
 ERAS = {"auto": "2026-07-28", "legacy": "2025-11-25"}
@@ -55,7 +55,8 @@ async def over_http(url: str, era: str = "auto", **headers: str) -> AsyncIterato
 async def directly(analyst: Analyst, user: str | None = None, **choice: Any) -> AsyncIterator[Client]:
     """A client of a server in the same process, which serves the settings' user unless another is named."""
     user = user or analyst.settings.user
-    server = protocol_server(offers(analyst, user, **choice), Transcripts(analyst.store, user))
+    own = UserTools(offers(analyst, user, **choice), Transcripts(analyst.store, user))
+    server = protocol_server(lambda context: own)
     async with Client(server) as client:
         yield client
 

@@ -18,7 +18,7 @@ from tests.server.mcp.conftest import Open
 
 from longthread.runs.analyst import Analyst
 from longthread.server.mcp import stdio
-from longthread.server.mcp.serve import offers, protocol_server
+from longthread.server.mcp.serve import UserTools, offers, protocol_server
 from longthread.server.mcp.thread_tools import Transcripts
 from longthread.store import listing, runs
 
@@ -63,7 +63,9 @@ class Lines:
 
 @asynccontextmanager
 async def served(analyst: Analyst, most: int = 1_000_000) -> AsyncIterator[tuple[Lines, asyncio.Task[None]]]:
-    server = protocol_server(offers(analyst, analyst.settings.user), Transcripts(analyst.store, analyst.settings.user))
+    user = analyst.settings.user
+    own = UserTools(offers(analyst, user), Transcripts(analyst.store, user))
+    server = protocol_server(lambda context: own)
     (theirs, writing), (reading, ours) = os.pipe(), os.pipe()
     task = asyncio.create_task(stdio.serve(server, theirs, ours, most=most))
     client = Lines(writing, reading)

@@ -4,11 +4,16 @@ from __future__ import annotations
 
 from typing import Any
 
+import httpx
 import pytest
-from tests.server.mcp.clients import called, directly, refused
+from tests.server.mcp.clients import called, directly, listening, over_http, refused
+from tests.server.mcp.test_auth import ACCEPT, PING
 
 from longthread import Catalog, Owner, Statement
+from longthread.access.keys import NewKey, create_key
+from longthread.access.users import create_user
 from longthread.server.mcp.serve import offers
+from longthread.store import runs
 
 pytestmark = pytest.mark.one_backend
 
@@ -34,3 +39,58 @@ async def test_no_tool_reaches_another_users_conversation(open_analyst: Any) -> 
     async with directly(analyst) as client:
         assert [each["thread"] for each in (await called(client, "list_threads"))["threads"]] == [handle.thread_id]
         assert (await called(client, "recall", query="rockets"))["found"]
+
+
+@pytest.mark.parametrize("era", ["auto", "legacy"])
+async def test_a_key_reaches_what_is_its_users(open_analyst: Any, era: str) -> None:
+    analyst = await open_analyst(auth="login")
+    async with analyst.store.writing() as tx:
+        ada = await create_user(tx, "ada", role="admin", user_id="default")
+        bob = await create_user(tx, "bob")
+        made = [(await create_key(tx, user, NewKey("mcp", ["mcp"])))[1] for user in (ada, bob)]
+    async with listening(analyst) as (url, _):
+        async with over_http(url, era, **{"X-Api-Key": made[0]}) as client:
+            asked = await called(client, "ask", question="How many rockets are there?")
+            assert asked["status"] == "finished"
+            assert [each["thread"] for each in (await called(client, "list_threads"))["threads"]] == [asked["thread"]]
+        async with over_http(url, era, Authorization=f"Bearer {made[1]}") as client:
+            assert (await called(client, "list_threads"))["threads"] == []
+            told = await refused(client, "read_thread", thread=asked["thread"])
+            assert told.startswith(f"There is no thread {asked['thread']}.")
+    async with analyst.store.reading() as tx:
+        [run] = await runs.list_runs(tx, asked["thread"], limit=5)
+    assert run.asker is not None and run.asker.user == ada.id and run.asker.key is not None
+
+
+async def test_a_session_is_of_the_key_that_opened_it(open_analyst: Any) -> None:
+    analyst = await open_analyst(auth="login")
+    async with analyst.store.writing() as tx:
+        user, other = await create_user(tx, "ada"), await create_user(tx, "bob")
+        keys = [(await create_key(tx, each, NewKey("mcp", ["mcp"])))[1] for each in (user, other)]
+    async with listening(analyst) as (url, _), httpx.AsyncClient(trust_env=False) as client:
+        opened = await client.post(url, json=PING, headers=ACCEPT | {"X-Api-Key": keys[0]})
+        assert opened.status_code == 200
+        session = {"Mcp-Session-Id": opened.headers["mcp-session-id"]}
+        lists = {"jsonrpc": "2.0", "id": 2, "method": "tools/list"}
+        answer = await client.post(url, json=lists, headers=ACCEPT | session | {"X-Api-Key": keys[1]})
+        assert answer.status_code == 404
+        assert (
+            await client.post(url, json=lists, headers=ACCEPT | session | {"X-Api-Key": keys[0]})
+        ).status_code == 200
+
+
+async def test_a_key_without_the_scope_opens_nothing(open_analyst: Any) -> None:
+    analyst = await open_analyst(auth="login", mcp_token="a-token-of-this-test")
+    async with analyst.store.writing() as tx:
+        ada = await create_user(tx, "ada")
+        _, chat = await create_key(tx, ada, NewKey("chat", ["chat", "gateway"]))
+    async with listening(analyst) as (url, _), httpx.AsyncClient(trust_env=False) as client:
+        for headers, status in (
+            ({}, 401),
+            ({"X-Api-Key": "a-token-of-this-test"}, 401),
+            ({"X-Api-Key": "lt_abcdefgh_" + "x" * 43}, 401),
+            ({"X-Api-Key": chat}, 403),
+        ):
+            answer = await client.post(url, json=PING, headers=ACCEPT | headers)
+            assert answer.status_code == status, answer.text
+            assert ("WWW-Authenticate" in answer.headers) == (status == 401)

@@ -77,6 +77,31 @@ export interface ApproveDecision {
   type: "approve";
 }
 
+/** Rows, the newest first. `before` is the cursor of the next page. */
+export interface AuditPage {
+  rows: AuditRowView[];
+  before: string | null;
+}
+
+/**
+ * What somebody did. `actor` is a user's id, a pseudonym once the user is forgotten, or empty for a caller who had not
+ * logged in. `on_behalf` is the user whose data it was. `object` is the id of what was acted on.
+ */
+export interface AuditRowView {
+  id: string;
+  at: string;
+  actor: string;
+  actor_name: string | null;
+  on_behalf: string | null;
+  via: string;
+  address: string;
+  action: "login" | "logout" | "password.change" | "link.make" | "link.use" | "session.end" | "key.make" | "key.revoke" | "user.add" | "user.change" | "user.forget" | "group.add" | "group.delete" | "member.add" | "member.remove" | "grant.add" | "grant.remove" | "catalog.change" | "catalog.delete" | "upload.add" | "upload.delete" | "share.make" | "share.revoke" | "project.change" | "conversation.export" | "conversation.delete" | "approval.decide" | "person.export" | "audit.export" | "admin.read";
+  object: string;
+  outcome: string;
+  request_id: string;
+  detail: JsonObject;
+}
+
 /**
  * How callers are recognized, and who this one is; null: no user is logged in. `setup`: there is no user yet, and the
  * server's log has the link that makes the first one.

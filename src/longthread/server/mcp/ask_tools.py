@@ -9,7 +9,7 @@ from contextlib import suppress
 from typing import Any
 
 from longthread.errors import InvalidInput, LongthreadError, RunWaiting
-from longthread.model.run import HALTS, Event
+from longthread.model.run import HALTS, Event, RunAsker
 from longthread.runs.analyst import Analyst
 from longthread.runs.shared import RunHandle
 from longthread.server.mcp.offer import TEXT, THREAD, WHOLE, OfferedTool, ReportProgress, ToolAnswer, each, schema, text
@@ -55,9 +55,18 @@ class AskTools:
     not only sources with a name.
     """
 
-    def __init__(self, analyst: Analyst, user: str, *, agent: str | None = None, any_source: bool = False) -> None:
+    def __init__(
+        self,
+        analyst: Analyst,
+        user: str,
+        *,
+        agent: str | None = None,
+        any_source: bool = False,
+        asker: RunAsker | None = None,
+    ) -> None:
         self._analyst = analyst
         self._user = user
+        self._asker = asker
         self._agent = agent
         self._any_source = any_source
 
@@ -109,11 +118,13 @@ class AskTools:
             source=await self._check_source(given.get("source")),
             agent=given.get("agent") or (self._agent if thread is None else None),
             user_id=self._user,
+            asker=self._asker,
         )
         return await self._complete_run(asked, progress)
 
     async def _resume(self, given: Mapping[str, Any], progress: ReportProgress) -> ToolAnswer:
-        return await self._complete_run(self._analyst.runs.resume(given["thread"], user_id=self._user), progress)
+        resumed = self._analyst.runs.resume(given["thread"], user_id=self._user, asker=self._asker)
+        return await self._complete_run(resumed, progress)
 
     async def _complete_run(self, beginning: Coroutine[Any, Any, RunHandle], progress: ReportProgress) -> ToolAnswer:
         """The answer of a run; of one that was waiting for a person already, its calls."""

@@ -12,10 +12,12 @@ import hmac
 from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 import anyio
 import mcp_types as types
+from mcp.server.auth.middleware.bearer_auth import AuthenticatedUser
+from mcp.server.auth.provider import AccessToken
 from mcp.server.lowlevel.server import Server as ProtocolServer
 from mcp.server.streamable_http_manager import StreamableHTTPASGIApp, StreamableHTTPSessionManager
 from mcp.shared.exceptions import MCPError
@@ -27,18 +29,23 @@ from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from longthread import __version__
-from longthread.errors import LongthreadError, ServerError
+from longthread.access.principal import Principal
+from longthread.errors import LoginNeeded, LongthreadError, ScopeMissing, ServerError, SeveralKeys
 from longthread.llm.connections import ModelFactory
 from longthread.llm.models import resolve_model
+from longthread.model.lru import LRU
+from longthread.model.run import RunAsker
 from longthread.runs.analyst import Analyst
+from longthread.runs.rights import asker_of
 from longthread.server.app import Server
+from longthread.server.authentication import PRINCIPAL, Authentication
 from longthread.server.http import HttpLimits, listen
 from longthread.server.mcp import stdio
 from longthread.server.mcp.ask_tools import AskTools
 from longthread.server.mcp.memory_tools import MemoryTools, RecallTool
 from longthread.server.mcp.offer import OfferedTool
 from longthread.server.mcp.thread_tools import MEDIA_TYPE, TEMPLATE, ThreadTools, Transcripts, ViewTool, uri_of
-from longthread.server.problems import Problem, for_clients
+from longthread.server.problems import Problem, for_clients, status_of
 from longthread.server.requests import is_loopback, is_owner, is_same_origin
 from longthread.server.security import RequestGuard
 from longthread.settings import Settings
@@ -52,12 +59,19 @@ _INSTRUCTIONS = (
 
 
 def offers(
-    analyst: Analyst, user: str, *, agent: str | None = None, any_source: bool = False, read_only: bool = False
+    analyst: Analyst,
+    user: str,
+    *,
+    agent: str | None = None,
+    any_source: bool = False,
+    read_only: bool = False,
+    asker: RunAsker | None = None,
 ) -> list[OfferedTool]:
-    """Return all tools of one user; with `read_only`, only the tools that change nothing."""
+    """Return all tools of one user; with `read_only`, only the tools that change nothing. `asker` is whose rights runs
+    have, where users are known by API keys."""
     store = analyst.store
     every = [
-        *AskTools(analyst, user, agent=agent, any_source=any_source).offers(),
+        *AskTools(analyst, user, agent=agent, any_source=any_source, asker=asker).offers(),
         *ThreadTools(store, user).offers(),
         RecallTool(analyst, user).offer(),
         *MemoryTools(analyst, user, agent=agent).offers(),
@@ -66,10 +80,23 @@ def offers(
     return [offer for offer in every if offer.reads or not read_only]
 
 
-def protocol_server(offered: Sequence[OfferedTool], transcripts: Transcripts) -> ProtocolServer[Any]:
+class UserTools:
+    """What one user is offered: tools, and conversations as resources."""
+
+    def __init__(self, offered: Sequence[OfferedTool], transcripts: Transcripts) -> None:
+        self.offers = {offer.name: offer for offer in offered}
+        self.arguments = {offer.name: Arguments(offer.parameters, tool=offer.name) for offer in offered}
+        self.transcripts = transcripts
+
+
+FindTools = Callable[[Any], UserTools]
+"""Returns what the sender of a request is offered, by the protocol's context."""
+
+
+def protocol_server(find_tools: FindTools) -> ProtocolServer[Any]:
     """The server of these tools, and of conversations as resources."""
-    tools = _Tools(offered)
-    resources = _Resources(transcripts)
+    tools = _Tools(find_tools)
+    resources = _Resources(find_tools)
     return ProtocolServer(
         "longthread",
         title="Longthread",
@@ -84,17 +111,17 @@ def protocol_server(offered: Sequence[OfferedTool], transcripts: Transcripts) ->
 
 
 class _Tools:
-    def __init__(self, offered: Sequence[OfferedTool]) -> None:
-        self._offers = {offer.name: offer for offer in offered}
-        self._arguments = {offer.name: Arguments(offer.parameters, tool=offer.name) for offer in offered}
+    def __init__(self, find_tools: FindTools) -> None:
+        self._find_tools = find_tools
 
     async def list(self, context: Any, params: types.PaginatedRequestParams | None) -> types.ListToolsResult:
-        return types.ListToolsResult(tools=[_tool(offer) for offer in self._offers.values()])
+        return types.ListToolsResult(tools=[_tool(offer) for offer in self._find_tools(context).offers.values()])
 
     async def call(self, context: Any, params: types.CallToolRequestParams) -> types.CallToolResult:
-        offer = self._offers.get(params.name)
+        own = self._find_tools(context)
+        offer = own.offers.get(params.name)
         if offer is None:
-            known = ", ".join(self._offers)
+            known = ", ".join(own.offers)
             raise MCPError(types.INVALID_PARAMS, f"There is no tool {params.name[:100]}. There are: {known}.")
         steps = 0
 
@@ -104,7 +131,7 @@ class _Tools:
             await context.session.report_progress(steps, None, message)
 
         try:
-            arguments = self._arguments[offer.name].validate(params.arguments or {})
+            arguments = own.arguments[offer.name].validate(params.arguments or {})
             answer = await _alone(offer.call(arguments, progress))
         except LongthreadError as error:
             return types.CallToolResult(content=[types.TextContent(text=for_clients(str(error)))], is_error=True)
@@ -145,12 +172,12 @@ def _tool(offer: OfferedTool) -> types.Tool:
 
 
 class _Resources:
-    def __init__(self, transcripts: Transcripts) -> None:
-        self._transcripts = transcripts
+    def __init__(self, find_tools: FindTools) -> None:
+        self._find_tools = find_tools
 
     async def list(self, context: Any, params: types.PaginatedRequestParams | None) -> types.ListResourcesResult:
         try:
-            threads, cursor = await self._transcripts.page(params.cursor if params else None)
+            threads, cursor = await self._find_tools(context).transcripts.page(params.cursor if params else None)
         except LongthreadError as error:
             raise MCPError(types.INVALID_PARAMS, for_clients(str(error))) from error
         found = [
@@ -170,7 +197,7 @@ class _Resources:
 
     async def read(self, context: Any, params: types.ReadResourceRequestParams) -> types.ReadResourceResult:
         try:
-            text = await self._transcripts.read(params.uri)
+            text = await self._find_tools(context).transcripts.read(params.uri)
         except LongthreadError as error:
             raise MCPError(types.INVALID_PARAMS, for_clients(str(error)), {"uri": params.uri[:1_000]}) from error
         contents = types.TextResourceContents(uri=params.uri, mime_type=MEDIA_TYPE, text=text)
@@ -215,19 +242,22 @@ class OpenRequests:
 
 
 class Authenticator:
-    """ASGI middleware. Every request needs the `token`: `Authorization: Bearer` or `X-Api-Key`. Without one, it is
-    the owner's."""
+    """ASGI middleware. Where users are known, every request needs an API key with the scope `mcp`, which `callers`
+    finds. Else it needs the `token`: `Authorization: Bearer` or `X-Api-Key`; without one, it is the owner's."""
 
-    def __init__(self, app: ASGIApp, *, token: str | None, requests: OpenRequests) -> None:
+    def __init__(
+        self, app: ASGIApp, *, token: str | None, requests: OpenRequests, callers: Authentication | None = None
+    ) -> None:
         self._app = app
         self._token = token
+        self._callers = callers
         self._requests = requests
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        refusal = self._refusal(scope)
+        refusal = self._refusal(scope) or await self._identify(scope)
         if refusal is not None:
             await refusal(scope, receive, send)
             return
@@ -246,6 +276,8 @@ class Authenticator:
         if not is_same_origin(headers, headers.get("host", "")):
             detail = "A page of another origin sent this request. Use a program, which sends no Origin."
             return Problem(403, "cross_origin", detail, path=scope["path"])
+        if self._callers is not None:
+            return None
         if self._token is None and not is_owner(scope):
             detail = "This server has no token, and answers only the user of its own machine, without a proxy. Others "
             detail += "need a token: its operator sets LONGTHREAD_MCP_TOKEN."
@@ -256,6 +288,25 @@ class Authenticator:
         problem = Problem(401, "token_wrong", detail, path=scope["path"])
         problem.headers["WWW-Authenticate"] = "Bearer"
         return problem
+
+    async def _identify(self, scope: Scope) -> Problem | None:
+        """Note in a request's scope whose key it carries; the library lets a session be used by its key alone. Return
+        the refusal of a request without such a key."""
+        if self._callers is None:
+            return None
+        try:
+            principal = await self._callers.find_by_key(scope)
+            if principal is None or principal.key is None:
+                raise LoginNeeded
+            principal.expect_scope("mcp")
+        except (LoginNeeded, ScopeMissing, SeveralKeys) as error:
+            problem = Problem(status_of(type(error)), error.code, str(error), path=scope["path"])
+            if problem.status_code == 401:
+                problem.headers["WWW-Authenticate"] = "Bearer"
+            return problem
+        about = AccessToken(token="", client_id=principal.key.id, scopes=[], subject=principal.user)
+        cast(dict[str, Any], scope).update({PRINCIPAL: principal, "user": AuthenticatedUser(about)})
+        return None
 
 
 def _is(token: str, headers: Headers) -> bool:
@@ -288,6 +339,8 @@ class _Sender:
 
 PATH = "/mcp"
 _SHORTEST_TOKEN = 16
+_REMEMBERED = 1_000
+"""Users whose tools are kept."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -308,7 +361,7 @@ def run_stdio(settings: Settings, choice: ClientRights, *, models: ModelFactory 
 
     async def serve() -> None:
         async with Analyst.open(settings, models=models) as analyst:
-            await stdio.serve(_server(analyst, choice), reading, writing, most=_most(settings))
+            await stdio.serve(protocol_server(_offer_all(analyst, choice)), reading, writing, most=_most(settings))
 
     asyncio.run(serve())
 
@@ -326,7 +379,8 @@ def run_http(
         ServerError: a server that other machines reach has no token or a short one, or it cannot listen.
         StoreError: the conversation store cannot be opened.
     """
-    if settings.mcp_token is None and not is_loopback(settings.host):
+    has_users = settings.auth != "local"
+    if settings.mcp_token is None and not has_users and not is_loopback(settings.host):
         reason = f"others can reach {settings.host}, and LONGTHREAD_MCP_TOKEN is not set: anyone could read and ask."
         raise ServerError(reason=reason)
     if settings.mcp_token is not None and len(settings.mcp_token.get_secret_value()) < _SHORTEST_TOKEN:
@@ -344,14 +398,17 @@ def run_http(
 def create_app(settings: Settings, analyst: Analyst, choice: ClientRights) -> Starlette:
     """The application, with the protocol under /mcp."""
     most = _most(settings)
-    manager = StreamableHTTPSessionManager(_server(analyst, choice), max_request_body_size=most)
+    has_users = settings.auth != "local"
+    find_tools = _offer_to_callers(analyst, choice) if has_users else _offer_all(analyst, choice)
+    manager = StreamableHTTPSessionManager(protocol_server(find_tools), max_request_body_size=most)
+    callers = Authentication(settings, analyst.store) if has_users else None
     requests = OpenRequests()
     token = settings.mcp_token.get_secret_value() if settings.mcp_token else None
     app = Starlette(
         routes=[Route(PATH, endpoint=StreamableHTTPASGIApp(manager))],
         middleware=[
-            Middleware(RequestGuard, host=settings.host, limit=most),
-            Middleware(Authenticator, token=token, requests=requests),
+            Middleware(RequestGuard, host=settings.host, limit=most, public_url=settings.public_url),
+            Middleware(Authenticator, token=token, requests=requests, callers=callers),
         ],
         lifespan=lambda app: _life(manager),
     )
@@ -383,10 +440,33 @@ class _Served:
         await self.requests.close()
 
 
-def _server(analyst: Analyst, choice: ClientRights) -> ProtocolServer[Any]:
-    user = analyst.settings.user  # a server's token is one user's
-    chosen = offers(analyst, user, agent=choice.agent, any_source=choice.any_source, read_only=choice.read_only)
-    return protocol_server(chosen, Transcripts(analyst.store, user))
+def _offer_all(analyst: Analyst, choice: ClientRights) -> FindTools:
+    """Offer the tools of the settings' user to every client: a server's token is one user's."""
+    own = _make_tools(analyst, choice, analyst.settings.user, None)
+    return lambda context: own
+
+
+def _offer_to_callers(analyst: Analyst, choice: ClientRights) -> FindTools:
+    """Offer each client the tools of the user whose key it sends."""
+    known: LRU[tuple[str, RunAsker | None], UserTools] = LRU(_REMEMBERED)
+
+    def find_tools(context: Any) -> UserTools:
+        principal: Principal = context.request.scope[PRINCIPAL]
+        who = principal.user, asker_of(principal)
+        own = known.get(who)
+        if own is None:
+            own = _make_tools(analyst, choice, *who)
+            known.put(who, own)
+        return own
+
+    return find_tools
+
+
+def _make_tools(analyst: Analyst, choice: ClientRights, user: str, asker: RunAsker | None) -> UserTools:
+    offered = offers(
+        analyst, user, agent=choice.agent, any_source=choice.any_source, read_only=choice.read_only, asker=asker
+    )
+    return UserTools(offered, Transcripts(analyst.store, user))
 
 
 def _most(settings: Settings) -> int:
