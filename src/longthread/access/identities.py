@@ -10,6 +10,7 @@ from collections.abc import Collection
 from contextlib import suppress
 from dataclasses import dataclass, replace
 
+from longthread.access import audit
 from longthread.access.principal import UserRole
 from longthread.access.sessions import end_sessions
 from longthread.access.users import (
@@ -134,14 +135,16 @@ async def admit(tx: Transaction, identity: Identity, rules: AdmissionRules) -> U
     _expect_domain(identity, rules)
     user = await find_user_of(tx, identity.issuer, identity.subject)
     if user is None:
-        user = await _find_linkable(tx, identity, rules) or await _sign_up(tx, identity, rules)
-        user = await _link(tx, identity, user)
+        known = await _find_linkable(tx, identity, rules)
+        user = await _link(tx, identity, known or await _sign_up(tx, identity, rules))
+        if known is not None:
+            await audit.note(tx, "user.change", user.id, actor=user.id, by=rules.origin, linked=identity.issuer)
     if user.status == "disabled":
         raise AccountDisabled
     await tx.run("save_identity", **_row(identity, user))
     if user.email is None and identity.email_verified:
         user = await update_user(tx, user, email=identity.email)
-    user = await _set_role(tx, user, _role_by(rules, identity, user))
+    user = await _set_role(tx, user, _role_by(rules, identity, user), rules)
     await set_groups(tx, user, usable_names(identity.groups), origin=rules.origin)
     return user
 
@@ -189,7 +192,7 @@ async def _sign_up(tx: Transaction, identity: Identity, rules: AdmissionRules) -
     name = _own_name(identity)
     for number in range(1, _TRIES + 1):
         with suppress(NameInUse):
-            return await create_user(
+            user = await create_user(
                 tx,
                 name if number == 1 else f"{name}-{number}",
                 role="admin" if is_admin else "member",
@@ -198,6 +201,8 @@ async def _sign_up(tx: Transaction, identity: Identity, rules: AdmissionRules) -
                 email=identity.email if identity.email_verified else None,
                 user_id=rules.heir if is_first else None,
             )
+            await audit.note(tx, "user.add", user.id, actor=user.id, by=rules.origin, status=user.status)
+            return user
     raise NameInUse(name=name)
 
 
@@ -240,7 +245,7 @@ def _role_by(rules: AdmissionRules, identity: Identity, user: User) -> UserRole:
     return "member" if user.role == "admin" else user.role
 
 
-async def _set_role(tx: Transaction, user: User, role: UserRole) -> User:
+async def _set_role(tx: Transaction, user: User, role: UserRole, rules: AdmissionRules) -> User:
     """Set a role and end the user's sessions, which have the former one. The last administrator stays one."""
     if role == user.role:
         return user
@@ -249,4 +254,5 @@ async def _set_role(tx: Transaction, user: User, role: UserRole) -> User:
     except LastAdmin:
         return user
     await end_sessions(tx, user.id)
+    await audit.note(tx, "user.change", user.id, actor=user.id, by=rules.origin, role=role)
     return replace(changed)

@@ -16,7 +16,7 @@ from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from longthread.access import keys, sessions, users
-from longthread.access.audit import Acting, acting_as
+from longthread.access.audit import Acting, acting, acting_as
 from longthread.access.identities import expect_active
 from longthread.access.keys import find_credential
 from longthread.access.oidc import make_providers
@@ -118,7 +118,7 @@ class Authentication:
             return await self.find_by_key(scope, fresh=fresh)
         token = self._session_token(scope)
         if named is not None:
-            principal = await self._remember(f"proxy {named.key}", lambda: self._by_proxy(named), fresh=fresh)
+            principal = await self._remember(f"proxy {named.key}", lambda: self._by_proxy(scope, named), fresh=fresh)
             if token is not None and principal is not None:
                 await self._end_others_session(token, principal)
             return principal
@@ -169,8 +169,9 @@ class Authentication:
         self._known.put(key, (now, principal))
         return principal
 
-    async def _by_proxy(self, named: ProxyIdentity) -> Principal:
-        user = await find_proxy_user(self._store, self._settings, named)
+    async def _by_proxy(self, scope: Scope, named: ProxyIdentity) -> Principal:
+        with acting(self.acting(scope, None)):
+            user = await find_proxy_user(self._store, self._settings, named)
         expect_active(user)
         async with self._store.reading() as tx:
             return await users.load_principal(tx, user, "proxy")

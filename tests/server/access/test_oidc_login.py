@@ -243,6 +243,34 @@ def test_the_first_administrator_may_come_from_the_provider(start: Callable[...,
         assert (me["id"], me["name"], me["role"]) == ("default", "ada", "admin")
 
 
+def test_logins_are_in_the_audit_log_and_wrong_answers_are_not(start: Callable[..., Any], issuer: Issuer) -> None:
+    with team_of(start(oidc_signup="pending", oidc_allowed_domains="example.org")) as team:
+        assert error_of(log_in(team.visitor())) == "account_pending"
+        issuer.person |= {"sub": "2", "email": "eve@evil.example"}
+        assert error_of(log_in(team.visitor())) == "domain_refused"
+        issuer.lie = lambda claims: claims | {"nonce": "n"}
+        assert error_of(log_in(team.visitor())) == "issuer_answer_refused"
+        rows = team.admin.get("/api/admin/audit").json()["rows"][::-1]
+        told = [(each["action"], each["outcome"], each["detail"]) for each in rows]
+        assert told[-3:] == [
+            ("user.add", "done", {"by": "oidc", "status": "pending"}),
+            ("login", "failed", {"error": "account_pending", "issuer": "sso"}),
+            ("login", "failed", {"error": "domain_refused", "issuer": "sso"}),
+        ]
+        assert "evil" not in str(rows)
+
+
+def test_nobody_gives_themselves_an_address_that_leads_to_an_account(start: Callable[..., Any]) -> None:
+    """Who has the address of somebody else would get what that person asks here."""
+    with team_of(start(oidc_link_by_email=True)) as team:
+        eve = team.join("eve")
+        assert code_of(eve.patch("/api/me", json={"email": "ada@example.org"})) == (403, "role_missing")
+        assert eve.patch("/api/me", json={"display": "Eve"}).status_code == 200
+        person = team.visitor()
+        assert log_in(person).headers["location"] == "/"
+        assert person.get("/api/me").json()["name"] == "ada-2"
+
+
 def test_a_login_begun_at_one_server_ends_at_another(start: Callable[..., Any]) -> None:
     with team_of(start()) as team:
         other = start()

@@ -18,6 +18,7 @@ from longthread.errors import (
     LoginThrottled,
     NameInUse,
     PasswordRefused,
+    RoleMissing,
     UserNotFound,
 )
 from longthread.server.account_answers import (
@@ -157,9 +158,11 @@ async def me(served: ServedDep, principal: PrincipalDep) -> MeView:
     return await describe_caller(served, principal)
 
 
-@router.patch("/me", responses=problems(InvalidInput, UserNotFound, body=True))
+@router.patch("/me", responses=problems(InvalidInput, RoleMissing, UserNotFound, body=True))
 async def change_me(served: ServedDep, principal: PrincipalDep, body: ProfileBody) -> MeView:
-    """Change how you are called, or your address."""
+    """Change how you are called, or your address: where that leads to an account, an administrator must do it."""
+    if body.email is not None and any(each.of.link_by_email for each in served.providers.values()):
+        principal.expect_role("admin")
     async with served.analyst.store.writing() as tx:
         user = await users.find_user(tx, principal.user)
         user = await users.update_user(tx, user, **body.model_dump(exclude_unset=True, exclude_none=True))

@@ -10,7 +10,7 @@ from urllib.parse import urlencode
 from fastapi import APIRouter, Query, Request, Response
 from fastapi.responses import RedirectResponse
 
-from longthread.access import sessions
+from longthread.access import audit, sessions
 from longthread.access.identities import AdmissionRules, Identity, admit, expect_active
 from longthread.access.login_state import LASTS, LoginState, login_key, new_login, seal_login, unseal_login
 from longthread.access.oidc import LoginProvider
@@ -37,8 +37,10 @@ router = APIRouter(prefix="/api/oidc", tags=["account"])
 _COOKIE = "longthread-login"
 _LONGEST_SESSION = timedelta(days=14)
 """A person whom the provider shuts out is out here, too, after so long."""
+_OF_PEOPLE = (AccountDisabled, AccountPending, DomainRefused, SignupRefused)
+"""Who came is known, and may not come in."""
 _REFUSALS = (
-    *(AccountDisabled, AccountPending, DomainRefused, SignupRefused),
+    *_OF_PEOPLE,
     *(IssuerAnswerRefused, IssuerUnreachable, LoginDenied, LoginExpired),
 )
 """What the login page explains by the code of the error, and never by words of the provider."""
@@ -79,6 +81,9 @@ async def finish_login(served: ServedDep, request: Request, issuer: PathSegment)
         user = await _admit(served, request, response, provider, identity)
         expect_active(user)
     except _REFUSALS as error:
+        if isinstance(error, _OF_PEOPLE):
+            store = served.analyst.store
+            await audit.note_alone(store, "login", outcome="failed", issuer=issuer, error=error.code)
         return _explain(served, provider, error)
     response.headers.append("Set-Cookie", _make_cookie(served, None))
     return response
