@@ -72,6 +72,7 @@ OPERATIONS = {
     ("DELETE", "/api/models/keys/{provider}"): OWNER,
     ("POST", "/api/models/keys/{provider}/check"): OWNER,
     ("POST", "/api/models/check"): OWNER,
+    ("GET", "/api/recall"): OPEN,
     ("GET", "/api/memories"): OPEN,
     ("POST", "/api/memories"): OPEN,
     ("GET", "/api/memories/{memory_id}"): OPEN,

@@ -130,6 +130,7 @@ _CONVERSATIONS: Mapping[str, Rule] = {
     "GET /api/agents": _READ,
 }
 _MEMORY: Mapping[str, Rule] = {
+    "GET /api/recall": _READ,
     "GET /api/memories": _MEMORIES,
     "POST /api/memories": _MEMORIES,
     "GET /api/memories/{memory_id}": _MEMORIES,

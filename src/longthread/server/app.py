@@ -54,6 +54,7 @@ from longthread.server.routes import (
     memories,
     messages,
     oidc,
+    recall,
     shares,
     waiting,
 )
@@ -125,6 +126,7 @@ def create_app(settings: Settings, *, models: ModelFactory = resolve_model, anal
         calls.usage_router,
         model_routes.router,
         memories.router,
+        recall.router,
         source_routes.router,
         definitions.terms_router,
         shares.router,

@@ -139,3 +139,20 @@ def test_memories_are_those_of_the_store(both: Both, command: Command) -> None:
         failed = both(*words, code=2)
         assert all(isinstance(each.exception, MemoryNotFound) for each in failed)
     assert all(isinstance(each.exception, InvalidInput) for each in both("memories", "list", "--type", "x", code=2))
+
+
+def test_what_was_said_is_found_as_in_the_store(both: Both, asked: None, command: Command) -> None:
+    command("ask", "中国有多少枚运载火箭？", "-t", "火箭")
+    for words in (
+        ("recall", "launches"),
+        ("recall", "launches", "--json"),
+        ("recall", "launches per year", "--thread", "yea", "-k", "2", "-C", "1", "--json"),
+        ("recall", "运载火箭", "--json"),
+        ("recall", "rockets", "--agent", "analyst", "--since", "1d", "--json"),
+        ("recall", "rockets", "--until", "1d", "--json"),
+    ):
+        there, here = both(*words)
+        assert there.stdout == here.stdout
+        assert bool(there.stdout) == ("--until" not in words)
+    assert all(isinstance(each.exception, ThreadNotFound) for each in both("recall", "x", "-t", "none", code=2))
+    assert isinstance(command("recall", "x", "--user", "bob", code=2).exception, InvalidInput)

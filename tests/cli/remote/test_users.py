@@ -46,6 +46,8 @@ def test_each_key_works_for_its_user_alone(
     command("login", url, "--key-stdin", text=bob)
     assert "secret-plans" not in command("threads", "list").output
     assert "rockets" not in command("memories", "list").output
+    assert "41" not in command("recall", "rockets").output
+    assert isinstance(command("recall", "rockets", "-t", "secret-plans", code=2).exception, ThreadNotFound)
     for words in (
         ("threads", "show", "secret"),
         ("resume", "secret-plans"),

@@ -51,6 +51,7 @@ ON_SERVER = frozenset(
         "reject",
         "stop",
         "state",
+        "recall",
         "threads list",
         "threads search",
         "threads show",

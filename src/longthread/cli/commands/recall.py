@@ -15,6 +15,7 @@ from rich.text import Text
 from longthread.cli import options
 from longthread.cli.language import say
 from longthread.cli.options import find_thread, moment
+from longthread.cli.server_choice import chosen_server
 from longthread.cli.terminal import Console, echo, echo_data, echo_made, join_by_tabs, print_line
 from longthread.cli.whole_store import existing, run
 from longthread.errors import InvalidInput
@@ -29,6 +30,7 @@ from longthread.store import catalog, log, vectors
 from longthread.store.driver import Driver
 
 if TYPE_CHECKING:
+    from longthread.cli.remote.logins import ServerLogin
     from longthread.memory.embedder import Embedder
     from longthread.memory.recall import Hit, Question
 
@@ -101,7 +103,8 @@ def recall(
         neighbours=around,
         other_branches=other_branches,
     )
-    found = run(_find_hits(settings, asked))
+    login = chosen_server()
+    found = run(_find_hits(settings, asked)) if login is None else _find_there(login, asked)
     for warning in found.warnings:
         echo_made(warning)
     if as_json:
@@ -109,6 +112,14 @@ def recall(
             print_line(_describe_hit(hit, found.titles, asked))
     else:
         _print_found(found, set(find_telling_terms(f"{query} {topic}")))
+
+
+def _find_there(login: ServerLogin, asked: Question) -> _Found:
+    """Find messages on a server."""
+    from longthread.cli.remote.client import work_on_server
+    from longthread.cli.remote.recall import recall_messages
+
+    return _Found(*work_on_server(login, lambda client: recall_messages(client, asked)))
 
 
 async def _find_hits(settings: Settings, given: Question) -> _Found:
