@@ -119,7 +119,7 @@ OPERATIONS = {
     ("POST", "/ag-ui/{agent}"): NAMES,
 }
 """Every operation, with what its caller decides. What a user owns, a later login will tell apart."""
-OF_USERS = ("/api/me/", "/api/login", "/api/logout", "/api/links", "/api/admin")
+OF_USERS = ("/api/me/", "/api/login", "/api/logout", "/api/links", "/api/admin", "/api/oidc")
 """Operations of servers whose users log in. `ACCESS` says who may use them."""
 VALUES = {"kind": "tools", "name": "x", "provider": "openai", "upload_id": "x", "agent": "analyst"}
 VALUES |= {"thread_id": "t", "message_id": "m"}
