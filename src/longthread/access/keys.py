@@ -194,10 +194,21 @@ async def find_key_principal(tx: Transaction, credential: str) -> Principal | No
     return await load_principal(tx, user, "key", key=key.limits)
 
 
+async def names_of_keys(tx: Transaction) -> dict[str, str]:
+    """Return the names of all keys, revoked ones too, by their ids."""
+    return {row["id"]: row["name"] for row in await tx.fetch("select_names_of_keys")}
+
+
 async def count_runs_of_key(tx: Transaction, key_id: str) -> int:
     """Return how many runs that were asked for with a key are executed, or are to be."""
     [row] = await tx.fetch("count_runs_of_key", key_id=key_id)
     return int(row["n"])
+
+
+async def count_servers(tx: Transaction) -> int:
+    """Return how many processes share the requests of a key: all that execute runs on this store, at least one."""
+    [row] = await tx.fetch("count_workers")
+    return max(1, int(row["n"]))
 
 
 async def touch_key(tx: Transaction, key_id: str) -> None:

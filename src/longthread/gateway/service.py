@@ -227,9 +227,10 @@ def too_large(dialect: Dialect, limit: int = BODY_LIMIT) -> Outgoing:
     return make_refusal(dialect, 413, "", f"A request has at most {limit // 1024 // 1024} MB.")
 
 
-def make_refusal(dialect: Dialect, status: int, code: str, message: str) -> Outgoing:
-    """Return an error of the gateway's own. Clients repeat what may help, and nothing else."""
-    repeats = b"true" if status >= 500 else b"false"
+def make_refusal(dialect: Dialect, status: int, code: str, message: str, *, is_passing: bool | None = None) -> Outgoing:
+    """Return an error of the gateway's own. Clients repeat what may help, and nothing else: if the error `is_passing`,
+    by default the ones from 500 on."""
+    repeats = b"true" if (status >= 500 if is_passing is None else is_passing) else b"false"
     return Outgoing(status, [_JSON, (b"x-should-retry", repeats)], dialect.error(status, code, message))
 
 

@@ -61,8 +61,15 @@ _ACCOUNT: Mapping[str, Rule] = {
     "GET /api/me/sessions": _OWN,
     "DELETE /api/me/sessions": _OWN,
     "DELETE /api/me/sessions/{session_id}": _OWN,
+    "GET /api/me/keys": _OWN,
+    "POST /api/me/keys": _OWN,
+    "DELETE /api/me/keys/{key_id}": _OWN,
+    "GET /api/me/usage": _READ,
 }
 _ADMINISTRATION: Mapping[str, Rule] = {
+    "GET /api/admin/keys": _ADMIN,
+    "DELETE /api/admin/keys/{key_id}": _ADMIN,
+    "GET /api/admin/usage": _ADMIN,
     "GET /api/admin/users": _ADMIN,
     "POST /api/admin/users": _ADMIN,
     "PATCH /api/admin/users/{user_id}": _ADMIN,
@@ -246,6 +253,7 @@ class GuardedRoute:
         if rule.who == "visitor":
             return await authentication.find_principal(scope)
         principal = await authentication.expect_principal(scope)
+        authentication.count_request(principal)
         if not principal.is_local:
             principal.expect_scope(rule.scope)
             principal.expect_role(rule.role)

@@ -51,6 +51,7 @@ from longthread.server.routes import (
     definitions,
     events,
     health,
+    keys,
     memories,
     messages,
     oidc,
@@ -139,6 +140,7 @@ def create_app(settings: Settings, *, models: ModelFactory = resolve_model, anal
         oidc.router,
         administration.router,
         audit_log.router,
+        keys.router,
     ):
         app.router.routes.extend(router.routes)
 

@@ -22,6 +22,7 @@ from longthread.access.keys import find_credential
 from longthread.access.oidc import make_providers
 from longthread.access.principal import Principal, local_principal
 from longthread.access.proxy import ProxyIdentity, find_client, find_proxy_user, read_proxy_identity
+from longthread.access.request_rates import RequestRates
 from longthread.errors import LoginNeeded, LongthreadError, NotLocal, ServerError, ShareNotFound, UserNotFound
 from longthread.model.lru import LRU
 from longthread.server.requests import EVENT_STREAM, is_loopback, is_owner
@@ -67,6 +68,7 @@ class Authentication:
         self._settings = settings
         self._store = store
         self._touched: LRU[str, float] = LRU(_REMEMBERED)
+        self._rates = RequestRates()
         self._known: LRU[str, tuple[float, Principal | None]] = LRU(_REMEMBERED)
 
     @property
@@ -133,6 +135,11 @@ class Authentication:
         if credential is None:
             return None
         return await self._remember(f"key {hash_token(credential)}", lambda: self._by_key(credential), fresh=fresh)
+
+    def count_request(self, principal: Principal) -> None:
+        """Count a request of an API key. Raises TooManyRequests: the key has sent as many as it may in a minute."""
+        if principal.key is not None:
+            self._rates.take(principal.key)
 
     def forget(self, user_id: str) -> None:
         """Look a user's sessions and keys up again at the next request of this process."""
@@ -205,6 +212,8 @@ class Authentication:
     async def _by_key(self, credential: str) -> Principal | None:
         async with self._store.reading() as tx:
             principal = await keys.find_key_principal(tx, credential)
+            if principal is not None and principal.key is not None and principal.key.requests_per_minute is not None:
+                self._rates.share = await keys.count_servers(tx)
         if principal is None or principal.key is None or self._settings.read_only:
             return principal
         now = time.monotonic()

@@ -18,7 +18,7 @@ from starlette.types import Message, Receive, Scope, Send
 from uvicorn.loops.auto import auto_loop_factory
 
 from longthread.access.keys import remove_credential
-from longthread.errors import LoginNeeded, ScopeMissing, SeveralKeys, StoreError
+from longthread.errors import LoginNeeded, ScopeMissing, SeveralKeys, StoreError, TooManyRequests
 from longthread.gateway.dialects.dialect import Dialect
 from longthread.gateway.http import Incoming, Outgoing, decode_request
 from longthread.gateway.model_request import Counts, StoreFailed
@@ -253,6 +253,7 @@ class GatewayRouter:
             if principal is None:
                 raise LoginNeeded
             principal.expect_scope("gateway")
+            self._callers.count_request(principal)
         except LoginNeeded as error:
             answer = make_refusal(dialect, 401, "" if dialect is ANTHROPIC else "invalid_api_key", str(error))
             answer.headers.append((b"www-authenticate", b"Bearer"))
@@ -261,6 +262,10 @@ class GatewayRouter:
             return make_refusal(dialect, 403, "", str(error))
         except SeveralKeys as error:
             return make_refusal(dialect, 400, "", str(error))
+        except TooManyRequests as error:
+            answer = make_refusal(dialect, 429, error.code, str(error), is_passing=True)
+            answer.headers.append((b"retry-after", str(error.seconds).encode()))
+            return answer
         headers = remove_credential(incoming.headers)
         return replace(incoming, headers=headers, principal=principal, credential=f"user {principal.user}")
 

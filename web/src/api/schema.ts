@@ -65,6 +65,43 @@ export interface AgentVersion {
   version: number;
 }
 
+/** A new API key: what it is for, and its limits. What is left out is not limited. */
+export interface ApiKeyBody {
+  name: string;
+  scopes: ("chat" | "read" | "memories" | "sources" | "catalog" | "gateway" | "mcp" | "admin")[];
+  agents?: string[] | null;
+  models?: string[] | null;
+  sources?: string[] | null;
+  expires_at?: string | null;
+  budget?: BudgetBody | null;
+  requests_per_minute?: number | null;
+  parallel?: number | null;
+}
+
+export interface ApiKeyList {
+  keys: ApiKeyView[];
+}
+
+/**
+ * An API key without its secret. Agents, models and sources of null: all that its user may use. `seen_at` is when it
+ * was used last, to five minutes.
+ */
+export interface ApiKeyView {
+  id: string;
+  name: string;
+  user: string;
+  scopes: ("chat" | "read" | "memories" | "sources" | "catalog" | "gateway" | "mcp" | "admin")[];
+  agents: string[] | null;
+  models: string[] | null;
+  sources: string[] | null;
+  budget: BudgetView | null;
+  requests_per_minute: number | null;
+  parallel: number | null;
+  expires_at: string | null;
+  made_at: string;
+  seen_at: string | null;
+}
+
 export interface ApprovalList {
   thread_id: string;
   run_id: string | null;
@@ -940,6 +977,24 @@ export interface NewAccountView {
   link: OneTimeLink;
 }
 
+/** A new API key with its text, which is given this once. */
+export interface NewApiKeyView {
+  id: string;
+  name: string;
+  user: string;
+  scopes: ("chat" | "read" | "memories" | "sources" | "catalog" | "gateway" | "mcp" | "admin")[];
+  agents: string[] | null;
+  models: string[] | null;
+  sources: string[] | null;
+  budget: BudgetView | null;
+  requests_per_minute: number | null;
+  parallel: number | null;
+  expires_at: string | null;
+  made_at: string;
+  seen_at: string | null;
+  key: string;
+}
+
 /**
  * A conversation before its first question. Without an `id` it gets one, without an `agent` it is the analyst's.
  */
@@ -1585,6 +1640,30 @@ export interface SourceView {
   address: string | null;
   upload: string | null;
   files: string[];
+}
+
+/** What was spent from one day to another, both included, in UTC. */
+export interface SpendingReport {
+  by: "user" | "key" | "agent" | "model" | "day";
+  since: string;
+  until: string;
+  currency: string;
+  rows: SpendingView[];
+}
+
+/**
+ * What one user, key, agent or model spent, or what was spent on one day. `name` is for people; null where there is
+ * none: requests without a key, or through the gateway, which has no agent. `cost` is in the server's currency, without
+ * the `unpriced` tokens of models that have no price.
+ */
+export interface SpendingView {
+  id: string;
+  name: string | null;
+  requests: number;
+  tokens_in: number;
+  tokens_out: number;
+  cost: number;
+  unpriced: number;
 }
 
 export interface StartMetadata {

@@ -26,3 +26,9 @@ UPDATE access_keys SET seen_at = :now WHERE id = :id AND (seen_at IS NULL OR see
 
 -- name: count_runs_of_key
 SELECT count(*) AS n FROM runs WHERE status = 'running' AND waiting_since IS NULL AND key_id = :key_id;
+
+-- name: select_names_of_keys
+SELECT id, name FROM access_keys;
+
+-- name: count_workers
+SELECT count(*) AS n FROM workers;
