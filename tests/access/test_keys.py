@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from longthread.access.audit import Acting, AuditFilter, acting, list_rows
 from longthread.access.keys import (
     NewKey,
     create_key,
@@ -115,6 +116,21 @@ async def test_a_key_of_another_user_is_as_one_that_does_not_exist(store: Driver
         await revoke_key(tx, text[3:11], ada.id)
         with pytest.raises(ApiKeyNotFound):
             await revoke_key(tx, text[3:11], ada.id)
+
+
+async def test_making_and_revoking_a_key_is_in_the_audit_log(store: Driver) -> None:
+    ada = await make_user(store)
+    with acting(Acting(ada.id, "session")):
+        text = await make(store, ada)
+        async with store.writing() as tx:
+            await revoke_key(tx, text[3:11])
+    async with store.reading() as tx:
+        rows = await list_rows(tx, AuditFilter())
+    assert [(row.actor, row.action, row.object) for row in rows] == [
+        (ada.id, "key.revoke", text[3:11]),
+        (ada.id, "key.make", text[3:11]),
+    ]
+    assert text[12:] not in str(rows)
 
 
 async def test_the_use_of_a_key_is_written_once_in_a_while(store: Driver) -> None:

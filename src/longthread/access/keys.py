@@ -14,6 +14,7 @@ from dataclasses import asdict, dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+from longthread.access import audit
 from longthread.access.principal import KeyLimits, KeyScope, Principal, parse_scopes
 from longthread.access.users import SpendingLimit, User, find_user, load_principal
 from longthread.errors import ApiKeyNotFound, InvalidInput, SeveralKeys
@@ -136,6 +137,7 @@ async def create_key(tx: Transaction, user: User, new: NewKey) -> tuple[ApiKey, 
             now=now(),
         )
         if written:  # else another key has this id
+            await audit.note(tx, "key.make", key_id, user=user.id, scopes=" ".join(sorted(scopes)))
             return await find_key(tx, key_id), text
 
 
@@ -158,6 +160,7 @@ async def revoke_key(tx: Transaction, key_id: str, user_id: str | None = None) -
     key = await find_key(tx, key_id, user_id)
     if not await tx.run("revoke_key", id=key_id, user_id=key.user_id, now=now()):
         raise ApiKeyNotFound(key=key_id)
+    await audit.note(tx, "key.revoke", key_id, user=key.user_id)
     return key
 
 
