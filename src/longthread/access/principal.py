@@ -35,6 +35,13 @@ class KeyLimits:
     requests_per_minute: int | None = None
     parallel: int | None = None
 
+    def allows_model(self, *names: str) -> bool:
+        """Whether the key may use a model that has these names. A limit that ends in `*` is of all that begin so."""
+        if self.models is None:
+            return True
+        begins = tuple(each.removesuffix("*") for each in self.models if each.endswith("*"))
+        return any(name in self.models or (begins and name.startswith(begins)) for name in names)
+
 
 @dataclass(frozen=True, slots=True)
 class Principal:

@@ -10,7 +10,7 @@ from urllib.parse import quote
 
 import aiohttp
 
-from longthread.errors import BudgetSpent, PriceMissing, StoreError
+from longthread.errors import BudgetSpent, NotGranted, PriceMissing, StoreError
 from longthread.gateway.clients import Owners
 from longthread.gateway.dialects.anthropic import Anthropic
 from longthread.gateway.dialects.completions import Completions
@@ -187,7 +187,7 @@ class Gateway:
             answer = make_refusal(dialect, 429, error.code, str(error))
             answer.headers.append((b"retry-after", str(error.seconds).encode()))
             return answer
-        except PriceMissing as error:
+        except (NotGranted, PriceMissing) as error:
             return make_refusal(dialect, 403, error.code, str(error))
 
     async def _own_response(self, incoming: Incoming) -> Outgoing | None:

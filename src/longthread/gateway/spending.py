@@ -8,8 +8,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from longthread.access.principal import KeyLimits
 from longthread.access.spending import SpentCall, expect_budget, note_spending
-from longthread.errors import LongthreadError
+from longthread.errors import LongthreadError, NotGranted
 from longthread.gateway.dialects.dialect import Reply
 from longthread.gateway.http import Incoming
 from longthread.gateway.request import Asked
@@ -57,10 +58,14 @@ class CallPayer:
     asker: RunAsker
     settings: Settings
     names: tuple[str, ...]
+    key: KeyLimits | None = None
 
     async def expect_budget(self, store: Driver, incoming: Incoming, *, is_read: bool) -> bool:
         """Check that the call may be made. Return False for one whose cost no reply says, if there is a budget.
-        `is_read`: the reply will be read. Raises BudgetSpent, PriceMissing, StoreError."""
+        `is_read`: the reply will be read. Raises BudgetSpent, PriceMissing, StoreError, or NotGranted: the key is for
+        other models."""
+        if self.key is not None and not self.key.allows_model(*self.names):
+            raise NotGranted(use="use", kind="model", name=self.names[-1])
         async with store.reading() as tx:
             has_budget = await expect_budget(tx, self.asker, self.settings, *self.names)
         return is_read or not has_budget or _is_countable(incoming)
@@ -98,9 +103,9 @@ def find_payer(incoming: Incoming, settings: Settings | None, upstream: str, mod
     principal = incoming.principal
     if principal is None or settings is None:
         return None
-    key = principal.key.id if principal.key is not None else None
+    key = principal.key
     names: Iterable[str] = (f"{upstream}:{model}", model) if model else (f"{upstream}:",)
-    return CallPayer(RunAsker(principal.user, key), settings, tuple(names))
+    return CallPayer(RunAsker(principal.user, key.id if key is not None else None), settings, tuple(names), key)
 
 
 def _is_countable(incoming: Incoming) -> bool:

@@ -128,3 +128,22 @@ async def test_embeddings_are_counted(open_client: Open, store: Driver) -> None:
         [row] = await spent(store)
         assert (row.subject, row.requests, row.tokens_in) == ("emulated:m", 1, 3)
         assert (await client.post("/v1/embeddings", json=asked)).status_code == 429
+
+
+@pytest.mark.parametrize(("models", "allowed"), [(["m"], True), (["emulated:*"], True), (["other", "n*"], False)])
+async def test_a_key_asks_the_models_that_it_is_for(
+    open_client: Open, provider: ProviderEmulator, models: list[str], allowed: bool
+) -> None:
+    client = await open_client(models=models)
+    for path, body in BODIES.items():
+        answer = await client.post(path, json=body)
+        assert answer.status_code == (200 if allowed else 403), answer.text
+    assert bool(provider.requests) == allowed
+
+
+async def test_a_key_sends_as_many_requests_a_minute_as_it_may(open_client: Open) -> None:
+    client = await open_client(requests_per_minute=2)
+    answers = [await client.post("/v1/messages", json=BODIES["/v1/messages"]) for _ in range(3)]
+    assert [each.status_code for each in answers] == [200, 200, 429]
+    assert answers[-1].headers["x-should-retry"] == "true" and 0 < int(answers[-1].headers["retry-after"]) <= 60
+    assert answers[-1].json()["error"]["type"] == "rate_limit_error"

@@ -14,7 +14,7 @@ from longthread.access.keys import NewKey
 from longthread.server.authentication import Authentication
 from longthread.server.gateway_access import Door
 from longthread.settings import Settings
-from longthread.store import listing
+from longthread.store import listing, log
 from longthread.store.driver import Driver
 from longthread.testing import ProviderEmulator
 
@@ -118,3 +118,13 @@ async def test_another_users_response_is_unknown(callers: Callers) -> None:
     assert others.status_code == unknown.status_code == 404
     body = {"model": "m", "input": "And?", "previous_response_id": answer.json()["id"]}
     assert (await callers.ask("/v1/responses", body, **{"x-api-key": callers.bob})).status_code in (400, 404)
+
+
+async def test_a_conversation_of_another_user_is_not_found_by_its_name(store: Driver, callers: Callers) -> None:
+    async with store.writing() as tx:
+        await log.create_thread(tx, "mine", user_id=callers.ada_id, title="Of the page")
+    answer = await callers.ask(**{"x-api-key": callers.bob, "x-conversation-id": "mine"})
+    assert answer.status_code == 200
+    assert answer.headers["x-conversation-id"] != "mine" and "x-longthread-not-kept" not in answer.headers
+    assert await threads_of(store, callers.ada_id) == ["mine"]
+    assert await threads_of(store, callers.bob_id) == [answer.headers["x-conversation-id"]]

@@ -30,7 +30,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from longthread import __version__
 from longthread.access.principal import Principal
-from longthread.errors import LoginNeeded, LongthreadError, ScopeMissing, ServerError, SeveralKeys
+from longthread.errors import LoginNeeded, LongthreadError, ScopeMissing, ServerError, SeveralKeys, TooManyRequests
 from longthread.llm.connections import ModelFactory
 from longthread.llm.models import resolve_model
 from longthread.model.lru import LRU
@@ -299,10 +299,13 @@ class Authenticator:
             if principal is None or principal.key is None:
                 raise LoginNeeded
             principal.expect_scope("mcp")
-        except (LoginNeeded, ScopeMissing, SeveralKeys) as error:
+            self._callers.count_request(principal)
+        except (LoginNeeded, ScopeMissing, SeveralKeys, TooManyRequests) as error:
             problem = Problem(status_of(type(error)), error.code, str(error), path=scope["path"])
             if problem.status_code == 401:
                 problem.headers["WWW-Authenticate"] = "Bearer"
+            if isinstance(error, TooManyRequests):
+                problem.headers["Retry-After"] = str(error.seconds)
             return problem
         about = AccessToken(token="", client_id=principal.key.id, scopes=[], subject=principal.user)
         cast(dict[str, Any], scope).update({PRINCIPAL: principal, "user": AuthenticatedUser(about)})
