@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
 from tests.cli.remote.conftest import Command, ServeProcess
+from tests.cli.test_approve import DEFINITIONS
 
 from longthread.errors import EntryNotFound, InvalidInput, MemoryNotFound, ThreadNotFound
 
@@ -156,3 +158,19 @@ def test_what_was_said_is_found_as_in_the_store(both: Both, asked: None, command
         assert bool(there.stdout) == ("--until" not in words)
     assert all(isinstance(each.exception, ThreadNotFound) for each in both("recall", "x", "-t", "none", code=2))
     assert isinstance(command("recall", "x", "--user", "bob", code=2).exception, InvalidInput)
+
+
+def test_what_may_be_asked_is_listed(both: Both, command: Command, store_address: str) -> None:
+    Path("clerk.yaml").write_text(DEFINITIONS, encoding="utf-8")
+    command("apply", "-f", "clerk.yaml", "--database", store_address)
+    assert [each["name"] for each in lines(command("sources", "list", "--json"))] == ["demo"]
+    assert command("sources", "list").stdout.startswith("demo\tconfigured\tdemo\t")
+    assert {"analyst", "clerk"} <= {line.partition("\t")[0] for line in command("agents", "list").stdout.splitlines()}
+    there, here = both("skills", "list")
+    assert there.stdout == here.stdout and "send_mail" in there.stdout
+    there, here = both("tools", "show", "send_mail")
+    assert there.stdout.splitlines()[1:] == here.stdout.splitlines()[1:] and "approve: true" in there.stdout
+    expect_part(*both("agents", "show", "clerk", "--json"), {"created_at"})
+    both("agents", "show", "nobody", code=2)
+    for words in (("sources", "show", "demo"), ("upstreams", "list"), ("agents", "show", "clerk", "--history")):
+        assert isinstance(command(*words, code=2).exception, InvalidInput)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import sys
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
@@ -18,10 +18,11 @@ from rich.table import Table
 from longthread.cli import options
 from longthread.cli.commands.ask import arguments_of, ask_decision
 from longthread.cli.language import say, translate
+from longthread.cli.server_choice import chosen_server
 from longthread.cli.terminal import Console, Terminal, confirm, echo, echo_data, echo_made, join_by_tabs, print_line
 from longthread.cli.whole_store import existing
 from longthread.cli.whole_store import run as run_work
-from longthread.errors import InvalidInput, LongthreadError
+from longthread.errors import InvalidInput, LongthreadError, OptionNotOnServer
 from longthread.model.catalog import Definition, Kind, Version
 from longthread.model.markdown import in_line
 from longthread.model.run import Decision
@@ -29,6 +30,7 @@ from longthread.settings import Settings
 from longthread.store.open import why_none
 
 if TYPE_CHECKING:
+    from longthread.cli.remote.logins import ServerLogin
     from longthread.tools.catalog.definitions import Catalog
     from longthread.tools.catalog.documents import DefinitionDocument
     from longthread.tools.catalog.names import Names
@@ -76,6 +78,8 @@ def commands(kind: Kind) -> typer.Typer:
         as_json: options.AsJson = False,
         database: options.Database = None,
     ) -> None:
+        if history and chosen_server() is not None:
+            raise OptionNotOnServer(option="--history")
         if history:
             _show_history(kind, name, as_json=as_json, database=database)
         else:
@@ -173,25 +177,45 @@ def _print_coloured(line: str) -> None:
 
 
 def _list_definitions(kind: Kind, *, as_json: bool, database: str | None) -> None:
+    if (login := chosen_server()) is not None:
+        from longthread.cli.remote import catalog as remote
+        from longthread.cli.remote.client import work_on_server
+
+        columns, rows, items = work_on_server(login, lambda client: remote.list_definitions(client, kind, _ABOUT[kind]))
+        _print_rows(kind, columns, [tuple(map(in_line, row)) for row in rows], items, as_json=as_json)
+        return
     names = with_catalog(database, lambda catalog: catalog.names())
     found = sorted((each for each in names.by_key.values() if each.kind == kind), key=lambda each: each.name)
+    rows = [_make_row(names, each) for each in found]
+    columns = (kind, "version", _ABOUT[kind], "description")
+    _print_rows(kind, columns, rows, [_describe_definition(names, each) for each in found], as_json=as_json)
+
+
+def _print_rows(
+    kind: Kind,
+    columns: Sequence[str],
+    rows: Sequence[tuple[str, ...]],
+    items: Sequence[Mapping[str, Any]],
+    *,
+    as_json: bool,
+) -> None:
+    """Print definitions: for programs `items`, one a line."""
     if as_json:
-        for each in found:
-            print_line(_describe_definition(names, each))
+        for item in items:
+            print_line(item)
         return
     console = Console()
-    rows = [_make_row(names, each) for each in found]
     if not console.is_terminal:
         for row in rows:
             echo_data(join_by_tabs(row))
         return
     table = Table(box=None, pad_edge=False)
-    for column in (kind, "version", *((_ABOUT[kind],) if kind in _ABOUT else ()), "description"):
+    for column in columns:
         table.add_column(say(column), no_wrap=column != "description")
     for row in rows:
         table.add_row(*map(escape, row))
     console.print(table)
-    if not found:
+    if not rows:
         nothing = say("There are none. Try: longthread {}s apply -f FILE", kind)
         console.print(f"[dim]{nothing}[/dim]")
 
@@ -218,7 +242,9 @@ def _make_row(names: Names, each: Definition) -> tuple[str, ...]:
 
 
 def _show_definition(kind: Kind, name: str, version: int | None, *, as_json: bool, database: str | None) -> None:
-    from longthread.tools.yamltext import as_yaml
+    if (login := chosen_server()) is not None:
+        _show_of_server(login, kind, name, version, as_json=as_json)
+        return
 
     async def read(catalog: Catalog) -> tuple[Names, Definition | Version]:
         names = await catalog.names()
@@ -232,8 +258,29 @@ def _show_definition(kind: Kind, name: str, version: int | None, *, as_json: boo
     if as_json:
         print_line(_describe_definition(names, found))
         return
-    written = names.write_definition(kind, found.name, found.body)
-    echo_data(f"# {in_line(_describe_head(found))}")
+    _print_yaml(_describe_head(found), names.write_definition(kind, found.name, found.body))
+
+
+def _show_of_server(login: ServerLogin, kind: Kind, name: str, version: int | None, *, as_json: bool) -> None:
+    from longthread.cli.remote import catalog as remote
+    from longthread.cli.remote.client import work_on_server
+
+    found = work_on_server(login, lambda client: remote.find_definition(client, kind, name, version))
+    written = found.pop("definition")
+    if written is None:
+        raise InvalidInput(reason=f"With version {found['version']} the {kind} {name} was deleted.")
+    if as_json:
+        print_line(found)
+    else:
+        by = f" · by {found['by']}" if found["by"] else ""
+        _print_yaml("built in" if found["is_builtin"] else f"version {found['version']}{by}", written)
+
+
+def _print_yaml(head: str, written: Mapping[str, Any]) -> None:
+    """Print a definition as it may be applied again."""
+    from longthread.tools.yamltext import as_yaml
+
+    echo_data(f"# {in_line(head)}")
     kept = {key: value for key, value in written.items() if value not in (None, [], {})}
     sys.stdout.write(as_yaml(kept))
 
