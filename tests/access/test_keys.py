@@ -175,6 +175,7 @@ async def test_a_key_that_would_be_of_no_use_is_refused(store: Driver, fields: d
         ([("Authorization", KEY)], KEY),
         ([("X-Api-Key", KEY)], KEY),
         ([("x-goog-api-key", KEY)], KEY),
+        ([("Api-Key", KEY)], KEY),
         ([("X-Longthread-Key", KEY), ("Authorization", "Bearer sk-proj-1")], KEY),
         ([("X-Api-Key", KEY), ("Authorization", f"Bearer {KEY}")], KEY),
         ([("X-Longthread-Key", "sk-proj-1")], "sk-proj-1"),

@@ -24,7 +24,7 @@ from longthread.store.log import now
 PREFIX = "lt_"
 """What each key begins with, so that a provider's key is not taken for one, and secret scanners find it."""
 AUTHORIZATION, OWN_HEADER = b"authorization", b"x-longthread-key"
-HEADERS = (AUTHORIZATION, b"x-api-key", b"x-goog-api-key", OWN_HEADER)
+HEADERS = (AUTHORIZATION, b"x-api-key", b"x-goog-api-key", b"api-key", OWN_HEADER)
 """The headers that may carry a key."""
 LONGEST_NAME, MOST_LIMITS = 200, 200
 _ID_LETTERS, _ID_LENGTH, _SECRET_BYTES = string.ascii_lowercase + string.digits, 8, 32

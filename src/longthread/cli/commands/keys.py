@@ -131,7 +131,9 @@ def read_budget(text: str) -> SpendingLimit:
     """Return what may be spent, from a text such as `20/month` or `100000tokens/day`. Raises InvalidInput."""
     match = _BUDGET.fullmatch(text.strip())
     if match is None:
-        reason = f"--budget is {text!r}; allowed is an amount of money or of tokens and a period, such as 20/month or "
+        reason = (
+            f"The budget is {text!r}; allowed is an amount of money or of tokens and a period, such as 20/month or "
+        )
         raise InvalidInput(reason=f"{reason}100000tokens/day.")
     period: Period = next(each for each in get_args(Period) if each == match[3])
     unit: SpendingUnit = "tokens" if match[2] else "money"
