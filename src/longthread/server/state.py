@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Annotated, cast
@@ -16,7 +17,14 @@ from starlette.types import Receive, Scope, Send
 
 from longthread.access.oidc import LoginProvider, make_providers
 from longthread.access.principal import Principal
-from longthread.errors import ModelNotAllowed, SettingsNotAllowed, SourceNotAllowed, StoreError
+from longthread.errors import (
+    InvalidInput,
+    ModelNotAllowed,
+    SettingsNotAllowed,
+    SourceNotAllowed,
+    StoreError,
+    ThreadNotFound,
+)
 from longthread.gateway.service import Gateway, GatewayOptions
 from longthread.llm.models import DEMO as DEMO_MODEL
 from longthread.runs.analyst import Analyst
@@ -26,6 +34,7 @@ from longthread.server.gateway_access import Door
 from longthread.server.page import LANGUAGES, PageLanguage
 from longthread.server.stream import Encoders, UserLists
 from longthread.settings import Settings
+from longthread.store import log
 from longthread.store.maintenance.space import WriteCheck
 from longthread.tools.analysis.address import redact_spec
 from longthread.tools.uploads import Uploads
@@ -197,3 +206,19 @@ async def caller(principal: PrincipalDep) -> str:
 
 
 Caller = Annotated[str, Depends(caller)]
+
+
+async def expect_client_id(served: Served, user: str, thread_id: str | None) -> None:
+    """Raise InvalidInput for a conversation's id that a client may not choose where users log in: it is neither a UUID
+    nor the id of a conversation of the user's. Ids that can be guessed would tell which of them others have."""
+    if thread_id is None or served.authentication.is_local or _UUID.fullmatch(thread_id):
+        return
+    async with served.analyst.store.reading() as tx:
+        try:
+            await log.find_thread(tx, thread_id, user_id=user)
+        except ThreadNotFound:
+            reason = f"{thread_id!r:.80} is no id for a new conversation. Give a UUID, or leave the id out."
+            raise InvalidInput(reason=reason) from None
+
+
+_UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}", re.IGNORECASE)

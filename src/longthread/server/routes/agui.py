@@ -39,7 +39,7 @@ from longthread.server.fields import Name, PathSegment
 from longthread.server.openapi import AGUI_STREAM, problems
 from longthread.server.requests import EVENT_STREAM, NO_STORE
 from longthread.server.routes.chat import BEGINS, Options, blame_named_model
-from longthread.server.state import Caller, CallerRights, Rights, Served, ServedDep
+from longthread.server.state import Caller, CallerRights, Rights, Served, ServedDep, expect_client_id
 from longthread.server.stream import HEARTBEAT_SECONDS, encode_interrupted, frame
 from longthread.store import log, run_events, runs
 from longthread.store.driver import Driver, Transaction
@@ -307,6 +307,7 @@ async def _begin(served: Served, user: str, rights: CallerRights, agent: str, bo
     """Begin the run that the input asks for. Returns a whole stream where none is needed."""
     if body.tools:
         raise NotSupported(what="Tools of the client", reason="agents call their own tools alone. Leave out `tools`.")
+    await expect_client_id(served, user, body.thread_id)
     told = told_of(body.messages)
     asks = bool(body.messages) and isinstance(body.messages[-1], agui.UserMessage) and bool(told[-1].text.strip())
     if body.resume and not (asks and await _is_new(served, body, told[-1])):

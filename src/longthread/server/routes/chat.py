@@ -47,7 +47,7 @@ from longthread.server.history import events_path, queued_path, step_json
 from longthread.server.openapi import STREAM, problems
 from longthread.server.page import AskedLanguage
 from longthread.server.requests import EVENT_STREAM, NO_STORE
-from longthread.server.state import Caller, CallerRights, Rights, Served, ServedDep
+from longthread.server.state import Caller, CallerRights, Rights, Served, ServedDep, expect_client_id
 from longthread.server.stream import PATTERN, Position, RunStream
 from longthread.store import log, run_events, runs
 from longthread.store.wait_list import QuestionKey, QueuedQuestion, WhenBusy
@@ -223,6 +223,7 @@ async def once(
 async def _begin(
     served: Served, user: str, rights: CallerRights, body: QuestionBody, key: QuestionKey | None
 ) -> RunHandle | QueuedQuestion:
+    await expect_client_id(served, user, body.thread_id)
     source, model = rights.source(body.source), rights.model(body.model)
     with blame_named_model(model):
         return await served.analyst.runs.submit(
