@@ -174,3 +174,17 @@ def test_what_may_be_asked_is_listed(both: Both, command: Command, store_address
     both("agents", "show", "nobody", code=2)
     for words in (("sources", "show", "demo"), ("upstreams", "list"), ("agents", "show", "clerk", "--history")):
         assert isinstance(command(*words, code=2).exception, InvalidInput)
+
+
+def test_files_are_those_of_the_store(both: Both, asked: None, command: Command) -> None:
+    for words in (("threads", "export", "years", "--format", "md", "--details"), ("threads", "result", "years", "q2")):
+        there, here = both(*words)
+        assert there.stdout == here.stdout and len(there.stdout) > 200
+    command("threads", "export", "years", "--to", "years.jsonl")
+    assert "1 thread imported" in command("import", "years.jsonl", "--database", "other.db").output
+    command("threads", "result", "years", "q2", "--to", "years.csv")
+    assert Path("years.csv").read_text("utf-8-sig").startswith("year,launches_count")
+    command("threads", "result", "years", "q2", "--to", "years.csv", code=2)
+    assert "q2" in str(command("threads", "result", "years", "q99", code=2).exception)
+    for words in (("threads", "export", "--all"), ("threads", "result", "years", "q2", "--stored")):
+        assert isinstance(command(*words, code=2).exception, InvalidInput)

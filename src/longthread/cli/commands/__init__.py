@@ -59,6 +59,8 @@ ON_SERVER = frozenset(
         "skills show",
         "tools list",
         "tools show",
+        "threads export",
+        "threads result",
         "threads list",
         "threads search",
         "threads show",

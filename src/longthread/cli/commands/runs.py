@@ -14,9 +14,10 @@ import typer
 from longthread.builtin.chart import charts_of
 from longthread.cli import options
 from longthread.cli.options import find_thread
+from longthread.cli.server_choice import chosen_server
 from longthread.cli.terminal import by_user, echo, echo_data, join_by_tabs, print_line
 from longthread.cli.whole_store import count_noun, existing, output, run
-from longthread.errors import InvalidInput
+from longthread.errors import InvalidInput, OptionNotOnServer
 from longthread.model.catalog import Kind
 from longthread.model.entry import Entry
 from longthread.model.run import AgentRun, Approval, Run
@@ -28,6 +29,7 @@ from longthread.store.driver import Transaction
 from longthread.tools.analysis.export import TableFormat, write
 
 if TYPE_CHECKING:
+    from longthread.cli.remote.logins import ServerLogin
     from longthread.context.citations import StoredResult
     from longthread.runs.analyst import Analyst
 
@@ -181,6 +183,12 @@ def result(
 ) -> None:
     """Write a query's whole result to a file: CSV, Parquet or XLSX. It is asked again, by the rules that hold now."""
     chosen = format_ or _format_of(to)
+    if (login := chosen_server()) is not None:
+        for option, is_given in (("--stored", stored), ("--source", source is not None)):
+            if is_given:
+                raise OptionNotOnServer(option=option)
+        _write_of_server(login, name, label, to, chosen, force=force)
+        return
     settings = Settings.load(database=database, read_only=read_only, sql_timeout=seconds)
 
     # Here and not above: LangChain takes time to load, and other commands do not need it.
@@ -202,6 +210,24 @@ def result(
     count = run(work())
     if to is not None:
         echo("{} written to {}.", count_noun(count, "row"), to, err=True)
+
+
+def _write_of_server(
+    login: ServerLogin, name: str, label: str, to: Path | None, chosen: TableFormat, *, force: bool
+) -> None:
+    """Write a whole result that a server has."""
+    from longthread.cli.remote.client import ServerClient, at, work_on_server
+    from longthread.cli.remote.threads import find_step
+
+    async def work(client: ServerClient) -> None:
+        thread_id = str(await client.find_thread(name))
+        path = at(thread_id, "steps", await find_step(client, thread_id, label), "result", "file")
+        with output(to, Settings.load().database, force=force) as file:
+            await client.download(path, file, format=chosen.value)
+
+    work_on_server(login, work)
+    if to is not None:
+        echo("Written: {}", to, err=True)
 
 
 async def _query_result(

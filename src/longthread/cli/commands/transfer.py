@@ -20,6 +20,7 @@ import typer
 from longthread.cli import options
 from longthread.cli.language import say, translate
 from longthread.cli.options import find_thread
+from longthread.cli.server_choice import chosen_server
 from longthread.cli.terminal import echo, echo_data, print_line
 from longthread.cli.whole_store import (
     SQLITE,
@@ -45,6 +46,7 @@ from longthread.store.transfer.foreign import shown_address
 from longthread.store.transfer.threads import TransferOutcome, thread_ids
 
 if TYPE_CHECKING:
+    from longthread.cli.remote.logins import ServerLogin
     from longthread.langgraph.transfer.export import ExportReport
     from longthread.store.transfer.foreign import ImportReport
     from longthread.store.transfer.kinds import DatabaseKinds
@@ -288,6 +290,11 @@ def export_threads(
         raise InvalidInput(reason="--details is for Markdown: give --format md, or leave it out. JSONL has everything.")
     settings = Settings.load(database=database, read_only=read_only)
 
+    if (login := chosen_server()) is not None:
+        if names is None or len(names) != 1:
+            raise InvalidInput(reason="A server exports one conversation at a time. Name it.")
+        _export_of_server(login, names[0], to, _Wanted(names, chosen, details), force=force)
+        return
     damaged: dict[str, str] = {}
     """Where all are exported, what was left out; else what was written as it is."""
 
@@ -310,6 +317,20 @@ class _Wanted:
     names: Sequence[str]
     format: ExportFormat
     details: bool
+
+
+def _export_of_server(login: ServerLogin, name: str, to: Path | None, wanted: _Wanted, *, force: bool) -> None:
+    """Export a conversation of a server, with those below it where the format has them."""
+    from longthread.cli.remote.client import ServerClient, at, work_on_server
+
+    async def work(client: ServerClient) -> None:
+        path = at(str(await client.find_thread(name)), "export")
+        with output(to, Settings.load().database, force=force) as file:
+            await client.download(path, file, format=wanted.format.value, details=str(wanted.details).lower())
+
+    work_on_server(login, work)
+    if to is not None:
+        echo("{} exported to {}.", count_noun(1, "thread"), to, err=True)
 
 
 async def _export_threads(store: Driver, user: str, file: BinaryIO, wanted: _Wanted, damaged: dict[str, str]) -> int:

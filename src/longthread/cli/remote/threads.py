@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
 from typing import Any, NamedTuple
 
 from longthread.cli.remote.client import ServerAnswer, ServerClient, at
-from longthread.errors import EntryNotFound
+from longthread.errors import EntryNotFound, ResultNotFound
 from longthread.model.entry import Entry, ToolCall
 from longthread.model.run import Approval
 from longthread.model.thread import Thread
@@ -102,6 +103,24 @@ async def show_thread(client: ServerClient, thread_id: str) -> ShownThread:
         [read_thread(each) for each in children["conversations"]],
         [each["id"] for each in last["waiting_below"]],
     )
+
+
+async def find_step(client: ServerClient, thread_id: str, label: str) -> int:
+    """The number of the newest step whose result has a label such as `q3` or `[q3]`. Raises ResultNotFound, which lists
+    the labels."""
+    wanted = re.sub(r"[\[\]\s]", "", label).lower()
+    page, found = await _read_page(client, thread_id), dict[str, int]()
+    while True:
+        steps = [step for some in page["steps"].values() for step in some if step["step"] is not None]
+        for step in sorted(steps, key=lambda each: -each["step"]):
+            data = (step["observation"] or {}).get("data")
+            if isinstance(data, dict) and data.get("query"):
+                found.setdefault(str(data["query"]), step["step"])
+        if wanted in found:
+            return found[wanted]
+        if not page["before"]:
+            raise ResultNotFound(label=label[:50], labels=", ".join(reversed(found)) or "none")
+        page = await _read_page(client, thread_id, page["before"])
 
 
 async def read_metadata(client: ServerClient, thread_id: str, message: str | None) -> Mapping[str, Any]:
