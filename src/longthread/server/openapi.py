@@ -17,6 +17,7 @@ from longthread.errors import (
     NotLocal,
     RoleMissing,
     ScopeMissing,
+    SeveralKeys,
     StoreError,
     TooManyRequests,
 )
@@ -295,7 +296,7 @@ AGUI_STREAM: RouteResponses = {
 _READING = (413, 421, 500)
 _WRITING = (403, *_READING)
 _BODY = (400, 415)
-_REFUSED = (LoginNeeded, NotLocal, RoleMissing, ScopeMissing, TooManyRequests)
+_REFUSED = (LoginNeeded, NotLocal, RoleMissing, ScopeMissing, SeveralKeys, TooManyRequests)
 """What `GuardedRoute` may refuse each route with."""
 _REF = "#/components/schemas/{model}"
 

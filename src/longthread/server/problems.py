@@ -176,6 +176,7 @@ _STATUS: dict[type[LongthreadError], int] = {
     errors.NotGranted: 403,
     errors.TooManyRequests: 429,
     errors.BudgetSpent: 429,
+    errors.PriceMissing: 403,
     errors.NotStorable: 422,
     errors.StoreConflict: 409,
     errors.StoreError: 503,

@@ -1285,6 +1285,43 @@ export interface ReasoningStartEvent {
   messageId: string;
 }
 
+/** The messages that were found, the best first. */
+export interface RecallAnswer {
+  hits: RecallHit[];
+  warnings: string[];
+}
+
+/**
+ * A message that was found, in the conversation `thread_id` with this `label`. `active`: it is on the chosen branch.
+ * `around` are messages on either side of it.
+ */
+export interface RecallHit {
+  id: string;
+  seq: number;
+  role: "system" | "user" | "assistant" | "tool";
+  name?: string;
+  said_at: string;
+  text: string;
+  thread_id: string;
+  label: string;
+  score: number;
+  active: boolean;
+  around: RecalledMessage[];
+}
+
+/**
+ * A message, a reply or a result: the `seq`th of its conversation. `name` is the tool of a result. `said_at` is the
+ * time that its sender gave, else when it was stored. `text` is the part around the words that were found.
+ */
+export interface RecalledMessage {
+  id: string;
+  seq: number;
+  role: "system" | "user" | "assistant" | "tool";
+  name?: string;
+  said_at: string;
+  text: string;
+}
+
 /** The call is not made; the model reads the `message`. */
 export interface RejectDecision {
   type: "reject";

@@ -17,6 +17,7 @@ from longthread.builtin.chart import chart_of
 from longthread.errors import (
     AgentOff,
     AgentOfThread,
+    BudgetSpent,
     DefinitionNotFound,
     EntryNotFound,
     InvalidInput,
@@ -25,6 +26,7 @@ from longthread.errors import (
     ModelNotUsable,
     ModelUnavailable,
     NothingToResume,
+    PriceMissing,
     QuestionNotFound,
     QuestionTooLong,
     QueueFull,
@@ -61,9 +63,11 @@ StepIndex = Annotated[int, Path(ge=0, lt=2**62)]
 BEGINS = (
     AgentOff,
     AgentOfThread,
+    BudgetSpent,
     DefinitionNotFound,
     ModelNotAllowed,
     ModelUnavailable,
+    PriceMissing,
     RunInProgress,
     SourceError,
     SourceMissing,
