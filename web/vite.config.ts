@@ -6,6 +6,7 @@ import { compileMessage } from "@lingui/message-utils/compileMessage";
 import react from "@vitejs/plugin-react";
 import { type Plugin, defineConfig } from "vite";
 import { messages as en } from "./src/i18n/en";
+import { account as enAccount } from "./src/i18n/en/account";
 import { boards as enBoards } from "./src/i18n/en/boards";
 import { catalog as enCatalog } from "./src/i18n/en/catalog";
 import { chart as enChart } from "./src/i18n/en/chart";
@@ -15,7 +16,9 @@ import { login as enLogin } from "./src/i18n/en/login";
 import { settings as enSettings } from "./src/i18n/en/settings";
 import { share as enShare } from "./src/i18n/en/share";
 import { sql as enSql } from "./src/i18n/en/sql";
+import { team as enTeam } from "./src/i18n/en/team";
 import { messages as zh } from "./src/i18n/zh";
+import { account as zhAccount } from "./src/i18n/zh/account";
 import { boards as zhBoards } from "./src/i18n/zh/boards";
 import { catalog as zhCatalog } from "./src/i18n/zh/catalog";
 import { chart as zhChart } from "./src/i18n/zh/chart";
@@ -25,6 +28,7 @@ import { login as zhLogin } from "./src/i18n/zh/login";
 import { settings as zhSettings } from "./src/i18n/zh/settings";
 import { share as zhShare } from "./src/i18n/zh/share";
 import { sql as zhSql } from "./src/i18n/zh/sql";
+import { team as zhTeam } from "./src/i18n/zh/team";
 
 const OUT = "../src/longthread/server/page";
 
@@ -100,6 +104,10 @@ function licences(): Plugin {
 const MESSAGES: Record<string, { name: string; messages: Record<string, string> }> = {
   "en/index": { name: "messages", messages: en },
   "zh/index": { name: "messages", messages: zh },
+  "en/account": { name: "account", messages: enAccount },
+  "zh/account": { name: "account", messages: zhAccount },
+  "en/team": { name: "team", messages: enTeam },
+  "zh/team": { name: "team", messages: zhTeam },
   "en/boards": { name: "boards", messages: enBoards },
   "zh/boards": { name: "boards", messages: zhBoards },
   "en/catalog": { name: "catalog", messages: enCatalog },

@@ -22,6 +22,9 @@ export const logOut = () => post<void>("/api/logout");
 export const providerPath = (issuer: string, next: string) =>
   `/api/oidc/${encodeURIComponent(issuer)}/start?${new URLSearchParams({ next })}`;
 
+/** Where a login provider ends its own login. */
+export const providerLogout = (issuer: string) => `/api/oidc/${encodeURIComponent(issuer)}/logout`;
+
 /** What a link that works once is for. It stays usable. */
 export const lookAtLink = (token: string) => post<LinkView>("/api/links/look", { token });
 export const redeemLink = (body: LinkBody) => post<LoginView>("/api/links", body);

@@ -5,6 +5,7 @@ import { type Messages, i18n } from "@lingui/core";
 import { useLingui } from "@lingui/react";
 import { keepAt } from "../store";
 import type { MessageId as FirstId } from "./en";
+import type { account } from "./en/account";
 import type { boards } from "./en/boards";
 import type { catalog } from "./en/catalog";
 import type { chart } from "./en/chart";
@@ -15,9 +16,11 @@ import type { login } from "./en/login";
 import type { settings } from "./en/settings";
 import type { share } from "./en/share";
 import type { sql } from "./en/sql";
+import type { team } from "./en/team";
 
 export type MessageId =
   | FirstId
+  | keyof typeof account
   | keyof typeof boards
   | keyof typeof catalog
   | keyof typeof chart
@@ -27,7 +30,8 @@ export type MessageId =
   | keyof typeof login
   | keyof typeof settings
   | keyof typeof share
-  | keyof typeof sql;
+  | keyof typeof sql
+  | keyof typeof team;
 export type Language = "en" | "zh";
 export type Values = Record<string, string | number>;
 

@@ -1,6 +1,7 @@
 import { compileMessage } from "@lingui/message-utils/compileMessage";
 import { expect, test } from "vitest";
 import { messages as enFirst } from "./en";
+import { account as enAccount } from "./en/account";
 import { boards as enBoards } from "./en/boards";
 import { catalog as enCatalog } from "./en/catalog";
 import { chart as enChart } from "./en/chart";
@@ -11,7 +12,9 @@ import { files as enFiles } from "./en/files";
 import { login as enLogin } from "./en/login";
 import { settings as enSettings } from "./en/settings";
 import { share as enShare } from "./en/share";
+import { team as enTeam } from "./en/team";
 import { messages as zhFirst } from "./zh";
+import { account as zhAccount } from "./zh/account";
 import { boards as zhBoards } from "./zh/boards";
 import { catalog as zhCatalog } from "./zh/catalog";
 import { chart as zhChart } from "./zh/chart";
@@ -22,6 +25,7 @@ import { files as zhFiles } from "./zh/files";
 import { login as zhLogin } from "./zh/login";
 import { settings as zhSettings } from "./zh/settings";
 import { share as zhShare } from "./zh/share";
+import { team as zhTeam } from "./zh/team";
 
 const en = {
   ...enFirst,
@@ -32,6 +36,8 @@ const en = {
   ...enChart,
   ...enFiles,
   ...enLogin,
+  ...enAccount,
+  ...enTeam,
   ...enSql,
   ...enBoards,
   ...enFeedback,
@@ -45,6 +51,8 @@ const zh = {
   ...zhChart,
   ...zhFiles,
   ...zhLogin,
+  ...zhAccount,
+  ...zhTeam,
   ...zhSql,
   ...zhBoards,
   ...zhFeedback,

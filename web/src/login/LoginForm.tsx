@@ -1,13 +1,12 @@
 import { type FormEvent, useRef, useState } from "react";
 import { logIn, providerPath } from "../api/account";
-import { Problem } from "../api/problem";
 import type { AuthView } from "../api/types";
-import { type MessageId, isMessage, t as say, useT } from "../i18n";
-import { sentence } from "../i18n/sentence";
+import { isMessage, t as say, useT } from "../i18n";
 import { Button } from "../ui";
 import { Field } from "../ui/Field";
 import styles from "./Login.module.css";
 import { PasswordField } from "./PasswordField";
+import { failure } from "./failure";
 import { back, enter } from "./own";
 
 /** What went wrong at a login provider, by the code in the address. */
@@ -16,16 +15,6 @@ function refusal(): string | null {
   if (code === null) return null;
   const id = `login.error.${code}`;
   return say(isMessage(id) ? id : "login.error");
-}
-
-function failure(error: unknown): string {
-  if (!(error instanceof Problem)) return sentence(error);
-  const seconds = Number(error.params["seconds"]);
-  if (error.code === "login_throttled" && seconds > 0) {
-    const [id, n]: [MessageId, number] = seconds < 90 ? ["login.wait", seconds] : ["login.waitLong", seconds / 60];
-    return say(id, { n: Math.ceil(n) });
-  }
-  return error.code === "login_failed" ? say("login.failed") : sentence(error);
 }
 
 /** Logs in with a name and a password, or at a provider. */

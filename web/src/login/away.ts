@@ -17,8 +17,19 @@ export function pathBack(text: string | null, origin = location.origin): string 
 /** Where to log in, to come back to a path then. */
 export const loginAt = (path: string) => (path === "/" ? LOGIN : `${LOGIN}?${new URLSearchParams({ next: path })}`);
 
+let isLeaving = false;
+
+/** Leaves this page: the first address that is asked for is the one. */
+export function leaveTo(address: string): void {
+  if (isLeaving) return;
+  isLeaving = true;
+  location.replace(address);
+  // Who has unsaved changes may choose to stay.
+  setTimeout(() => (isLeaving = false), 3000);
+}
+
 /** Goes to the login. What waits for an answer waits until the page is left. */
 export function leaveForLogin(): Promise<never> {
-  location.replace(loginAt(pathBack(location.href)));
+  leaveTo(loginAt(pathBack(location.href)));
   return new Promise(() => undefined);
 }

@@ -1,7 +1,9 @@
+import { queryClient } from "../api/cache";
+import type { Info } from "../api/types";
 import { type Language, type MessageId, choose, current, t } from "../i18n";
 import { toggleInspector } from "../inspector/selection";
 import { currentRoute, navigate, toBoards, toNew, toSettings } from "../route";
-import { PAGES } from "../settings/pages";
+import { pagesOf } from "../settings/pages";
 import { THEMES, theme } from "../theme";
 import type { IconName } from "../ui";
 import { openApps, openConnect, openKeys, openShare } from "./open";
@@ -19,6 +21,7 @@ export interface Command {
 export function commands(): Command[] {
   const other: Language = current() === "en" ? "zh" : "en";
   const route = currentRoute();
+  const auth = queryClient.getQueryData<Info>(["info"])?.auth;
   return [
     { id: "new", label: t("shell.new"), icon: "plus", keys: "Mod+Shift+O", act: () => navigate(toNew) },
     ...(route.page === "conversation" ? [inspector(), share(route.id), apps(route.id)] : []),
@@ -29,7 +32,9 @@ export function commands(): Command[] {
       act: () => openConnect(route.page === "conversation" ? route.id : null),
     },
     { id: "boards", label: t("shell.boards"), icon: "board", act: () => navigate(toBoards) },
-    ...PAGES.map(({ id }) => settings(id, `settings.page.${id}`)),
+    ...pagesOf(auth === undefined || auth.mode === "local" ? null : auth.user).map(({ id }) =>
+      settings(id, `settings.page.${id}`),
+    ),
     settings("usage", "settings.usage"),
     ...THEMES.map((each) => ({
       id: `theme-${each}`,

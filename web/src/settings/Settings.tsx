@@ -1,4 +1,5 @@
 import { Suspense, lazy } from "react";
+import { useUser } from "../api/server";
 import { useT } from "../i18n";
 import { openDrawer } from "../layout/drawer";
 import { useWidth } from "../layout/width";
@@ -6,7 +7,7 @@ import { toSettings } from "../route";
 import { follow } from "../sidebar/Row";
 import { IconButton, Skeleton } from "../ui";
 import styles from "./Settings.module.css";
-import { PAGES, type SettingsPage, type ShownPage } from "./pages";
+import { PAGES, type SettingsPage, type ShownPage, pagesOf } from "./pages";
 
 const SHOWN = Object.fromEntries(PAGES.map(({ id, load }) => [id, lazy(async () => ({ default: await load() }))]));
 
@@ -15,7 +16,8 @@ export function Settings({ section, name, part }: ShownPage) {
   const t = useT();
   const narrow = useWidth() === "narrow";
   const page = PAGES.find(({ id }) => id === section)?.of ?? section;
-  const sections = PAGES.filter(({ id, of }) => (of ?? id) === page);
+  const pages = pagesOf(useUser());
+  const sections = pages.filter(({ id, of }) => (of ?? id) === page);
   const Section = SHOWN[section];
   return (
     <div className={styles["scroll"]}>
@@ -25,9 +27,11 @@ export function Settings({ section, name, part }: ShownPage) {
           <h1 className={styles["title"]}>{t("shell.settings")}</h1>
         </div>
         <nav className={styles["pages"]} aria-label={t("shell.settings")}>
-          {PAGES.filter(({ of }) => of === undefined).map(({ id }) => (
-            <To key={id} section={id} current={id === page} className={styles["page"]} />
-          ))}
+          {pages
+            .filter(({ of }) => of === undefined)
+            .map(({ id }) => (
+              <To key={id} section={id} current={id === page} className={styles["page"]} />
+            ))}
         </nav>
         {sections.length > 1 && (
           <nav className={styles["sections"]} aria-label={t(`settings.page.${page}`)}>

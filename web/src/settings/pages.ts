@@ -1,4 +1,5 @@
 import type { ComponentType } from "react";
+import type { MeView } from "../api/types";
 import type { MessageId } from "../i18n";
 
 /** What the address calls a page of the settings, or a section of one; `settings.page.…` is its title. */
@@ -17,9 +18,13 @@ interface PageEntry {
   id: SettingsPage;
   /** The page that it is a section of. */
   of?: SettingsPage;
+  /** Who sees it, where users log in; without it, everyone does. */
+  for?: "user" | "admin";
   load: () => Promise<ComponentType<ShownPage>>;
 }
 
+const loadAccount = async () => (await import("../account/load")).load();
+const loadTeam = async () => (await import("../team/load")).load();
 const loadCatalog = async () => (await import("../catalog/load")).load();
 
 /** The pages of the settings and their sections, in their order. */
@@ -32,4 +37,12 @@ export const PAGES: readonly PageEntry[] = [
   { id: "memories", of: "agents", load: async () => (await import("./Memories")).Memories },
   { id: "terms", of: "agents", load: async () => (await loadCatalog()).Terms },
   { id: "you", load: async () => (await import("./You")).You },
+  { id: "account", for: "user", load: async () => (await loadAccount()).Account },
+  { id: "users", for: "admin", load: async () => (await loadTeam()).Users },
+  { id: "groups", of: "users", for: "admin", load: async () => (await loadTeam()).Groups },
+  { id: "audit", of: "users", for: "admin", load: async () => (await loadTeam()).Audit },
 ];
+
+/** The pages that a user sees. Null: the server asks for no login. */
+export const pagesOf = (user: MeView | null) =>
+  PAGES.filter((page) => page.for === undefined || (user !== null && (page.for === "user" || user.role === "admin")));

@@ -1,5 +1,5 @@
 import { Suspense, lazy, useDeferredValue, useState } from "react";
-import { useInfo } from "../api/server";
+import { useInfo, useUser } from "../api/server";
 import { useT } from "../i18n";
 import { openPalette } from "../palette/open";
 import { toBoards, toNew, toSettings } from "../route";
@@ -10,6 +10,7 @@ import styles from "./Sidebar.module.css";
 import { useList } from "./list";
 
 const TagBar = lazy(() => import("./TagBar"));
+const UserMenu = lazy(() => import("../account/UserMenu"));
 
 /** New, search, the list of conversations, and the way to the settings. `active` is the conversation that is shown. */
 export function Sidebar({ active }: { active: string | null }) {
@@ -21,6 +22,7 @@ export function Sidebar({ active }: { active: string | null }) {
   const hasTags = tag !== "" || data?.pages.some((page) => page.conversations.some(({ tags }) => tags.length > 0));
   const q = useDeferredValue(text.trim());
   const { data: info } = useInfo();
+  const user = useUser();
   return (
     <>
       <div className={styles["head"]}>
@@ -74,6 +76,11 @@ export function Sidebar({ active }: { active: string | null }) {
           <Icon name="settings" size={16} />
           {t("shell.settings")}
         </a>
+        {user && (
+          <Suspense fallback={<span className={styles["link"]} />}>
+            <UserMenu user={user} />
+          </Suspense>
+        )}
         <p className={styles["about"]} title={info?.database ?? undefined}>
           {info && `Longthread ${info.version}`}
         </p>

@@ -29,6 +29,7 @@ const PATHS = {
   board: "M3 3h6v6H3zM11 3h6v6h-6zM3 11h6v6H3zM11 11h6v6h-6z",
   data: "M4 5.5c0-3 12-3 12 0v9c0 3-12 3-12 0zM4 5.5c0 3 12 3 12 0M4 10c0 3 12 3 12 0",
   person: "M10 10a3.2 3.2 0 100-6.4A3.2 3.2 0 0010 10zM4 16.5c.6-5 11.400-5 12 0",
+  leave: "M8 4H4v12h4M8.5 10H17M13.5 6.5L17 10l-3.5 3.5",
   model: "M10 3v4M10 13v4M3 10h4M13 10h4M8 8l4 4M12 8l-4 4",
   warn: "M10 3l7.5 13h-15zM10 8v4M10 14.2h.01",
 } as const;

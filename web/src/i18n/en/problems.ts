@@ -98,11 +98,13 @@ export const problems = {
   "problem.upload_not_found":
     "This upload is gone: what became no source is deleted after a day. Upload the file again.",
   "problem.upload_refused": "{name} was not taken: {reason}",
-  "problem.not_local": "This server has no login, and answers only programs of its own machine. Its operator can let others in.",
+  "problem.not_local":
+    "This server has no login, and answers only programs of its own machine. Its operator can let others in.",
   "problem.user_not_found": "There is no user {name}.",
   "problem.group_not_found": "There is no group {name}.",
   "problem.api_key_not_found": "There is no API key {key}.",
-  "problem.price_missing": "The budget of {whose} is in money, and the model {model} has no price. Ask an administrator to set one.",
+  "problem.price_missing":
+    "The budget of {whose} is in money, and the model {model} has no price. Ask an administrator to set one.",
   "problem.issuer_not_found": "There is no login provider {issuer}.",
   "problem.account_pending": "Your account waits for an administrator to let you in.",
   "problem.account_disabled": "Your account is switched off. Ask an administrator.",

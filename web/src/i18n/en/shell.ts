@@ -15,6 +15,8 @@ export const shell = {
   "shell.untitled": "Untitled",
   "shell.boards": "Boards",
   "shell.settings": "Settings",
+  "shell.account": "Account",
+  "shell.logOut": "Log out",
   "shell.retry": "Try again",
   "shell.unknown": "Page not found.",
   "shell.home": "Go to the home page",

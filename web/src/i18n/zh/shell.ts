@@ -15,6 +15,8 @@ export const shell: Record<keyof typeof en, string> = {
   "shell.untitled": "未命名",
   "shell.boards": "看板",
   "shell.settings": "设置",
+  "shell.account": "账号",
+  "shell.logOut": "退出登录",
   "shell.retry": "重试",
   "shell.unknown": "页面不存在。",
   "shell.home": "回到首页",

@@ -1,0 +1,190 @@
+"""The account of a user, and the pages of administrators."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from tests.server.access.team import OTHER, PASSWORD, Team, team_of
+from tests.web.conftest import OpenPage, looked_at
+from tests.web.test_login import LOOKS, SCRIPT, log_in
+
+pytestmark = pytest.mark.browser
+
+
+@pytest.fixture
+def team(serve: Any) -> Iterator[Team]:
+    with team_of(serve(SCRIPT, auth="login")) as team:
+        yield team
+
+
+def enter(team: Team, open_page: OpenPage, path: str, name: str = "ada", **options: Any) -> Any:
+    """Open a page of a user who has logged in."""
+    page = open_page(team.running, "/login", **{"quiet": False, **options})
+    page.evaluate(
+        """async (body) => fetch('/api/login', {
+            method: 'POST', headers: {'Content-Type': 'application/json'}, body: JSON.stringify(body)})""",
+        {"name": name, "password": PASSWORD},
+    )
+    page.goto(team.running.url + path)
+    page.locator("main h2, main h1, #question").first.wait_for()
+    return page
+
+
+def test_a_user_logs_out_and_leaves_nothing_in_the_browser(team: Team, open_page: OpenPage) -> None:
+    team.join("Bob", display="Bob B.")
+    page = enter(team, open_page, "/", "bob")
+    page.fill("#question", "My private draft")
+    page.get_by_role("button", name="Bob B.").click()
+    page.get_by_role("menuitem", name="Log out").click()
+    page.wait_for_url("**/login")
+    assert page.evaluate("Object.keys(localStorage).filter((key) => key.includes('draft'))") == []
+    assert page.request.get(f"{team.running.url}/api/me").status == 401
+    log_in(page, "bob")
+    page.wait_for_selector("#question")
+    assert page.locator("#question").input_value() == ""
+
+
+def test_another_user_of_the_browser_sees_nothing_of_the_one_before(team: Team, open_page: OpenPage) -> None:
+    bob = team.join("Bob")
+    page = enter(team, open_page, "/", "bob")
+    page.fill("#question", "My private draft")
+    team.admin.post(f"/api/admin/users/{bob.get('/api/me').json()['id']}/logout")
+    page.wait_for_url("**/login", timeout=20_000)
+    log_in(page, "ada")
+    page.wait_for_selector("#question")
+    assert page.locator("#question").input_value() == ""
+
+
+def test_a_user_changes_name_and_password_and_ends_other_logins(team: Team, open_page: OpenPage) -> None:
+    other = team.join("Bob")
+    page = enter(team, open_page, "/settings/account", "bob")
+    page.get_by_label("Display name").fill("Robert")
+    page.get_by_role("button", name="Save").click()
+    page.get_by_role("button", name="Robert").wait_for()
+    page.get_by_label("Current password").fill(OTHER)
+    page.get_by_label("New password").fill(OTHER)
+    page.get_by_role("button", name="Change the password").click()
+    page.get_by_text("This is not your current password.").wait_for()
+    page.get_by_text("this one").wait_for()
+    assert page.get_by_role("button", name="End the login").count() == 2
+    page.get_by_label("Current password").fill(PASSWORD)
+    page.get_by_role("button", name="Change the password").click()
+    page.get_by_text("The password is set.").wait_for()
+    assert other.get("/api/me").status_code == 401
+    page.get_by_role("button", name="End the login").nth(1).wait_for(state="detached")
+    page.get_by_role("button", name="Log out everywhere").click()
+    page.wait_for_url("**/login")
+
+
+def test_an_administrator_adds_changes_and_shuts_out_a_user(team: Team, open_page: OpenPage) -> None:
+    assert team.admin.post("/api/admin/groups", json={"name": "finance"}).status_code == 201
+    page = enter(team, open_page, "/settings/users")
+    page.get_by_label("Name", exact=True).fill("Bob")
+    page.get_by_label("Role", exact=True).select_option("builder")
+    page.get_by_label("finance").check()
+    page.get_by_role("button", name="Add, and make the link").click()
+    link = page.get_by_label("The link for Bob").input_value()
+    assert link.startswith(f"{team.running.url}/login#")
+    row = page.get_by_role("listitem").filter(has=page.get_by_role("heading", name="Bob"))
+    row.get_by_text("Builder · finance · not here yet").wait_for()
+    bob = team.visitor()
+    token = link.partition("#")[2]
+    assert bob.post("/api/links", json={"token": token, "password": PASSWORD}).status_code == 200
+    page.reload()
+    row.get_by_role("button", name="More: Bob").click()
+    page.get_by_role("menuitemradio", name="Member").click()
+    row.get_by_text("Member · finance").wait_for()
+    row.get_by_role("button", name="More: Bob").click()
+    page.get_by_role("menuitem", name="Link for a new password").click()
+    assert "/login#" in page.get_by_role("dialog").get_by_label("The link for Bob").input_value()
+    page.get_by_role("button", name="Done").click()
+    row.get_by_role("button", name="More: Bob").click()
+    page.get_by_role("menuitem", name="Disable").click()
+    row.get_by_text("disabled").wait_for()
+    assert bob.get("/api/me").status_code == 401
+    own = page.get_by_role("listitem").filter(has=page.get_by_role("heading", name="ada"))
+    own.get_by_role("button", name="More: ada").click()
+    page.get_by_role("menuitem", name="Log out everywhere").wait_for()
+    assert page.get_by_role("menuitem", name="Disable").count() == 0
+
+
+def test_an_administrator_manages_groups(team: Team, open_page: OpenPage) -> None:
+    bob = team.join("Bob")
+    page = enter(team, open_page, "/settings/groups")
+    page.get_by_label("Name of a new group").fill("Finance")
+    page.get_by_role("button", name="Add", exact=True).click()
+    page.get_by_role("button", name="finance 0 members").click()
+    page.get_by_label("Add a member").select_option("Bob")
+    page.get_by_role("button", name="finance 1 member").wait_for()
+    assert bob.get("/api/me").json()["groups"] == ["finance"]
+    page.get_by_role("button", name="Take Bob out of the group").click()
+    page.get_by_role("button", name="finance 0 members").wait_for()
+    page.get_by_role("button", name="Remove the group finance").click()
+    page.get_by_role("dialog").get_by_role("button", name="Remove").click()
+    page.get_by_text("There are no groups yet.").wait_for()
+
+
+def test_the_audit_log_is_read_by_person_and_by_action(team: Team, open_page: OpenPage) -> None:
+    team.join("Bob")
+    page = enter(team, open_page, "/settings/audit")
+    page.get_by_role("listitem").filter(has_text="ada added a user").wait_for()
+    page.get_by_label("What").select_option("login")
+    page.get_by_role("listitem").filter(has_text="ada added a user").wait_for(state="detached")
+    page.get_by_role("listitem").filter(has_text="ada logged in").first.wait_for()
+    page.get_by_label("Who").select_option("Bob")
+    page.get_by_role("listitem").filter(has_text="ada logged in").first.wait_for(state="detached")
+    with page.expect_download() as saved:
+        page.get_by_role("link", name="Download as JSON lines").click()
+    assert saved.value.suggested_filename == "audit.jsonl"
+
+
+def test_a_member_sees_an_account_and_nothing_of_administration(team: Team, open_page: OpenPage) -> None:
+    team.join("Bob")
+    page = enter(team, open_page, "/settings/account", "bob")
+    settings = page.get_by_role("navigation", name="Settings")
+    settings.get_by_role("link", name="Account").wait_for()
+    assert settings.get_by_role("link", name="Users").count() == 0
+    page.goto(f"{team.running.url}/settings/users")
+    page.get_by_role("alert").get_by_text("Only administrators may do this.").wait_for()
+
+
+def test_a_server_without_login_shows_no_account_and_no_users(serve: Any, open_page: OpenPage) -> None:
+    page = open_page(serve(SCRIPT), "/settings/you")
+    page.get_by_role("heading", name="Theme").wait_for()
+    assert page.get_by_role("link", name="Account").count() == 0
+    assert page.get_by_role("link", name="Users").count() == 0
+    page.keyboard.press("Control+k")
+    page.get_by_role("option", name="Settings: Agents").wait_for()
+    assert page.get_by_role("option", name="Settings: Users").count() == 0
+
+
+@pytest.mark.parametrize(("width", "locale", "scheme"), LOOKS)
+def test_each_page_of_the_team_can_be_used_by_everyone(
+    team: Team, open_page: OpenPage, width: int, locale: str, scheme: str
+) -> None:
+    name = f"{width}-{locale[:2]}-{scheme}"
+    team.admin.post("/api/admin/groups", json={"name": "财务 finance"})
+    team.join("Bob", display="Bob, who has quite a long name for a person", groups=["财务 finance"])
+    team.invite("eve", role="builder")
+    page = enter(team, open_page, "/", width=width, locale=locale, color_scheme=scheme)
+    if width < 760:
+        page.locator("header button").first.tap()
+    page.get_by_role("button", name="ada").click()
+    page.get_by_role("menuitem").nth(1).wait_for()
+    looked_at(page, f"user-menu-{name}")
+    for section in ("account", "users", "groups", "audit"):
+        page.goto(f"{team.running.url}/settings/{section}")
+        page.locator("main li").nth(1 if section == "audit" else 0).wait_for()
+        if section == "groups":
+            page.locator("main li [aria-expanded]").first.click()
+            page.locator("main li select").wait_for()
+        looked_at(page, f"team-{section}-{name}")
+        if section == "users":
+            page.locator("main form input").first.fill("newcomer")
+            page.locator("main form button[type=submit]").click()
+            page.locator("main input[readonly]").wait_for()
+            page.locator("main li button").last.click()
+            page.get_by_role("menuitem").nth(1).wait_for()
+            looked_at(page, f"team-user-menu-{name}")
