@@ -6,7 +6,7 @@ ARG BASE=python:3.13-slim
 
 FROM ${BASE} AS build
 # What is installed besides the core, and the commit that `longthread --version` names.
-ARG EXTRAS=app,demo,mcp,mysql
+ARG EXTRAS=app,demo,mcp,mysql,team
 ARG COMMIT=
 WORKDIR /build
 RUN python3 -m venv tools

@@ -10,6 +10,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import re
 import shutil
 import signal
 import socket
@@ -27,6 +28,8 @@ from urllib.request import Request, urlopen
 ROOT = Path(__file__).resolve().parents[1]
 SBOM = "/opt/longthread/share/sbom.cdx.json"
 LIMIT_MB = 350
+CONVERSATION = "0192f0c1-5a0e-7cc3-98c4-dc0c0c07398f"
+"""The id of the test's conversation."""
 PATIENCE = 120
 """Seconds until a container that does not do what it should has failed."""
 STATE = "/state"
@@ -111,17 +114,19 @@ def try_image(engine: Engine, tag: str) -> dict[str, Any]:
     """Ask in a container, kill it in the middle of an answer, and go on in another one on the same volume."""
     with make_volume(engine) as volume:
         with started(engine, tag, volume) as (first, address, ready):
-            events = ask(address, "How many rockets are there?")
-            answer = read_answer(address, events)
+            session = log_in(address, first.logs())
+            events = ask(address, session, "How many rockets are there?")
+            answer = read_answer(address, session, events)
             print("· answered:", answer, file=sys.stderr)
-            interrupted = ask(address, "How many launches were there per year?")
+            interrupted = ask(address, session, "How many launches were there per year?")
             first.signal(signal.SIGKILL)
             first.wait()
         with started(engine, tag, volume) as (second, address, again):
-            if (kept := read_answer(address, events)) != answer:
+            if (kept := read_answer(address, session, events)) != answer:
                 sys.exit(f"The answer was {answer!r}, and the next container has {kept!r}.")
-            print("· went on:", read_answer(address, interrupted), file=sys.stderr)
-            print("· asked again:", read_answer(address, ask(address, "And in 2020?")), file=sys.stderr)
+            print("· went on:", read_answer(address, session, interrupted), file=sys.stderr)
+            last = ask(address, session, "And in 2020?")
+            print("· asked again:", read_answer(address, session, last), file=sys.stderr)
             began = time.perf_counter()
             second.signal(signal.SIGTERM)
             if code := second.wait():
@@ -174,18 +179,29 @@ def is_ready(address: str) -> bool:
         return False
 
 
-def ask(address: str, question: str) -> str:
+def log_in(address: str, log: str) -> str:
+    """Make the first user by the link in the log of a first start; return the cookie of the login."""
+    link = re.search(r"/login#([\w-]+)", log)
+    if link is None:
+        sys.exit(f"The log of the first start has no link that makes the first user: {log}")
+    body = json.dumps({"token": link[1], "name": "ada", "password": f"only for this test {link[1][:8]}"}).encode()
+    request = Request(f"{address}/api/links", body, {"Content-Type": "application/json"})
+    with urlopen(request, timeout=PATIENCE) as answer:
+        return str(answer.headers["Set-Cookie"]).partition(";")[0]
+
+
+def ask(address: str, session: str, question: str) -> str:
     """Ask in the one conversation of the test; return the path of the answer's events."""
-    body = json.dumps({"thread_id": "image", "question": question}).encode()
-    request = Request(f"{address}/api/chat", body, {"Content-Type": "application/json"})
+    body = json.dumps({"thread_id": CONVERSATION, "question": question}).encode()
+    request = Request(f"{address}/api/chat", body, {"Content-Type": "application/json", "Cookie": session})
     with urlopen(request, timeout=PATIENCE) as answer:
         return str(json.load(answer)["events"])
 
 
-def read_answer(address: str, events: str) -> str:
+def read_answer(address: str, session: str, events: str) -> str:
     """Follow a run to its end, and return the text of its answer."""
     text, kinds = "", []
-    with urlopen(f"{address}{events}", timeout=PATIENCE) as stream:
+    with urlopen(Request(f"{address}{events}", headers={"Cookie": session}), timeout=PATIENCE) as stream:
         for line in stream:
             if line.startswith(b"data:"):
                 event = json.loads(line.removeprefix(b"data:"))

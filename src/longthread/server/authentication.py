@@ -11,6 +11,7 @@ import hmac
 import ipaddress
 import time
 from collections.abc import Awaitable, Callable
+from importlib.util import find_spec
 
 from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -23,7 +24,15 @@ from longthread.access.oidc import make_providers
 from longthread.access.principal import Principal, local_principal
 from longthread.access.proxy import ProxyIdentity, find_client, find_proxy_user, read_proxy_identity
 from longthread.access.request_rates import RequestRates
-from longthread.errors import LoginNeeded, LongthreadError, NotLocal, ServerError, ShareNotFound, UserNotFound
+from longthread.errors import (
+    ExtraMissing,
+    LoginNeeded,
+    LongthreadError,
+    NotLocal,
+    ServerError,
+    ShareNotFound,
+    UserNotFound,
+)
 from longthread.model.lru import LRU
 from longthread.server.requests import EVENT_STREAM, is_loopback, is_owner
 from longthread.settings import Settings
@@ -44,11 +53,15 @@ _BEARER = "bearer "
 
 
 def expect_login(settings: Settings) -> None:
-    """Raise ServerError: others can reach the server, and nothing says who they are; or a login could not work."""
+    """Raise ServerError: others can reach the server, and nothing says who they are; or a login could not work. Raise
+    ExtraMissing: what logins need is not installed."""
     if settings.auth == "proxy" and (settings.auth_header is None or not settings.trusted_proxies):
         reason = "with LONGTHREAD_AUTH=proxy, a proxy names the users. Set LONGTHREAD_AUTH_HEADER to the header in "
         raise ServerError(reason=f"{reason}which it does, and LONGTHREAD_TRUSTED_PROXIES to its address.")
     if settings.auth != "local":
+        for package in ("argon2", "joserfc"):
+            if find_spec(package) is None:
+                raise ExtraMissing(what="A server whose users log in", package=package, extra="team")
         make_providers(settings)
     if settings.auth != "local" or settings.no_login:
         return

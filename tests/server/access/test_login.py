@@ -8,6 +8,11 @@ import pytest
 from tests.server.access.team import OTHER, PASSWORD, Team, code_of, team_of
 from tests.server.conftest import Serve
 
+from longthread.errors import ExtraMissing, ServerError
+from longthread.server import authentication
+from longthread.server.authentication import expect_login
+from longthread.settings import Settings
+
 
 @pytest.fixture
 def team(serve: Serve) -> Iterator[Team]:
@@ -149,3 +154,18 @@ def test_two_cookies_of_the_name_are_none(team: Team) -> None:
     client = team.visitor()
     client.headers["cookie"] = f"{name}={value}; {name}={value}"
     assert code_of(client.get("/api/me")) == (401, "login_needed")
+
+
+@pytest.mark.parametrize("about", [{"host": "0.0.0.0"}, {"public_url": "https://longthread.example"}])
+def test_a_server_without_a_login_does_not_start_where_others_reach_it(about: dict[str, str]) -> None:
+    with pytest.raises(ServerError, match="LONGTHREAD_AUTH=login.*LONGTHREAD_AUTH=proxy.*--no-login"):
+        expect_login(Settings.of(**about))
+    expect_login(Settings.of(**about, no_login=True))
+    expect_login(Settings.of(**about, auth="login"))
+    expect_login(Settings.of())
+
+
+def test_what_logins_need_is_asked_for_before_a_server_starts(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(authentication, "find_spec", lambda name: None if name == "argon2" else object())
+    with pytest.raises(ExtraMissing, match="argon2.*pip install"):
+        expect_login(Settings.of(auth="login"))
