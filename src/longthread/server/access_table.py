@@ -243,7 +243,8 @@ class GuardedRoute:
             if principal is None or principal.via == "local":
                 await self._app(scope, receive, send)
                 return
-            await StreamWatch(authentication, principal).run(self._app, scope, receive, send)
+            watch = StreamWatch(lambda: authentication.find_principal(scope), principal)
+            await watch.run(self._app, scope, receive, send)
 
     async def _admit(self, authentication: Authentication, rule: Rule, scope: Scope) -> Principal | None:
         if rule.who == "anyone" or (rule.who == "reader" and authentication.shares_with_anyone):

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import hmac
 import ipaddress
+import logging
 import time
 from collections.abc import Awaitable, Callable
 from importlib.util import find_spec
@@ -31,6 +32,7 @@ from longthread.errors import (
     NotLocal,
     ServerError,
     ShareNotFound,
+    StoreError,
     UserNotFound,
 )
 from longthread.model.lru import LRU
@@ -49,6 +51,7 @@ TOUCH_SECONDS = 300.0
 """How often a process writes that a key is in use."""
 SESSION_COOKIE = "longthread"
 _REMEMBERED = 10_000
+_log = logging.getLogger(__name__)
 _BEARER = "bearer "
 
 
@@ -255,11 +258,19 @@ def make_cookie(authentication: Authentication, token: str | None, seconds: int)
 
 
 class StreamWatch:
-    """Ends the answer of a caller whose login, key or right is taken away while it is sent."""
+    """Ends the answer of a caller whose login, key or right is taken away while it is sent.
 
-    def __init__(self, authentication: Authentication, principal: Principal) -> None:
-        self._authentication = authentication
+    Args:
+        find: returns the caller as the store knows it now; it may raise that there is none.
+        breaks_off: an answer that ends early must not look whole: let the server break the connection off.
+    """
+
+    def __init__(
+        self, find: Callable[[], Awaitable[Principal | None]], principal: Principal, *, breaks_off: bool = False
+    ) -> None:
+        self._find = find
         self._principal = principal
+        self._breaks_off = breaks_off
 
     async def run(self, app: ASGIApp, scope: Scope, receive: Receive, send: Send) -> None:
         watch: asyncio.Task[None] | None = None
@@ -270,7 +281,7 @@ class StreamWatch:
         async def send_watched(message: Message) -> None:
             nonlocal watch
             if message["type"] == "http.response.start" and _is_stream(message):
-                watch = asyncio.create_task(self._wait_for_end(scope))
+                watch = asyncio.create_task(self._wait_for_end())
                 watch.add_done_callback(end)
             await send(message)
 
@@ -285,17 +296,21 @@ class StreamWatch:
         except asyncio.CancelledError:
             if not ended or answering.uncancel():
                 raise
-            await send({"type": "http.response.body", "body": b"", "more_body": False})
+            if not self._breaks_off:
+                await send({"type": "http.response.body", "body": b"", "more_body": False})
         finally:
             if watch is not None:
                 watch.remove_done_callback(end)
                 watch.cancel()
 
-    async def _wait_for_end(self, scope: Scope) -> None:
+    async def _wait_for_end(self) -> None:
         while True:
             await asyncio.sleep(WATCH_SECONDS)
             try:
-                principal = await self._authentication.find_principal(scope)
+                principal = await self._find()
+            except StoreError as error:
+                _log.warning("Who reads a stream cannot be looked up: %s", error)
+                continue
             except LongthreadError:  # a proxy's user was shut out
                 return
             if principal is None or (principal.user, principal.role) != (self._principal.user, self._principal.role):

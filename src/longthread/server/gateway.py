@@ -36,7 +36,7 @@ from longthread.gateway.service import (
 from longthread.gateway.stored_calls import rebuild_in_background
 from longthread.gateway.upstream import ANTHROPIC_URL, OPENAI_URL, Routes, Upstream
 from longthread.otel.export import exporting
-from longthread.server.authentication import Authentication
+from longthread.server.authentication import Authentication, StreamWatch
 from longthread.server.gateway_access import Door, require_token, shared_with
 from longthread.server.http import HttpLimits, HttpServer, listen
 from longthread.server.requests import until_gone
@@ -198,6 +198,21 @@ class GatewayRouter:
         if isinstance(admitted, Outgoing):
             await _send(admitted, send, origin)
             return
+
+        async def reply(_: Scope, receive: Receive, send: Send) -> None:
+            await self._reply_to(dialect, admitted, receive, send, origin)
+
+        callers, principal = self._callers, admitted.principal
+        if callers is None or principal is None:
+            await reply(scope, receive, send)
+            return
+        watch = StreamWatch(lambda: callers.find_by_key(scope), principal, breaks_off=True)
+        await watch.run(reply, scope, receive, send)
+
+    async def _reply_to(
+        self, dialect: Dialect, admitted: Incoming, receive: Receive, send: Send, origin: str | None
+    ) -> None:
+        """Answer a request that may come in."""
         limit = upload_limit(dialect, admitted) if _is_relayed(admitted) else None
         if limit is not None:
             await self._pass_on(dialect, admitted, StreamedBody(receive, limit), send, origin)

@@ -8,6 +8,7 @@ from typing import Any
 import httpx
 import pytest
 from tests.gateway.conftest import Start
+from tests.gateway.restoring.test_broken_off import RawProvider, stream
 
 from longthread.access import keys, users
 from longthread.access.keys import NewKey
@@ -128,3 +129,34 @@ async def test_a_conversation_of_another_user_is_not_found_by_its_name(store: Dr
     assert answer.headers["x-conversation-id"] != "mine" and "x-longthread-not-kept" not in answer.headers
     assert await threads_of(store, callers.ada_id) == ["mine"]
     assert await threads_of(store, callers.bob_id) == [answer.headers["x-conversation-id"]]
+
+
+@pytest.mark.parametrize("ends", ["revoked key", "disabled user"])
+@pytest.mark.parametrize("path", ["/v1/chat/completions", "/v1/messages"])
+async def test_a_stream_is_broken_off_when_its_caller_ends(
+    store: Driver, start: Start, monkeypatch: pytest.MonkeyPatch, path: str, ends: str
+) -> None:
+    monkeypatch.setattr("longthread.server.authentication.FRESH_SECONDS", 0.02)
+    monkeypatch.setattr("longthread.server.authentication.WATCH_SECONDS", 0.02)
+    async with store.writing() as tx:
+        ada = await users.create_user(tx, "ada")
+        key, secret = await keys.create_key(tx, ada, NewKey("gw", ["gateway"]))
+    callers = Authentication(Settings.of(auth="login"), store)
+    async with RawProvider(stream([b"event: one\ndata: {}\n\n"]), hang=True) as silent:
+        url = await start(silent, door=Door(has_users=True), callers=callers, api_key=OWN)
+        body = (MESSAGES if path.endswith("messages") else CHAT) | {"stream": True}
+        async with (
+            httpx.AsyncClient(trust_env=False, timeout=20) as client,
+            client.stream("POST", url + path, json=body, headers={"x-api-key": secret}) as answer,
+        ):
+            pieces = answer.aiter_raw()
+            assert await anext(pieces) == b"event: one\ndata: {}\n\n"
+            async with store.writing() as tx:
+                if ends == "revoked key":
+                    await keys.revoke_key(tx, key.id, user_id=ada.id)
+                else:
+                    await users.update_user(tx, ada, status="disabled")
+            with pytest.raises(httpx.RemoteProtocolError):  # an answer that ended would look whole
+                await anext(pieces)
+            again = await client.post(url + path, json=body, headers={"x-api-key": secret})
+            assert again.status_code == 401
