@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import pty
 import re
 import signal
 import socket
@@ -135,8 +136,8 @@ def test_ctrl_c_stops_the_run_on_the_server(
 
 
 @contextmanager
-def cutting_proxy(target: str, cuts: list[int]) -> Iterator[str]:
-    """Hand on connections to a server; one that asks for events is cut after so many bytes of the answer, in turn."""
+def cutting_proxy(target: str, cuts: list[int], what: str = "/events") -> Iterator[str]:
+    """Hand on connections to a server; one that asks for `what` is cut after so many bytes of the answer, in turn."""
     there = (urlsplit(target).hostname or "", urlsplit(target).port or 0)
     listener = socket.create_server(("127.0.0.1", 0))
 
@@ -148,8 +149,8 @@ def cutting_proxy(target: str, cuts: list[int]) -> Iterator[str]:
     def serve_one(client: socket.socket) -> None:
         with client, socket.create_connection(there) as server, suppress(OSError):
             asked = client.recv(65_536)
-            is_stream = b"/events" in asked.partition(b"\r\n")[0]
-            left = cuts.pop(0) if is_stream and cuts else 1 << 40
+            is_meant = what.encode() in asked.partition(b"\r\n")[0]
+            left = cuts.pop(0) if is_meant and cuts else 1 << 40
             server.sendall(asked.replace(b"keep-alive", b"close"))
             threading.Thread(target=hand_on, args=(client, server), daemon=True).start()
             while left > 0 and (piece := server.recv(min(left, 4096))):
@@ -212,3 +213,38 @@ def test_what_needs_a_store_says_so(
     command("plugins", "list")
     monkeypatch.setenv("LONGTHREAD_DATABASE", str(tmp_path / "client/data/conversations.db"))
     command("db", "status")
+
+
+def test_a_question_whose_answer_is_lost_is_asked_once(
+    command: Command, serve: ServeProcess, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("longthread.cli.remote.runs._AGAIN_SECONDS", 0.01)
+    url = serve()
+    with cutting_proxy(url, [20], "POST /api/chat ") as proxy:
+        command("login", proxy)
+        command("ask", "How many rockets are there?", "-t", "once")
+    command("login", url)
+    shown = events_of(command("threads", "show", "once", "--json"))
+    assert [each["text"] for each in shown if each["role"] == "user"] == ["How many rockets are there?"]
+
+
+def test_a_terminal_shows_which_server_is_used(
+    command: Command, serve: ServeProcess, warmed: Path, tmp_path: Path
+) -> None:
+    url = serve()
+    command("login", url)
+    assert url not in command("threads", "list").stderr
+    master, slave = pty.openpty()
+    done = subprocess.run(
+        [str(warmed / "longthread"), "threads", "list"],
+        env={name: os.environ[name] for name in ("PATH", "LONGTHREAD_DATA_DIR")} | {"HOME": str(tmp_path)},
+        cwd=tmp_path / "client",
+        stdout=subprocess.PIPE,
+        stderr=slave,
+        text=True,
+        check=True,
+    )
+    assert url not in done.stdout
+    assert f"{url} as default" in os.read(master, 4096).decode()
+    os.close(master)
+    os.close(slave)

@@ -17,7 +17,14 @@ from longthread.cli.remote.events import EventReader, read_outcome
 from longthread.cli.remote.logins import is_loopback
 from longthread.cli.run_host import AskOptions
 from longthread.cli.terminal import Terminal
-from longthread.errors import InvalidInput, NothingToStop, OptionNotOnServer, RunNotExecuted, ThreadNotFound
+from longthread.errors import (
+    InvalidInput,
+    NothingToStop,
+    OptionNotOnServer,
+    RunNotExecuted,
+    ServerUnreachable,
+    ThreadNotFound,
+)
 from longthread.model.ids import new_id
 from longthread.model.run import HALTS, Decision, Event
 
@@ -91,7 +98,12 @@ class ServerRunHost:
         """Put a question on a thread. It is asked once, whatever becomes of the connection."""
         self._expect_source_there(how.source)
         body = {"question": question, **_without_none(how)}
-        begun = await self._client.send("POST", "/api/chat", body, headers={"Idempotency-Key": new_id()})
+        key = {"Idempotency-Key": new_id()}
+        try:
+            begun = await self._client.send("POST", "/api/chat", body, headers=key)
+        except ServerUnreachable:  # it may have been asked: under its key it is not asked twice
+            await asyncio.sleep(_AGAIN_SECONDS)
+            begun = await self._client.send("POST", "/api/chat", body, headers=key)
         return ServerRun(self._client, begun["thread_id"], begun["run_id"])
 
     async def resume(self, thread_id: str, how: AskOptions) -> ServerRun:
