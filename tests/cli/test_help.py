@@ -16,8 +16,8 @@ from longthread.cli.app import app
 
 COMMANDS = (
     "demo serve gateway mcp ask chat resume approve reject stop state view recall forget login logout whoami doctor "
-    "import export apply threads memories feedback agents skills tools sources upstreams routes keys prices "
-    "db plugins eval"
+    "import export apply threads memories feedback agents skills tools sources upstreams routes users groups "
+    "grants keys prices db plugins eval"
 )
 OF_THREADS = (
     "export import result chart runs tag metadata expire list search show rename archive unarchive pin unpin delete"
@@ -49,6 +49,7 @@ def listed(help_text: str) -> dict[str, str]:
         ("sources", f"{OF_THE_CATALOG} teach metrics"),
         ("upstreams", OF_THE_CATALOG),
         ("routes", OF_THE_CATALOG),
+        ("grants", "add list remove"),
         ("db", "prune upgrade status copy backup restore index"),
         ("plugins", "list"),
         ("eval", "recall context sql linking analyst"),

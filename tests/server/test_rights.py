@@ -18,7 +18,7 @@ from starlette.types import Scope
 from longthread.server.access_table import ACCESS
 from longthread.server.app import create_app
 from longthread.server.requests import is_owner
-from longthread.server.state import OWNER_ONLY
+from longthread.server.state import KNOWN_ONLY, OWNER_ONLY
 from longthread.settings import Settings
 from longthread.testing import ScriptedChatModel
 
@@ -211,7 +211,7 @@ def operations() -> dict[tuple[str, str], bool]:
     app = create_app(Settings.load(env_file=None))
     routes = [each for each in app.routes if isinstance(each, APIRoute) and each.include_in_schema]
     return {
-        (method, each.path): OWNER_ONLY in each.dependencies
+        (method, each.path): not {OWNER_ONLY, KNOWN_ONLY}.isdisjoint(each.dependencies)
         for each in routes
         for method in each.methods
         if each.path != "/api/me" and not each.path.startswith(OF_USERS)

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
 
+from longthread.access import audit
 from longthread.access.keys import find_key
 from longthread.access.principal import KeyLimits, Principal, local_principal
 from longthread.errors import AccessEnded, ApiKeyNotFound, GroupNotFound, InvalidInput, NotGranted, UserNotFound
@@ -38,6 +39,10 @@ class Grant:
     granted_by: str
     granted_at: datetime | None = None
     to_name: str | None = None
+
+    def to_json(self) -> dict[str, Any]:
+        at = self.granted_at.isoformat() if self.granted_at is not None else None
+        return {**{name: getattr(self, name) for name in self.__slots__}, "granted_at": at}
 
 
 @dataclass(frozen=True, slots=True)
@@ -200,6 +205,7 @@ async def add_grant(
     if to_kind == "everyone" and to_id:
         raise InvalidInput(reason="A grant to everyone has no id. Leave it out.")
     await _save(tx, (kind, item), to_kind, to_id, may, by=by)
+    await audit.note(tx, "grant.add", item, kind=kind, to_kind=to_kind, to_id=to_id, may=may)
 
 
 async def remove_grant(
@@ -220,6 +226,7 @@ async def remove_grant(
     await tx.run("delete_grant", kind=kind, item=item, to_kind=to_kind, to_id=to_id)
     if is_default:
         await _save(tx, (kind, item), to_kind, to_id, "none", by=by)
+    await audit.note(tx, "grant.remove", item, kind=kind, to_kind=to_kind, to_id=to_id)
     return True
 
 

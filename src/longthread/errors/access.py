@@ -11,6 +11,7 @@ __all__ = [
     "ApiKeyNotFound",
     "BudgetSpent",
     "DomainRefused",
+    "GrantNotFound",
     "GroupNotFound",
     "IssuerAnswerRefused",
     "IssuerNotFound",
@@ -105,6 +106,10 @@ class ScopeMissing(LongthreadError, exit_code=2):
 class AccessEnded(LongthreadError, exit_code=2):
     message = """The user who asked may not use this server any more, or the API key was revoked or has expired.
     Nothing is lost: log in, and ask it to continue."""
+
+
+class GrantNotFound(LongthreadError, exit_code=3):
+    message = "There is no such grant. `longthread grants list` shows them."
 
 
 class NotGranted(LongthreadError, exit_code=2):

@@ -23,6 +23,7 @@ from longthread.errors import (
     DefinitionNotFound,
     InvalidInput,
     LongthreadError,
+    NotGranted,
     NothingToResume,
     RunInProgress,
     ThreadNotFound,
@@ -34,7 +35,7 @@ from longthread.model.memory import ANALYST
 from longthread.model.run import Protocol, Run, RunAsker
 from longthread.model.semantics import SemanticLayer
 from longthread.model.thread import Thread
-from longthread.runs.rights import AskerRights, RunRights
+from longthread.runs.rights import RunRights, granted_names
 from longthread.runs.shared import RunHandle, RunServices
 from longthread.runs.worker import Hold, may_be_alive
 from longthread.settings import Settings
@@ -81,19 +82,20 @@ async def role_for(store: Driver, agent: str | None, thread: Thread | None) -> A
     return ANALYST_ROLE if role.is_analyst else role
 
 
-async def granted_role(
-    store: Driver, reader: AskerRights, rights: GrantedRights, agent: str | None, thread: Thread | None
-) -> AgentRole:
+async def granted_role(store: Driver, rights: GrantedRights, agent: str | None, thread: Thread | None) -> AgentRole:
     """As `role_for`, for an agent that the asker may use. Raises also NotGranted: the thread's agent is not granted any
     more. A named agent that is not granted is not found, as one that there is not."""
     try:
         role = await role_for(store, agent, thread)
     except (AgentOff, AgentOfThread, DefinitionAmbiguous, DefinitionNotFound):
         if agent is not None and not rights.is_unbounded:
-            (await reader.granted_names(rights)).one("agent", agent)  # its error names granted agents alone
+            (await granted_names(store, rights)).one("agent", agent)  # its error names granted agents alone
         raise
-    await reader.expect_agent(rights, role, agent)
-    return role
+    if rights.may_use("agent", role.agent.id, role.agent.name):
+        return role
+    if agent is not None:
+        (await granted_names(store, rights)).one("agent", agent)
+    raise NotGranted(use="use", kind="agent", name=role.agent.name)
 
 
 async def _role_of(store: Driver, thread: Thread) -> AgentRole:

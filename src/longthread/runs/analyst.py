@@ -100,7 +100,7 @@ class Analyst:
         self.query_edits = QueryEdits(services, self.results)
         self.branches = ThreadBranches(services, self.sources, self.runs)
         self.approvals = Approvals(services, self.threads, self.runs)
-        self.boards = Boards(services, self.results, self.sources)
+        self.boards = Boards(services, self.results, self.sources, self.runs.rights)
         self.claims = Claims(services, self.runs, self.deletions, self.boards)
         self.ask = self.runs.ask
 

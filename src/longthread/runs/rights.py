@@ -7,13 +7,21 @@ run reads the rights again if they are old. Without a login there is no asker, a
 from __future__ import annotations
 
 import time
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from longthread.access.grants import EVERYTHING, GrantedRights, GrantItem, load_rights_of
+from longthread.access.grants import (
+    EVERYTHING,
+    Grant,
+    GrantedRights,
+    GrantItem,
+    GrantKind,
+    load_rights,
+    load_rights_of,
+)
 from longthread.access.principal import Principal
-from longthread.errors import DefinitionNotFound, LongthreadError, NotGranted
+from longthread.errors import LongthreadError, NotGranted
 from longthread.llm.connections import ProviderKeys
 from longthread.llm.models import DEMO as DEMO_MODEL
 from longthread.llm.providers import OWN
@@ -62,6 +70,7 @@ class AskerRights:
     def __init__(self, store: Driver, settings: Settings, keys: ProviderKeys) -> None:
         self._store = store
         self._keys = keys
+        self._has_login = settings.auth != "local"
         self.defaults = default_items(settings)
 
     async def of(self, asker: RunAsker | None) -> GrantedRights:
@@ -70,6 +79,17 @@ class AskerRights:
             return EVERYTHING
         async with self._store.reading() as tx:
             return await load_rights_of(tx, asker, self.defaults)
+
+    async def of_user(self, user_id: str) -> GrantedRights:
+        """Return the rights of a user for whom the server works by itself, as by a schedule. Raises AccessEnded."""
+        return await self.of(RunAsker(user_id) if self._has_login else None)
+
+    async def of_caller(self, principal: Principal) -> GrantedRights:
+        """Return the rights of the caller of a request, with one query; with none where the caller may all."""
+        if principal.via in ("local", "token") or principal.has_role("admin"):
+            return GrantedRights(principal)
+        async with self._store.reading() as tx:
+            return await load_rights(tx, principal, self.defaults)
 
     async def expect_model(self, rights: GrantedRights, name: str, *, user_id: str) -> None:
         """Raise NotGranted: the model was not granted, and is none of a provider that the user has connected."""
@@ -82,21 +102,26 @@ class AskerRights:
                 return
         raise NotGranted(use="use", kind="model", name=name)
 
-    async def expect_agent(self, rights: GrantedRights, role: AgentRole, named: str | None) -> None:
-        """Raise NotGranted: the agent was not granted. If the caller has `named` it, raise what an unknown name
-        raises: no error says which agents there are."""
-        if rights.may_use("agent", role.agent.id, role.agent.name):
-            return
-        if named is None:
-            raise NotGranted(use="use", kind="agent", name=role.agent.name)
-        (await self.granted_names(rights)).one("agent", named)
-        raise DefinitionNotFound(kind="agent", name=named, nearest="")
 
-    async def granted_names(self, rights: GrantedRights) -> Names:
-        """Return the definitions that were granted, indexed."""
-        async with self._store.reading() as tx:
-            found = [each.definition for each in await catalog.definitions(tx)]
-        return Names(each for each in found if rights.may_use(each.kind, each.id, each.name))
+async def granted_names(store: Driver, rights: GrantedRights) -> Names:
+    """Return the definitions that a caller may use, indexed: no error of theirs names another one."""
+    async with store.reading() as tx:
+        found = [each.definition for each in await catalog.definitions(tx)]
+    return Names(each for each in found if rights.may_use(each.kind, each.id, each.name))
+
+
+def find_item(names: Names, kind: GrantKind, name: str, defaults: Collection[GrantItem]) -> str:
+    """Return as what something is granted that a person has named. Raises DefinitionNotFound, DefinitionAmbiguous."""
+    if kind == "model" or (kind, name) in defaults:
+        return name
+    return names.one(kind, name).id
+
+
+def name_item(names: Names, grant: Grant) -> str:
+    """Return the name of what is granted, for people."""
+    if grant.kind == "model" or (found := names.by_key.get((grant.kind, grant.item))) is None:
+        return grant.item
+    return found.name
 
 
 @dataclass(frozen=True, slots=True)

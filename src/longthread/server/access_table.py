@@ -83,6 +83,9 @@ _ADMINISTRATION: Mapping[str, Rule] = {
     "DELETE /api/admin/groups/{group_id}/members/{user_id}": _ADMIN,
     "GET /api/admin/audit": _ADMIN,
     "GET /api/admin/audit/export": _ADMIN,
+    "GET /api/admin/grants": _ADMIN,
+    "PUT /api/admin/grants": _ADMIN,
+    "DELETE /api/admin/grants": _ADMIN,
 }
 _CONVERSATIONS: Mapping[str, Rule] = {
     "GET /api/conversations": _READ,

@@ -50,6 +50,7 @@ from longthread.server.routes import (
     conversations,
     definitions,
     events,
+    grants,
     health,
     keys,
     memories,
@@ -141,6 +142,7 @@ def create_app(settings: Settings, *, models: ModelFactory = resolve_model, anal
         administration.router,
         audit_log.router,
         keys.router,
+        grants.router,
     ):
         app.router.routes.extend(router.routes)
 

@@ -168,6 +168,8 @@ _STATUS: dict[type[LongthreadError], int] = {
     errors.LinkUnusable: 404,
     errors.UserNotFound: 404,
     errors.GroupNotFound: 404,
+    errors.GrantNotFound: 404,
+    errors.AccessEnded: 403,
     errors.ApiKeyNotFound: 404,
     errors.NameInUse: 409,
     errors.LastAdmin: 409,

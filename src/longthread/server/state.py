@@ -15,6 +15,7 @@ from typing import Annotated, cast
 from fastapi import Depends, Request
 from starlette.types import Receive, Scope, Send
 
+from longthread.access.grants import GrantedRights
 from longthread.access.oidc import LoginProvider, make_providers
 from longthread.access.principal import Principal
 from longthread.errors import (
@@ -27,7 +28,9 @@ from longthread.errors import (
 )
 from longthread.gateway.service import Gateway, GatewayOptions
 from longthread.llm.models import DEMO as DEMO_MODEL
+from longthread.model.run import RunAsker
 from longthread.runs.analyst import Analyst
+from longthread.runs.rights import asker_of
 from longthread.server.authentication import PRINCIPAL, Authentication
 from longthread.server.gateway import GatewayRouter, own_routes
 from longthread.server.gateway_access import Door
@@ -37,6 +40,7 @@ from longthread.settings import Settings
 from longthread.store import log
 from longthread.store.maintenance.space import WriteCheck
 from longthread.tools.analysis.address import redact_spec
+from longthread.tools.catalog.names import may_be_name
 from longthread.tools.uploads import Uploads
 
 DEMO = "demo"
@@ -58,6 +62,11 @@ class CallerRights:
     def owner(self) -> bool:
         return self.principal.has_role("admin")
 
+    def expect_known(self) -> None:
+        """Raise SettingsNotAllowed for whom a server without a login lets in, and who is not its owner."""
+        if not self.owner and self.principal.via == "local":
+            raise SettingsNotAllowed
+
     def expect_owner(self) -> None:
         """Raise SettingsNotAllowed or, where users log in, RoleMissing for anybody else."""
         if not self.owner and self.principal.via == "local":
@@ -75,17 +84,21 @@ class CallerRights:
         return sorted({DEMO, *filter(None, [self.own_source])})
 
     def source(self, name: str | None) -> str | None:
-        """The source that a caller named; None is the thread's or the configured one. Raises SourceNotAllowed."""
+        """The source that a caller named; None is the thread's or the configured one. Where users log in, whether it is
+        granted is checked where it is opened. Raises SourceNotAllowed."""
         if name is not None and name in (self.settings.source, self.own_source):
             return self.settings.source
         if name is None or self.owner or name == DEMO:
             return name
+        if self.principal.via != "local" and may_be_name(name):
+            return name
         raise SourceNotAllowed(source=redact_spec(name), allowed=", ".join(self.sources))
 
     def model(self, name: str | None) -> str | None:
-        """The model that a caller named; None is the thread's or the configured one. Raises ModelNotAllowed."""
+        """The model that a caller named; None is the thread's or the configured one. Where users log in, whether it is
+        granted is checked where its run begins. Raises ModelNotAllowed."""
         allowed = sorted({DEMO_MODEL, *filter(None, (self.settings.model, self.settings.fallback_model))})
-        if name is None or self.owner or name in allowed:
+        if name is None or self.owner or name in allowed or self.principal.via != "local":
             return name
         raise ModelNotAllowed(model=name, allowed=", ".join(allowed))
 
@@ -198,6 +211,30 @@ async def _expect_owner(rights: Rights) -> None:
 
 OWNER_ONLY = Depends(_expect_owner)
 """A route with this dependency answers the owner alone."""
+
+
+async def _expect_known(rights: Rights) -> None:
+    rights.expect_known()
+
+
+KNOWN_ONLY = Depends(_expect_known)
+"""A route with this dependency answers the owner, and users who have logged in."""
+
+
+async def _load_granted(principal: PrincipalDep, served: ServedDep) -> GrantedRights:
+    return await served.analyst.runs.rights.of_caller(principal)
+
+
+Granted = Annotated[GrantedRights, Depends(_load_granted)]
+"""What was granted to the caller of a request."""
+
+
+async def _find_asker(principal: PrincipalDep) -> RunAsker | None:
+    return asker_of(principal)
+
+
+AskerDep = Annotated[RunAsker | None, Depends(_find_asker)]
+"""Who asks, as runs store it; None on a server without a login."""
 
 
 async def caller(principal: PrincipalDep) -> str:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
+from dataclasses import dataclass
 
+from longthread.access.grants import EVERYTHING, GrantedRights
 from longthread.errors import DefinitionNotFound, InvalidInput, ToolInvalid
 from longthread.model.catalog import DATA_TOOLS, Definition, ToolDefinition, tool_of
 from longthread.settings import Settings
@@ -22,12 +24,28 @@ from longthread.tools.tool_type import ToolParts, build, find_type
 from longthread.tools.types.code import Interpreters
 
 
+@dataclass(frozen=True, slots=True)
+class Trier:
+    """Who tries a tool. `expect_source` raises NotGranted for a source, by its name or address."""
+
+    user: str
+    rights: GrantedRights = EVERYTHING
+    expect_source: Callable[[str, GrantedRights], Awaitable[None]] | None = None
+
+
 @asynccontextmanager
 async def open_trial(
-    store: Driver, settings: Settings, name: str, *, source: str | None = None, draft: Definition | None = None
+    store: Driver,
+    settings: Settings,
+    name: str,
+    *,
+    source: str | None = None,
+    draft: Definition | None = None,
+    trier: Trier | None = None,
 ) -> AsyncIterator[Tool]:
     """A tool of the catalog, ready to be called. `name` is the definition's or a model's (`files_read` of an MCP
     server), `source` that of a built-in data tool; by default the settings'. A `draft` is called in its place.
+    The tool and its sources must be within the rights of the `trier`, if any.
 
     Raises DefinitionNotFound, ToolInvalid (also ambiguous), InvalidInput (it needs a thread or a source), SourceError.
     """
@@ -35,10 +53,17 @@ async def open_trial(
         FORK_SERVER.start()
     catalog, opener = Catalog(store), Opener(settings)
 
-    async def opening(name: str) -> Source:
-        return await opener.open(await catalog.address(name), settings.user)
+    trier = trier or Trier(settings.user)
+    user, rights = trier.user, trier.rights
+    person = None if rights.principal.via in ("local", "token") else rights.principal
 
-    definition = tool_of(draft) if draft is not None else _meant(await catalog.definitions("tool"), name)
+    async def opening(name: str) -> Source:
+        found = await catalog.source(name)
+        rights.expect_use("source", found.id, found.name)
+        return await opener.open(await catalog.address(name), user, person)
+
+    there = [each for each in await catalog.definitions("tool") if rights.may_use("tool", each.id, each.name)]
+    definition = tool_of(draft) if draft is not None else _meant(there, name)
     if definition.type != "builtin" and source is not None:
         raise InvalidInput(reason=f"The tool {name} asks the source that its definition names. Leave --source out.")
     sources = RunSources(None, opening)
@@ -49,7 +74,9 @@ async def open_trial(
                 raise InvalidInput(reason=reason)
             if not (spec := source or settings.source):
                 raise InvalidInput(reason="There is no source to ask. Give one with --source, or try --source demo.")
-            sources.own = await opener.open(await named_address(store, spec), settings.user)
+            if trier.expect_source is not None:
+                await trier.expect_source(spec, rights)
+            sources.own = await opener.open(await named_address(store, spec), user, person)
             metrics = semantic_tools(sources.own, await semantic_layer(store, sources.own))
             tools = {tool.name: tool for tool in [*analysis_tools(sources.own), *metrics]}
             if definition.function not in tools:

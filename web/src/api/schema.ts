@@ -637,6 +637,38 @@ export interface FeedbackView {
   at: string;
 }
 
+/**
+ * A grant. `item` is the name or the id of a definition, the name of a model (`openai:*`: all of a provider), or that
+ * of the demo or of the configured source. `to_id` is a user's or a group's, and empty for everyone.
+ */
+export interface GrantBody {
+  kind: "source" | "agent" | "skill" | "tool" | "model" | "upstream" | "route";
+  item: string;
+  to_kind: "user" | "group" | "everyone";
+  to_id?: string;
+  may?: "use" | "edit";
+}
+
+export interface GrantList {
+  grants: GrantView[];
+}
+
+/**
+ * What a user, a group or everyone may do. `item` is the id of a definition, or the name of a model or of what is
+ * configured; `granted_by` is a user's id, or `default` for what everyone may use by default.
+ */
+export interface GrantView {
+  kind: "source" | "agent" | "skill" | "tool" | "model" | "upstream" | "route";
+  item: string;
+  item_name: string;
+  to_kind: "user" | "group" | "everyone";
+  to_id: string;
+  to_name: string | null;
+  may: "use" | "edit";
+  granted_by: string;
+  granted_at: string | null;
+}
+
 export interface GroupBody {
   name: string;
 }

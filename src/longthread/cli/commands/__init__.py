@@ -33,6 +33,7 @@ COMMANDS = {
     "routes": "longthread.cli.commands.catalog:routes",
     "users": "longthread.cli.commands.users:users_app",
     "groups": "longthread.cli.commands.users:groups_app",
+    "grants": "longthread.cli.commands.grants:grants",
     "keys": "longthread.cli.commands.keys:keys",
     "prices": "longthread.cli.commands.prices:prices",
     "db": "longthread.cli.commands.db:db",

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC
 from typing import Any, BinaryIO
 
+from longthread.access.grants import GrantedRights
 from longthread.errors import (
     BoardNotFound,
     InvalidInput,
@@ -17,6 +18,7 @@ from longthread.errors import (
     StoreError,
     ToolInvalid,
 )
+from longthread.runs.rights import AskerRights
 from longthread.runs.services.results import FileRequest, KeptResult, Results, write_file
 from longthread.runs.services.sources import Sources
 from longthread.runs.shared import RunServices
@@ -47,13 +49,23 @@ class Boards:
     """Saves results to boards and refreshes them: through the guard, by the rules of their sources that hold now, with
     the rights of the board's user. No model is asked."""
 
-    def __init__(self, services: RunServices, results: Results, sources: Sources) -> None:
+    def __init__(self, services: RunServices, results: Results, sources: Sources, rights: AskerRights) -> None:
+        self._rights = rights
         self._store = services.store
         self._worker = services.worker
         self._results = results
         self._sources = sources
 
-    async def save(self, board_id: str, thread_id: str, index: int, shown: SavedLook, *, user_id: str) -> BoardCard:
+    async def save(
+        self,
+        board_id: str,
+        thread_id: str,
+        index: int,
+        shown: SavedLook,
+        *,
+        user_id: str,
+        rights: GrantedRights | None = None,
+    ) -> BoardCard:
         """Save the result of a step. A result that the step does not keep whole is read again, if its source answers.
 
         Raises:
@@ -67,9 +79,11 @@ class Boards:
         async with self._store.writing() as tx:
             board = await boards.lock(tx, board_id, user_id=user_id)
             card = await boards.add_card(tx, board, _card_of(kept, shown))
-        return card if kept.whole else await self.refresh(board_id, card.id, user_id=user_id)
+        return card if kept.whole else await self.refresh(board_id, card.id, user_id=user_id, rights=rights)
 
-    async def refresh(self, board_id: str, card_id: str, *, user_id: str) -> BoardCard:
+    async def refresh(
+        self, board_id: str, card_id: str, *, user_id: str, rights: GrantedRights | None = None
+    ) -> BoardCard:
         """Run a card's query again, and return the card. A query that fails leaves its rows, and the card says why.
 
         Raises:
@@ -78,12 +92,19 @@ class Boards:
         async with self._store.reading() as tx:
             board = await boards.find(tx, board_id, user_id=user_id)
             card = await boards.find_card(tx, board_id, card_id)
-        await self._refresh(board, card)
+        await self._refresh(board, card, rights)
         async with self._store.reading() as tx:
             return await boards.find_card(tx, board_id, card_id)
 
     async def ask_anew(
-        self, board_id: str, card_id: str, sql: str, parameters: Sequence[CardParameter], *, user_id: str
+        self,
+        board_id: str,
+        card_id: str,
+        sql: str,
+        parameters: Sequence[CardParameter],
+        *,
+        user_id: str,
+        rights: GrantedRights | None = None,
     ) -> BoardCard:
         """Run another query in the place of a card's, and keep it with its rows.
 
@@ -98,14 +119,23 @@ class Boards:
             card = await boards.find_card(tx, board_id, card_id)
         given = {**board.given, **{each.name: each.value for each in parameters}}
         wanted = replace(card, sql=sql, parameters=tuple(parameters))
-        result = await self._read(replace(board, given=given), wanted)
+        result = await self._read(replace(board, given=given), wanted, rights)
         async with self._store.writing() as tx:
             board = await boards.lock(tx, board_id, user_id=user_id)
             card = await boards.ask_anew(tx, board, card_id, sql, parameters)
             await boards.save_result(tx, card, result)
             return await boards.find_card(tx, board_id, card_id)
 
-    async def write(self, board_id: str, card_id: str, to: BinaryIO, wanted: FileRequest, *, user_id: str) -> BoardCard:
+    async def write(
+        self,
+        board_id: str,
+        card_id: str,
+        to: BinaryIO,
+        wanted: FileRequest,
+        *,
+        user_id: str,
+        rights: GrantedRights | None = None,
+    ) -> BoardCard:
         """Write all rows of a card to a file, and return the card. What it does not keep is read from its source again,
         with the values that its rows have.
 
@@ -122,7 +152,7 @@ class Boards:
         if is_whole(data):
             await asyncio.to_thread(write_file, wanted, told, data["columns"], data["rows"], to)
             return card
-        async with await self._open_source(board, card) as source:
+        async with await self._open_source(board, card, rights) as source:
             statement = await _bind_card(source, card, card.values_read(board.given))
             _, sql = await asyncio.to_thread(source.prepare, statement.shown, await source.schema(), statement.run)
 
@@ -154,10 +184,10 @@ class Boards:
         async with self._store.writing() as tx:
             await boards.keep_schedule(tx, board, owner, refreshed=is_due)
 
-    async def _refresh(self, board: Board, card: BoardCard) -> None:
+    async def _refresh(self, board: Board, card: BoardCard, rights: GrantedRights | None = None) -> None:
         """Read a card's rows, and store them or why they could not be read. Raises StoreError."""
         try:
-            result = await self._read(board, card)
+            result = await self._read(board, card, rights)
         except StoreError:
             raise
         except LongthreadError as error:
@@ -167,8 +197,8 @@ class Boards:
         async with self._store.writing() as tx:
             await boards.save_result(tx, card, result)
 
-    async def _read(self, board: Board, card: BoardCard) -> Mapping[str, Any]:
-        async with await self._open_source(board, card) as source:
+    async def _read(self, board: Board, card: BoardCard, rights: GrantedRights | None) -> Mapping[str, Any]:
+        async with await self._open_source(board, card, rights) as source:
             limits = replace(source.limits, rows=KEPT_ROWS, bytes=KEPT_BYTES)
             parameters = card.values(board.given)
             statement = await _bind_card(source, card, parameters)
@@ -176,11 +206,14 @@ class Boards:
             result = await run_query(source, statement.shown, bound=bound, limits=limits)
         return {**result, "values": {each.name: each.value for each in parameters}}
 
-    async def _open_source(self, board: Board, card: BoardCard) -> Source:
-        """Open a card's source for the board's user, for the caller to close."""
+    async def _open_source(self, board: Board, card: BoardCard, rights: GrantedRights | None) -> Source:
+        """Open a card's source for the board's user, for the caller to close. Without `rights`, as for a schedule,
+        those of that user hold. Raises also AccessEnded, NotGranted."""
+        if rights is None:
+            rights = await self._rights.of_user(board.user_id)
         if card.source:
-            return await self._sources.open_again(card.source, user_id=board.user_id)
-        return await self._sources.open(None, None, user_id=board.user_id)
+            return await self._sources.open_again(card.source, user_id=board.user_id, rights=rights)
+        return await self._sources.open(None, None, user_id=board.user_id, rights=rights)
 
 
 def formats_of(card: BoardCard) -> dict[str, ColumnFormat]:

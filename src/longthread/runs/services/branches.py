@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any
 
+from longthread.access.grants import EVERYTHING, GrantedRights
 from longthread.context.forks import Fork, go_to, question_of
 from longthread.context.source_facts import load_facts
 from longthread.errors import EntryNotFound, NotSupported, RunInProgress, RunWaiting
@@ -15,7 +16,7 @@ from longthread.messages.entries import draft_of
 from longthread.messages.message import Message, tool_call
 from longthread.model.entry import Draft, Entry
 from longthread.model.ids import new_id, new_id_after
-from longthread.model.run import Step
+from longthread.model.run import RunAsker, Step
 from longthread.model.thread import Thread
 from longthread.runs.services.results import KeptResult, Results
 from longthread.runs.services.runs import Runs
@@ -34,12 +35,14 @@ _NOTE = "The user edited this query and ran it. It is not a call of yours."
 
 @dataclass(frozen=True, slots=True)
 class ForkOptions:
-    """Options of the run at a fork; None: as `Runs.ask` chooses them. `key` is a client's, as there."""
+    """Options of the run at a fork; None: as `Runs.ask` chooses them. `key` is a client's and `asker` who asks, as
+    there."""
 
     source: str | None = None
     model: str | None = None
     max_steps: int | None = None
     key: QuestionKey | None = None
+    asker: RunAsker | None = None
 
 
 class ThreadBranches:
@@ -127,6 +130,7 @@ class ThreadBranches:
             max_steps=chosen.max_steps,
             key=chosen.key,
             place=fork,
+            asker=chosen.asker,
         )
 
 
@@ -147,7 +151,9 @@ class QueryEdits:
         self._worker = services.worker
         self._results = results
 
-    async def run(self, thread_id: str, index: int, sql: str, *, user_id: str) -> Step:
+    async def run(
+        self, thread_id: str, index: int, sql: str, *, user_id: str, rights: GrantedRights = EVERYTHING
+    ) -> Step:
         """Run an edited query in the place of a step's, and return the new step. The question stays, and its branch
         with this query and result is the active one.
 
@@ -157,14 +163,16 @@ class QueryEdits:
             RunInProgress: a run works on the thread; RunWaiting: it waits for decisions.
             ThreadNotFound: there is no such thread, or it is another user's.
         """
-        kept, data, started = await self._run(thread_id, index, sql, user_id)
+        kept, data, started = await self._run(thread_id, index, sql, user_id, rights)
         owner = await self._worker.id()
         async with self._store.writing() as tx:
             step = await _store_result(tx, kept, data, started, by=user_id, owner=owner)
         self._hub.list_changed(user_id)
         return step
 
-    async def preview(self, thread_id: str, index: int, sql: str, *, user_id: str) -> Step:
+    async def preview(
+        self, thread_id: str, index: int, sql: str, *, user_id: str, rights: GrantedRights = EVERYTHING
+    ) -> Step:
         """Run an edited query, and return a step as it would be. Nothing is written, and it has the number and the
         label of the query in whose place it is.
 
@@ -173,20 +181,20 @@ class QueryEdits:
             EntryNotFound: the step ran no query.
             ThreadNotFound: there is no such thread, or it is another user's.
         """
-        kept, data, started = await self._run(thread_id, index, sql, user_id)
+        kept, data, started = await self._run(thread_id, index, sql, user_id, rights)
         observation = {"ok": True, "data": {"query": kept.data.get("query"), **data}}
         shown = replace(kept.step, action=_RUN_SQL, args={"sql": data["sql"]}, call_id=new_id(), entry_id=None)
         return replace(shown, started_at=started, elapsed_ms=int(data["elapsed_ms"]), observation=observation)
 
     async def _run(
-        self, thread_id: str, index: int, sql: str, user_id: str
+        self, thread_id: str, index: int, sql: str, user_id: str, rights: GrantedRights
     ) -> tuple[KeptResult, dict[str, Any], datetime]:
         """What the step keeps, the data of the edited query's observation, and when it was run."""
         kept = await self._results.find_kept(thread_id, index, user_id)
         if not kept.can_run or kept.step.entry_id is None:
             raise EntryNotFound(thread=thread_id, entry=f"with a query at step {index}")
         started = datetime.now(UTC)
-        async with await self._results.open_source(kept, user_id) as source:
+        async with await self._results.open_source(kept, user_id, rights) as source:
             return kept, await run_query(source, sql), started
 
 

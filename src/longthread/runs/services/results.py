@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 from decimal import Decimal, InvalidOperation
 from typing import Any, BinaryIO
 
+from longthread.access.grants import EVERYTHING, GrantedRights
 from longthread.errors import ColumnNotFound, EntryNotFound, RunNotFound
 from longthread.model.catalog import QUERIES
 from longthread.model.run import Run, Step
@@ -210,7 +211,9 @@ class Results:
         self._store = store
         self._sources = sources
 
-    async def page(self, thread_id: str, index: int, wanted: PageRequest, *, user_id: str) -> ResultPage:
+    async def page(
+        self, thread_id: str, index: int, wanted: PageRequest, *, user_id: str, rights: GrantedRights = EVERYTHING
+    ) -> ResultPage:
         """Return a page of the result of a step.
 
         Raises:
@@ -224,13 +227,22 @@ class Results:
             result = await asyncio.to_thread(page_of, kept.columns, kept.rows, wanted)
             total = result.total if kept.whole else kept.data.get("total")
             return ResultPage(kept.step, kept.sql, result, total, whole=kept.whole, rerun=False)
-        async with await self.open_source(kept, user_id) as source:
+        async with await self.open_source(kept, user_id, rights) as source:
             _, sql = await asyncio.to_thread(source.prepare, kept.sql, await source.schema())
             limits = source.limits
             result = await source.work(lambda connection: read_page(connection, sql, limits, wanted))
         return ResultPage(kept.step, kept.sql, result, result.total, whole=True, rerun=True)
 
-    async def write(self, thread_id: str, index: int, to: BinaryIO, wanted: FileRequest, *, user_id: str) -> KeptResult:
+    async def write(
+        self,
+        thread_id: str,
+        index: int,
+        to: BinaryIO,
+        wanted: FileRequest,
+        *,
+        user_id: str,
+        rights: GrantedRights = EVERYTHING,
+    ) -> KeptResult:
         """Write all rows of the result of a step to a file: the rows that it keeps, or those of the query, run again.
         Return the result that the step keeps.
 
@@ -242,7 +254,7 @@ class Results:
         if not kept.runs_again:
             await asyncio.to_thread(write_file, wanted, kept.formats, kept.columns, kept.rows, to)
             return kept
-        async with await self.open_source(kept, user_id) as source:
+        async with await self.open_source(kept, user_id, rights) as source:
             _, sql = await asyncio.to_thread(source.prepare, kept.sql, await source.schema())
 
             def work(connection: SourceConnection) -> None:
@@ -268,9 +280,11 @@ class Results:
                     return KeptResult(thread, run, step, data)
         raise EntryNotFound(thread=thread_id, entry=f"with a result at step {index}")
 
-    async def open_source(self, kept: KeptResult, user_id: str) -> Source:
-        """Open the source that the run asked, for the caller to close: the thread may ask another one now."""
-        return await self._sources.open(None, replace(kept.thread, source=kept.run.source), user_id=user_id)
+    async def open_source(self, kept: KeptResult, user_id: str, rights: GrantedRights = EVERYTHING) -> Source:
+        """Open the source that the run asked, for the caller to close: the thread may ask another one now. Raises also
+        NotGranted."""
+        thread = replace(kept.thread, source=kept.run.source)
+        return await self._sources.open(None, thread, user_id=user_id, rights=rights)
 
 
 def write_file(

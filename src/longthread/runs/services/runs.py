@@ -295,7 +295,7 @@ class Runs:
             )
         asker = run.asker if claim is not None else asker
         rights = await self.rights.of(asker)
-        await self.rights.expect_agent(rights, role, None)
+        rights.expect_use("agent", role.agent.id, role.agent.name)
         scope = scope or await scope_of(self._store, self._settings, thread, run)
         models = self._models.models(model or run.model, role.agent.config, await self._keys.of(user_id))
         await self.rights.expect_model(rights, models.name, user_id=user_id)
@@ -408,7 +408,7 @@ class Runs:
         question = self._check_question(question)
         thread = await self._threads.find_existing(put.thread_id, user_id=put.user_id)
         rights = await self.rights.of(put.asker)
-        role = await granted_role(self._store, self.rights, rights, put.agent, thread)
+        role = await granted_role(self._store, rights, put.agent, thread)
         config, scope = role.agent.config, put.scope
         model, protocol = put.model, put.protocol
         if scope is None:

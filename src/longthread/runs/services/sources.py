@@ -105,7 +105,7 @@ class Sources:
         return items
 
     async def _open(self, address: str, user_id: str, rights: GrantedRights) -> Source:
-        person = None if rights is EVERYTHING else rights.principal
+        person = None if rights.principal.via in ("local", "token") else rights.principal
         return await self._opener.open(address, user_id, person)
 
     @asynccontextmanager

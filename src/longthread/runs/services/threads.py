@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, Literal
 
+from longthread.access.grants import EVERYTHING, GrantedRights
 from longthread.errors import CallNotOpen, InvalidInput, MessageTaken, MessageTooLong, ThreadNotFound
 from longthread.llm.chat import ChatModel
 from longthread.llm.models import DEMO, ModelSummarizer
@@ -31,7 +32,7 @@ from longthread.model.thread import (
     title_of,
     title_without_model,
 )
-from longthread.runs.agents import role_for
+from longthread.runs.agents import granted_role
 from longthread.runs.hub import Hub
 from longthread.runs.services.sources import Sources
 from longthread.runs.shared import RunServices, expect_idle
@@ -65,6 +66,7 @@ class Threads:
         source: str | None = None,
         tags: Iterable[str] = (),
         metadata: Mapping[str, Any] | None = None,
+        rights: GrantedRights = EVERYTHING,
     ) -> Thread:
         """Begin a thread before its first question.
 
@@ -75,12 +77,15 @@ class Threads:
 
         Raises:
             ThreadTaken: there is a thread with this id.
+            NotGranted: the caller may not use the source.
             DefinitionNotFound: there is no such agent; AgentOff: it is switched off.
             SourceError: the source cannot be opened.
             InvalidInput: the agent asks no source, or the tags or the metadata are none.
         """
-        role = await role_for(self._store, agent, None)
-        spec = await self._sources.spec_of(role, source, user_id=user_id) if source is not None else None
+        role = await granted_role(self._store, rights, agent, None)
+        spec = None
+        if source is not None:
+            spec = await self._sources.spec_of(role, source, user_id=user_id, rights=rights)
         new = thread_id or new_id()
         async with self._store.writing() as tx:
             await log.begin_thread(tx, new, user_id=user_id, title=title, source=spec)

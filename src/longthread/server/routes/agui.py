@@ -34,6 +34,7 @@ from longthread.model.entry import Entry
 from longthread.model.fold import observation_of
 from longthread.model.run import Event, Protocol, Run
 from longthread.runs.hub import Hub
+from longthread.runs.rights import asker_of
 from longthread.server.events import WITHDRAWN, Encoder
 from longthread.server.fields import Name, PathSegment
 from longthread.server.openapi import AGUI_STREAM, problems
@@ -345,6 +346,7 @@ async def _ask(
             agent=agent,
             user_id=user,
             place=ClientBranch(_entry_id(body.run_id), told[-1].id, told[:-1]),
+            asker=asker_of(rights.principal),
         )
 
 
@@ -371,9 +373,8 @@ async def _resume(
         if resume[0].status == "cancelled":
             return _encode_cancelled(body)
         place = ClientBranch(_entry_id(body.run_id))
-        await served.analyst.runs.resume(
-            thread, user_id=user, model=model, max_steps=options.max_steps, source=source, place=place
-        )
+        how: dict[str, Any] = {"max_steps": options.max_steps, "source": source, "place": place}
+        await served.analyst.runs.resume(thread, user_id=user, model=model, asker=asker_of(rights.principal), **how)
     return None
 
 

@@ -36,7 +36,7 @@ from longthread.server.openapi import problems
 from longthread.server.requests import NO_STORE
 from longthread.server.routes.chat import FILES, TYPES, chunks
 from longthread.server.routes.shares import ShareBody, ShareList, ShareMade, ShareView
-from longthread.server.state import Caller, ServedDep
+from longthread.server.state import Caller, Granted, ServedDep
 from longthread.store import boards, share_links
 from longthread.store.boards import Board, BoardCard, BoardChange, CardParameter, ParameterKind, RefreshInterval
 from longthread.store.rows import dump
@@ -291,17 +291,21 @@ async def delete_board(served: ServedDep, user: Caller, board_id: PathSegment) -
     status_code=201,
     responses=problems(BoardFull, BoardNotFound, EntryNotFound, NotSavable, ThreadNotFound, body=True),
 )
-async def save_card(served: ServedDep, user: Caller, board_id: PathSegment, body: CardBody) -> CardView:
+async def save_card(
+    served: ServedDep, user: Caller, granted: Granted, board_id: PathSegment, body: CardBody
+) -> CardView:
     """Save a step's result with its question, query and source. One that the step keeps whole is not read again."""
     shown = SavedLook(body.title, _bound_look(body.look))
-    card = await served.analyst.boards.save(board_id, body.thread_id, body.step, shown, user_id=user)
+    card = await served.analyst.boards.save(board_id, body.thread_id, body.step, shown, user_id=user, rights=granted)
     return card_view(card, {})
 
 
 @router.post("/boards/{board_id}/cards/{card_id}/refresh", responses=problems(BoardNotFound, CardNotFound))
-async def refresh_card(served: ServedDep, user: Caller, board_id: PathSegment, card_id: PathSegment) -> CardView:
+async def refresh_card(
+    served: ServedDep, user: Caller, granted: Granted, board_id: PathSegment, card_id: PathSegment
+) -> CardView:
     """Run a card's query again, by the rules of its source. If that fails, its rows stay and `error` says why."""
-    card = await served.analyst.boards.refresh(board_id, card_id, user_id=user)
+    card = await served.analyst.boards.refresh(board_id, card_id, user_id=user, rights=granted)
     async with served.analyst.store.reading() as tx:
         board = await boards.find(tx, board_id, user_id=user)
     return card_view(card, board.given)
@@ -312,7 +316,7 @@ async def refresh_card(served: ServedDep, user: Caller, board_id: PathSegment, c
     responses=problems(BoardNotFound, CardNotFound, InvalidInput, SourceError, SourceMissing, body=True),
 )
 async def change_card(
-    served: ServedDep, user: Caller, board_id: PathSegment, card_id: PathSegment, body: CardPatch
+    served: ServedDep, user: Caller, granted: Granted, board_id: PathSegment, card_id: PathSegment, body: CardPatch
 ) -> CardView:
     """Change how a card is shown, or what it asks. A query that is refused or fails changes nothing. Another `sql`,
     or other `parameters`, are run at once."""
@@ -326,7 +330,8 @@ async def change_card(
             if body.parameters is None
             else [CardParameter(**each.model_dump()) for each in body.parameters]
         )
-        await served.analyst.boards.ask_anew(board_id, card_id, body.sql or card.sql, parameters, user_id=user)
+        whose: dict[str, Any] = {"user_id": user, "rights": granted}
+        await served.analyst.boards.ask_anew(board_id, card_id, body.sql or card.sql, parameters, **whose)
     async with served.analyst.store.writing() as tx:
         board = await boards.find(tx, board_id, user_id=user)
         await boards.change_card(tx, board_id, card, title=body.title or card.title, look=look)
@@ -351,6 +356,7 @@ async def delete_card(served: ServedDep, user: Caller, board_id: PathSegment, ca
 async def card_file(
     served: ServedDep,
     user: Caller,
+    granted: Granted,
     board_id: PathSegment,
     card_id: PathSegment,
     format_: Annotated[TableFormat, Query(alias="format")] = TableFormat.XLSX,
@@ -358,7 +364,8 @@ async def card_file(
     """All rows of a card, as a file. What the card does not keep is read from its source again."""
     with ExitStack() as stack:
         made = stack.enter_context(tempfile.TemporaryFile())
-        card = await served.analyst.boards.write(board_id, card_id, made, FileRequest(format_), user_id=user)
+        whose: dict[str, Any] = {"user_id": user, "rights": granted}
+        card = await served.analyst.boards.write(board_id, card_id, made, FileRequest(format_), **whose)
         made.seek(0)
         stack.pop_all()  # the answer closes it
     headers = {**NO_STORE, "Content-Disposition": content_disposition(card.title, format_, unnamed="result")}

@@ -39,7 +39,7 @@ from longthread.errors import (
     ThreadNotFound,
     ToolInvalid,
 )
-from longthread.model.run import HALTS, Protocol, Run
+from longthread.model.run import HALTS, Protocol, Run, RunAsker
 from longthread.runs.services.results import FileRequest, PageRequest
 from longthread.runs.shared import RunHandle
 from longthread.server.answers import ResultRows, StepView
@@ -49,7 +49,16 @@ from longthread.server.history import events_path, queued_path, step_json
 from longthread.server.openapi import STREAM, problems
 from longthread.server.page import AskedLanguage
 from longthread.server.requests import EVENT_STREAM, NO_STORE
-from longthread.server.state import Caller, CallerRights, Rights, Served, ServedDep, expect_client_id
+from longthread.server.state import (
+    AskerDep,
+    Caller,
+    CallerRights,
+    Granted,
+    Rights,
+    Served,
+    ServedDep,
+    expect_client_id,
+)
 from longthread.server.stream import PATTERN, Position, RunStream
 from longthread.store import log, run_events, runs
 from longthread.store.wait_list import QuestionKey, QueuedQuestion, WhenBusy
@@ -112,6 +121,7 @@ class QuestionBody(Options):
 async def ask(
     served: ServedDep,
     user: Caller,
+    asker: AskerDep,
     rights: Rights,
     body: QuestionBody,
     idempotency_key: IdempotencyKey = None,
@@ -122,21 +132,26 @@ async def ask(
     `source` it asks the server's. Where the run cannot begin yet, the answer has `queued_id` and `position` instead
     of `run_id`."""
     key = question_key(idempotency_key, body)
-    return await once(served, user, key, lambda: _begin(served, user, rights, body, key))
+    return await once(served, user, key, lambda: _begin(served, user, asker, rights, body, key))
 
 
 @router.post(
     "/conversations/{thread_id}/resume", status_code=202, responses=problems(*BEGINS, NothingToResume, body=True)
 )
 async def resume(
-    served: ServedDep, user: Caller, rights: Rights, thread_id: PathSegment, body: Options | None = None
+    served: ServedDep,
+    user: Caller,
+    asker: AskerDep,
+    rights: Rights,
+    thread_id: PathSegment,
+    body: Options | None = None,
 ) -> Accepted:
     """Resume the conversation's unfinished run; an interrupted one keeps its id."""
     body = body or Options()
     source, model = rights.source(body.source), rights.model(body.model)
     with blame_named_model(model):
         handle = await served.analyst.runs.resume(
-            thread_id, user_id=user, model=model, max_steps=body.max_steps, source=source
+            thread_id, user_id=user, model=model, max_steps=body.max_steps, source=source, asker=asker
         )
     return _describe_accepted(handle.run)
 
@@ -225,7 +240,12 @@ async def once(
 
 
 async def _begin(
-    served: Served, user: str, rights: CallerRights, body: QuestionBody, key: QuestionKey | None
+    served: Served,
+    user: str,
+    asker: RunAsker | None,
+    rights: CallerRights,
+    body: QuestionBody,
+    key: QuestionKey | None,
 ) -> RunHandle | QueuedQuestion:
     await expect_client_id(served, user, body.thread_id)
     source, model = rights.source(body.source), rights.model(body.model)
@@ -242,6 +262,7 @@ async def _begin(
             user_id=user,
             key=key,
             continues=body.continue_conversation,
+            asker=asker,
         )
 
 
@@ -297,6 +318,7 @@ FILES: dict[int | str, dict[str, Any]] = {
 async def result(
     served: ServedDep,
     user: Caller,
+    granted: Granted,
     thread_id: PathSegment,
     index: StepIndex,
     offset: Annotated[int, Query(ge=0, le=1_000_000)] = 0,
@@ -307,7 +329,7 @@ async def result(
     """Rows of a step's result, sorted by the column `sort` if given, NULL last. What the step does not keep is
     asked of the database again. A page has up to 1,000 rows."""
     wanted = PageRequest(offset, limit, sort, descending)
-    page = await served.analyst.results.page(thread_id, index, wanted, user_id=user)
+    page = await served.analyst.results.page(thread_id, index, wanted, user_id=user, rights=granted)
     label = ((page.step.observation or {}).get("data") or {}).get("query")
     return {
         "thread_id": thread_id,
@@ -332,6 +354,7 @@ async def result(
 async def file(
     served: ServedDep,
     user: Caller,
+    granted: Granted,
     thread_id: PathSegment,
     index: StepIndex,
     format_: Annotated[TableFormat, Query(alias="format")] = TableFormat.CSV,
@@ -344,7 +367,7 @@ async def file(
     wanted = FileRequest(format_, formats_of_json(formats), shown)
     with ExitStack() as stack:
         made = stack.enter_context(tempfile.TemporaryFile())
-        kept = await served.analyst.results.write(thread_id, index, made, wanted, user_id=user)
+        kept = await served.analyst.results.write(thread_id, index, made, wanted, user_id=user, rights=granted)
         made.seek(0)
         stack.pop_all()  # the answer closes it
     label = str(kept.data.get("query") or "")

@@ -47,7 +47,7 @@ from longthread.server.history import attributes_json, history, run_json
 from longthread.server.openapi import problems
 from longthread.server.page import AskedLanguage, translate_history
 from longthread.server.requests import NO_STORE
-from longthread.server.state import Caller, Rights, Served, ServedDep, expect_client_id
+from longthread.server.state import Caller, Granted, Rights, Served, ServedDep, expect_client_id
 from longthread.store import attributes, catalog, listing, log, runs, wait_list
 from longthread.store.driver import Transaction
 from longthread.store.transfer.archive import branch_markdown, export_lines
@@ -163,7 +163,9 @@ async def list_tags(served: ServedDep, user: Caller, limit: Annotated[int, Query
     status_code=201,
     responses=problems(AgentOff, DefinitionNotFound, SourceError, ThreadTaken, body=True),
 )
-async def create(served: ServedDep, user: Caller, rights: Rights, body: NewConversation) -> ConversationView:
+async def create(
+    served: ServedDep, user: Caller, rights: Rights, granted: Granted, body: NewConversation
+) -> ConversationView:
     """Begin a conversation before its first question. An `id` makes this safe to send again: the second time it is
     taken (409). The answer is the conversation as in the list."""
     await expect_client_id(served, user, body.id)
@@ -175,6 +177,7 @@ async def create(served: ServedDep, user: Caller, rights: Rights, body: NewConve
         source=rights.source(body.source),
         tags=body.tags,
         metadata=body.metadata,
+        rights=granted,
     )
     return await _view(served, thread, user)
 

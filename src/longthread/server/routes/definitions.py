@@ -9,6 +9,7 @@ from typing import Annotated, Any, Literal
 from fastapi import APIRouter, Path, Query, Response
 from pydantic import BaseModel, ConfigDict, Field
 
+from longthread.access.grants import GrantedRights
 from longthread.errors import (
     CatalogInvalid,
     DefinitionAmbiguous,
@@ -26,6 +27,7 @@ from longthread.errors import (
     VersionNotFound,
 )
 from longthread.model.catalog import Definition, Kind, Version
+from longthread.runs.rights import granted_names
 from longthread.runs.run_setup import builtin_parameters
 from longthread.server.answers import AgentInfo, AgentList, JsonObject
 from longthread.server.catalog_answers import (
@@ -41,7 +43,7 @@ from longthread.server.catalog_answers import (
 )
 from longthread.server.fields import Flag, Name, PathSegment, PlainText
 from longthread.server.openapi import problems
-from longthread.server.state import DEMO, OWNER_ONLY, Caller, CallerRights, Rights, Served, ServedDep
+from longthread.server.state import DEMO, KNOWN_ONLY, Caller, CallerRights, Granted, Rights, Served, ServedDep
 from longthread.tools.arguments import Arguments
 from longthread.tools.catalog.definitions import Catalog, power_of
 from longthread.tools.catalog.fields import LONGEST_NAME, MOST_OBJECTS
@@ -51,9 +53,9 @@ from longthread.tools.catalog.taught_sql import find_wrong_sql, has_sql
 from longthread.tools.catalog.teach import LONGEST_MEANING, LONGEST_SQL
 from longthread.tools.tool import Tool, make_failure
 from longthread.tools.tool_type import Bilingual, FormField, find_type, list_types
-from longthread.tools.trial import open_trial
+from longthread.tools.trial import Trier, open_trial
 
-router = APIRouter(prefix="/api/catalog", tags=["catalog"], dependencies=[OWNER_ONLY])
+router = APIRouter(prefix="/api/catalog", tags=["catalog"], dependencies=[KNOWN_ONLY])
 
 _KINDS: dict[str, Kind] = {"agents": "agent", "skills": "skill", "tools": "tool"}
 AnyKind = Annotated[Literal["agents", "skills", "tools"], Path()]
@@ -90,32 +92,40 @@ class TrialBody(BaseModel):
 
 
 @router.get("/{kind}", responses=problems(SettingsNotAllowed, reads=True))
-async def definitions(served: ServedDep, kind: AnyKind) -> CatalogList:
-    """All definitions of a kind by name, with the built-in ones. `types` says how a form shows each type of tools."""
-    names = await Catalog(served.analyst.store).names()
+async def definitions(served: ServedDep, granted: Granted, kind: AnyKind) -> CatalogList:
+    """All definitions of a kind by name, with the built-in ones. `types` says how a form shows each type of tools.
+    Where users log in, the list has what the caller may use."""
+    names = await _names(served, granted)
     found = sorted((each for each in names.by_key.values() if each.kind == _KINDS[kind]), key=lambda each: each.name)
     return {
         "items": [_item(names, each) for each in found],
-        "changeable": not served.analyst.settings.read_only,
+        "changeable": _may_make(served, granted),
         "types": _describe_types() if kind == "tools" else [],
     }
 
 
 @router.get("/{kind}/{name}", responses=problems(*_NAMED, VersionNotFound, reads=True))
 async def definition(
-    served: ServedDep, kind: AnyKind, name: PathSegment, version: Annotated[int | None, Query(ge=1, lt=2**31)] = None
+    served: ServedDep,
+    granted: Granted,
+    kind: AnyKind,
+    name: PathSegment,
+    version: Annotated[int | None, Query(ge=1, lt=2**31)] = None,
 ) -> CatalogItem:
     """One definition, by its name or id, as it is or as it was in a version."""
-    catalog = Catalog(served.analyst.store)
-    names = await catalog.names()
+    names = await _names(served, granted)
     if version is None:
         return _item(names, names.one(_KINDS[kind], name))
-    return _version(names, await catalog.version(_KINDS[kind], name, version))
+    if not granted.is_unbounded:
+        name = names.one(_KINDS[kind], name).id
+    return _version(names, await Catalog(served.analyst.store).version(_KINDS[kind], name, version))
 
 
 @router.get("/{kind}/{name}/versions", responses=problems(*_NAMED, reads=True))
-async def versions(served: ServedDep, kind: AnyKind, name: PathSegment) -> CatalogVersions:
+async def versions(served: ServedDep, granted: Granted, kind: AnyKind, name: PathSegment) -> CatalogVersions:
     """All versions of a definition, also of a deleted one."""
+    if not granted.is_unbounded:  # a deleted one is an administrator's to see
+        name = (await _names(served, granted)).one(_KINDS[kind], name).id
     found = await Catalog(served.analyst.store).history(_KINDS[kind], name)
     return {
         "versions": [
@@ -136,32 +146,36 @@ async def versions(served: ServedDep, kind: AnyKind, name: PathSegment) -> Catal
     responses=problems(CatalogInvalid, DefinitionAmbiguous, SettingsNotAllowed, ToolOnCommandLine, body=True),
 )
 async def define(
-    served: ServedDep, user: Caller, kind: AnyKind, name: PathSegment, body: DefinitionBody
+    served: ServedDep, user: Caller, granted: Granted, kind: AnyKind, name: PathSegment, body: DefinitionBody
 ) -> CatalogChange:
     """Define an agent, a skill or a tool, as a new version of the one of this name if there is one. Runs that begin now
     use it; those under way keep theirs. A tool that runs code or a program, sends a secret, or asks private addresses
     is defined on the command line; here it may change in all but its implementation."""
-    return await _apply_definition(served, user, _add_name(body.definition, kind, name))
+    return await _apply_definition(served, user, granted, _add_name(body.definition, kind, name))
 
 
 @router.patch("/{kind}/{name}", responses=problems(CatalogInvalid, *_NAMED, DefinitionBuiltIn, body=True))
 async def switch(
-    served: ServedDep, user: Caller, kind: SwitchedKind, name: PathSegment, body: SwitchBody
+    served: ServedDep, user: Caller, granted: Granted, kind: SwitchedKind, name: PathSegment, body: SwitchBody
 ) -> CatalogChange:
     """Switch an agent or a tool on or off, which is a version too."""
-    names = await Catalog(served.analyst.store).names()
+    names = await _names(served, granted)
     found = names.one(_KINDS[kind], name)
     if found.is_builtin:
         raise DefinitionBuiltIn(kind=found.kind, name=found.name)
     written = names.write_definition(found.kind, found.name, found.body) | {"id": found.id, "is_active": body.is_active}
-    return await _apply_definition(served, user, written)
+    return await _apply_definition(served, user, granted, written)
 
 
 @router.delete("/{kind}/{name}", status_code=204, responses=problems(*_NAMED, DefinitionBuiltIn, DefinitionInUse))
-async def delete(served: ServedDep, user: Caller, kind: AnyKind, name: PathSegment, force: bool = False) -> Response:
+async def delete(
+    served: ServedDep, user: Caller, granted: Granted, kind: AnyKind, name: PathSegment, force: bool = False
+) -> Response:
     """Delete a definition; its versions stay. `force` also takes it out of those that use it, and deletes the
     conversations and memories of an agent. 409 while it is used, unless forced."""
-    await Catalog(served.analyst.store, user=user).delete(_KINDS[kind], name, force=force)
+    if not granted.is_unbounded:
+        name = (await _names(served, granted)).one(_KINDS[kind], name).id
+    await Catalog(served.analyst.store, user=user, rights=granted).delete(_KINDS[kind], name, force=force)
     served.analyst.hub.list_changed(user)
     return Response(status_code=204)
 
@@ -170,15 +184,26 @@ async def delete(served: ServedDep, user: Caller, kind: AnyKind, name: PathSegme
     "/tools/{name}/run",
     responses=problems(*_NAMED, CatalogInvalid, SecretUnusable, SourceError, ToolInvalid, ToolOnCommandLine, body=True),
 )
-async def run(served: ServedDep, rights: Rights, name: PathSegment, body: TrialBody | None = None) -> ToolTrial:
+async def run(
+    served: ServedDep,
+    user: Caller,
+    rights: Rights,
+    granted: Granted,
+    name: PathSegment,
+    body: TrialBody | None = None,
+) -> ToolTrial:
     """Call a tool as an agent would, without a model: no conversation has it. The answer is what the agent is told. A
     `definition` is called before it is stored."""
     body = body or TrialBody()
     source, draft = rights.source(body.source), None
     if body.definition is not None:
+        granted.principal.expect_role("builder")
         item = _add_name(body.definition, "tools", name)
         draft = (await Catalog(served.analyst.store).define_over_http(item, dry_run=True)).definition
-    async with open_trial(served.analyst.store, served.analyst.settings, name, source=source, draft=draft) as tool:
+    trier = Trier(user, granted, served.analyst.sources.expect_granted)
+    async with open_trial(
+        served.analyst.store, served.analyst.settings, name, source=source, draft=draft, trier=trier
+    ) as tool:
         try:
             args = Arguments(tool.parameters, tool=tool.name).validate(body.args)
         except LongthreadError as error:
@@ -201,8 +226,17 @@ def _add_name(definition: JsonObject, kind: str, name: str) -> JsonObject:
     return {**definition, **given}
 
 
-async def _apply_definition(served: Served, user: str, item: JsonObject) -> CatalogChange:
-    catalog = Catalog(served.analyst.store, user=user)
+async def _names(served: Served, granted: GrantedRights) -> Names:
+    """The definitions that the caller may use: others are as unknown as those there are not."""
+    return await granted_names(served.analyst.store, granted)
+
+
+def _may_make(served: Served, granted: GrantedRights) -> bool:
+    return not served.analyst.settings.read_only and granted.principal.has_role("builder")
+
+
+async def _apply_definition(served: Served, user: str, granted: GrantedRights, item: JsonObject) -> CatalogChange:
+    catalog = Catalog(served.analyst.store, user=user, rights=granted)
     change = await catalog.define_over_http(item)
     names = await catalog.names()
     return {"action": change.action, "item": _item(names, names.one(change.kind, change.definition.id))}
@@ -282,10 +316,12 @@ agents_router = APIRouter(prefix="/api", tags=["agents"])
 
 
 @agents_router.get("/agents", responses=problems(reads=True))
-async def agents(served: ServedDep) -> AgentList:
-    """The active agents of the catalog, the analyst first. `source` is the name of an agent's own source, `model`
-    its own model."""
-    return {"agents": [_agent_info(role) for role in await active_roles(served.analyst.store)]}
+async def agents(served: ServedDep, granted: Granted) -> AgentList:
+    """The active agents of the catalog that the caller may use, the analyst first. `source` is the name of an agent's
+    own source, `model` its own model."""
+    roles = await active_roles(served.analyst.store)
+    usable = [role for role in roles if granted.may_use("agent", role.agent.id, role.agent.name)]
+    return {"agents": [_agent_info(role) for role in usable]}
 
 
 def _agent_info(role: AgentRole) -> AgentInfo:
@@ -300,7 +336,7 @@ def _agent_info(role: AgentRole) -> AgentInfo:
     }
 
 
-terms_router = APIRouter(prefix="/api/sources", tags=["sources"], dependencies=[OWNER_ONLY])
+terms_router = APIRouter(prefix="/api/sources", tags=["sources"], dependencies=[KNOWN_ONLY])
 
 _Question = Annotated[Name, Field(max_length=LONGEST_MEANING)]
 _Sql = Annotated[Name, Field(max_length=LONGEST_SQL)]
@@ -341,9 +377,9 @@ class TermsBody(BaseModel):
 
 
 @terms_router.get("/{name}/terms", responses=problems(*_NAMED, reads=True))
-async def show_terms(served: ServedDep, rights: Rights, name: PathSegment) -> SourceTerms:
-    """What a source was taught; nothing, with version 0, where nobody has taught it yet."""
-    spec = await _spec_of(served, rights, name)
+async def show_terms(served: ServedDep, rights: Rights, granted: Granted, name: PathSegment) -> SourceTerms:
+    """What a source was taught; nothing, with version 0, where it was not taught yet."""
+    spec = await _spec_of(served, rights, granted, name)
     try:
         found = await Catalog(served.analyst.store).taught_source(spec)
     except DefinitionNotFound:  # the demo or the configured source, of which the catalog knows nothing
@@ -353,7 +389,7 @@ async def show_terms(served: ServedDep, rights: Rights, name: PathSegment) -> So
 
 @terms_router.patch("/{name}/terms", responses=problems(CatalogInvalid, *_NAMED, body=True))
 async def change_terms(
-    served: ServedDep, user: Caller, rights: Rights, name: PathSegment, body: TermsBody
+    served: ServedDep, user: Caller, rights: Rights, granted: Granted, name: PathSegment, body: TermsBody
 ) -> SourceTerms:
     """Teach a source terms and examples, or take some away, as one new version of it. All is changed or nothing. The
     next question has them."""
@@ -361,18 +397,20 @@ async def change_terms(
     if body.description is not None:
         given["description"] = body.description or None
     gone = {"terms": body.remove_terms, "examples": body.remove_examples}
-    spec = await _spec_of(served, rights, name)
+    spec = await _spec_of(served, rights, granted, name)
     if has_sql(given) and (wrong := await _find_wrong_sql(served, user, rights, name, given)):
         raise CatalogInvalid(problems=wrong)
-    change = await Catalog(served.analyst.store, user=user).teach(spec, given, gone)
+    change = await Catalog(served.analyst.store, user=user, rights=granted).teach(spec, given, gone)
     return _describe_terms(served, name, change.definition)
 
 
-async def _spec_of(served: Served, rights: CallerRights, name: str) -> str:
+async def _spec_of(served: Served, rights: CallerRights, granted: GrantedRights, name: str) -> str:
     """What the catalog finds a source by. No address of a caller's choice becomes a source here, unopened."""
     if name in {DEMO, rights.own_source}:
-        return rights.source(name) or name
-    return (await Catalog(served.analyst.store).source(name)).id
+        spec = rights.source(name) or name
+        await served.analyst.sources.expect_granted(spec, granted)
+        return spec
+    return (await _names(served, granted)).one("source", name).id
 
 
 async def _find_wrong_sql(

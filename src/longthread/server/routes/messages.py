@@ -31,6 +31,7 @@ from longthread.errors import (
 )
 from longthread.model.entry import Role, ToolCall
 from longthread.model.thread import FEEDBACK_LENGTH, Feedback, Opinion
+from longthread.runs.rights import asker_of
 from longthread.runs.services.branches import ForkOptions
 from longthread.runs.services.feedback import all_judged, judged_page, place_of_answer
 from longthread.runs.services.threads import MOST_CALLS
@@ -57,7 +58,7 @@ from longthread.server.routes.chat import (
     once,
     question_key,
 )
-from longthread.server.state import Caller, CallerRights, Rights, Served, ServedDep
+from longthread.server.state import Caller, CallerRights, Granted, Rights, Served, ServedDep
 from longthread.store import attributes, listing, log
 from longthread.store.wait_list import QuestionKey
 
@@ -301,11 +302,12 @@ async def again(
     responses=problems(ThreadNotFound, EntryNotFound, RunNotFound, SourceError, SourceMissing, body=True),
 )
 async def try_query(
-    served: ServedDep, user: Caller, thread_id: PathSegment, index: StepIndex, body: QueryBody
+    served: ServedDep, user: Caller, granted: Granted, thread_id: PathSegment, index: StepIndex, body: QueryBody
 ) -> TriedQuery:
     """Run a step's query as the user has edited it, through the guard. Nothing is written: `edit` makes a branch.
     The `step` of the answer has no number."""
-    step = step_json(await served.analyst.query_edits.preview(thread_id, index, body.sql, user_id=user))
+    tried = await served.analyst.query_edits.preview(thread_id, index, body.sql, user_id=user, rights=granted)
+    step = step_json(tried)
     step["step"] = None
     return {"thread_id": thread_id, "step": step}
 
@@ -318,11 +320,11 @@ async def try_query(
     ),
 )
 async def edit_query(
-    served: ServedDep, user: Caller, thread_id: PathSegment, index: StepIndex, body: QueryBody
+    served: ServedDep, user: Caller, granted: Granted, thread_id: PathSegment, index: StepIndex, body: QueryBody
 ) -> EditedQuery:
     """Run a step's query as the user has edited it, through the guard. The question gets another branch, with the call
     and its result; no model is asked. A query that is refused or fails changes nothing."""
-    step = await served.analyst.query_edits.run(thread_id, index, body.sql, user_id=user)
+    step = await served.analyst.query_edits.run(thread_id, index, body.sql, user_id=user, rights=granted)
     return {"thread_id": thread_id, "run_id": step.run_id, "step": step_json(step)}
 
 
@@ -338,7 +340,7 @@ async def choose(served: ServedDep, user: Caller, thread_id: PathSegment, body: 
 
 def _options(rights: CallerRights, body: Options, key: QuestionKey | None) -> ForkOptions:
     source, model = rights.source(body.source), rights.model(body.model)
-    return ForkOptions(source, model, body.max_steps, key)
+    return ForkOptions(source, model, body.max_steps, key, asker_of(rights.principal))
 
 
 async def _once(served: Served, user: str, options: ForkOptions, begin: Callable[[], Awaitable[RunHandle]]) -> Accepted:

@@ -29,7 +29,7 @@ from longthread.llm.server_facts import expect_key, find_models, local_servers, 
 from longthread.server.catalog_answers import KeyChecked, ModelChecked, ModelInfo, ModelList, ModelOrigin, ModelProvider
 from longthread.server.fields import Flag, Name
 from longthread.server.openapi import problems
-from longthread.server.state import OWNER_ONLY, Caller, Rights, Served, ServedDep
+from longthread.server.state import OWNER_ONLY, Caller, Granted, Rights, Served, ServedDep
 from longthread.settings import Settings
 from longthread.store import endpoints
 
@@ -69,11 +69,13 @@ class ModelBody(BaseModel):
 
 
 @router.get("", responses=problems(reads=True))
-async def models(served: ServedDep, user: Caller, rights: Rights) -> ModelList:
+async def models(served: ServedDep, user: Caller, rights: Rights, granted: Granted) -> ModelList:
     """The models that can be asked: the configured one, the demo, those of servers that are found on this machine, and
-    those that providers list for their keys. A provider that does not answer within seconds says so in `problem`."""
+    those that providers list for their keys. A provider that does not answer within seconds says so in `problem`.
+    Where users log in, the list has what was granted to the caller, and the models of the caller's own keys."""
     settings, own = served.analyst.settings, rights.owner
-    rows = _rows(settings, await served.analyst.keys.list_connections(user)) if own else []
+    logs_in = rights.principal.via != "local"
+    rows = _rows(settings, await served.analyst.keys.list_connections(user)) if own or logs_in else []
     servers = await local_servers() if own else []
     lists = await asyncio.gather(*(_list(row) for row in rows))
     default = model_name(None, settings)
@@ -90,10 +92,14 @@ async def models(served: ServedDep, user: Caller, rights: Rights) -> ModelList:
         found += [info(name, "local", server.kind) for name in server.models]
     for row, names in zip(rows, lists, strict=True):
         found += [info(name, "provider", row.about["provider"]) for name in names]
+    connected = {row.about["provider"] for row in rows if row.about["key"] == "stored"}
+    found = [each for each in found if each["provider"] in connected or granted.may_use("model", each["name"])]
+    exact = [item for kind, item in granted.granted if kind == "model" and "*" not in item]
+    found += [info(name, "provider", name.partition(":")[0]) for name in exact if ":" in name]
     return {
         "default": default,
         "models": list({each["name"]: each for each in reversed(found)}.values())[::-1],
-        "providers": [row.about for row in rows],
+        "providers": [row.about for row in rows if own or row.about["provider"] in connected],
         "servers": [{"kind": server.kind, "url": server.url} for server in servers],
         "keys_allowed": own,
     }

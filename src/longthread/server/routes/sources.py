@@ -13,6 +13,7 @@ from fastapi import APIRouter, Query, Request, Response
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 from starlette.requests import ClientDisconnect
 
+from longthread.access.grants import EVERYTHING, GrantedRights
 from longthread.errors import (
     CatalogInvalid,
     DefinitionAmbiguous,
@@ -31,12 +32,13 @@ from longthread.errors import (
     UploadTooLarge,
 )
 from longthread.model.catalog import SourceDefinition, source_of
+from longthread.runs.rights import granted_names
 from longthread.server.answers import JsonObject
 from longthread.server.catalog_answers import NoteView, SourceList, SourcePreview, SourceView, TableView, UploadView
 from longthread.server.fields import Name, PathSegment, PlainText
 from longthread.server.openapi import problems
 from longthread.server.requests import until_gone
-from longthread.server.state import DEMO, OWNER_ONLY, Caller, Rights, Served, ServedDep
+from longthread.server.state import DEMO, OWNER_ONLY, Caller, Granted, Rights, Served, ServedDep
 from longthread.tools.analysis.files.notes import Note
 from longthread.tools.analysis.source import Source
 from longthread.tools.catalog import address
@@ -184,8 +186,9 @@ async def discard(served: ServedDep, upload_id: PathSegment) -> Response:
 
 
 @router.get("/sources", responses=problems(reads=True))
-async def sources(served: ServedDep, rights: Rights) -> SourceList:
-    """The sources by the names that a question may give. Passwords are not shown."""
+async def sources(served: ServedDep, rights: Rights, granted: Granted) -> SourceList:
+    """The sources by the names that a question may give, as far as the caller may use them. Passwords are not shown.
+    Where users log in, administrators alone see addresses."""
     own = rights.own_source
     found: list[SourceView] = [
         {
@@ -197,11 +200,14 @@ async def sources(served: ServedDep, rights: Rights) -> SourceList:
             "files": [],
         }
         for name in dict.fromkeys([*([own] if own else []), DEMO])
+        if granted.may_use("source", name)
     ]
-    if rights.owner:
-        there = {each["name"] for each in found}  # as the demo, once it was taught something
-        defined = await _list_definitions(served)
-        found += [await _view(served, each) for each in defined if each.is_active and each.name not in there]
+    if rights.owner or rights.principal.via != "local":
+        there = {DEMO, own}  # the demo may be defined, too, once it was taught something
+        for each in await _list_definitions(served):
+            if each.is_active and each.name not in there and granted.may_use("source", each.id, each.name):
+                view = await _view(served, each)
+                found.append(view if rights.owner else {**view, "address": None})
     return {"sources": found, "default": own, "changeable": rights.owner}
 
 
@@ -301,12 +307,14 @@ async def _view_named(served: Served, name: str) -> SourceView:
     "/sources/{name}/preview",
     responses=problems(*_OPENS, DefinitionAmbiguous, DefinitionNotFound, SettingsNotAllowed, reads=True),
 )
-async def look(served: ServedDep, user: Caller, rights: Rights, name: PathSegment) -> SourcePreview:
+async def look(served: ServedDep, user: Caller, rights: Rights, granted: Granted, name: PathSegment) -> SourcePreview:
     """A source's first tables, with the types of their columns and first rows."""
     if name in {DEMO, rights.own_source}:
-        return await _preview(served, rights.source(name) or name, user)
-    rights.expect_owner()
-    return await _preview(served, await Catalog(served.analyst.store).address(name), user)
+        return await _preview(served, rights.source(name) or name, user, granted)
+    rights.expect_known()
+    if not granted.is_unbounded:
+        name = (await granted_names(served.analyst.store, granted)).one("source", name).id
+    return await _preview(served, await Catalog(served.analyst.store).address(name), user, granted)
 
 
 @router.delete(
@@ -428,8 +436,8 @@ async def _view(served: Served, found: SourceDefinition) -> SourceView:
     }
 
 
-async def _preview(served: Served, spec: str, user: str) -> SourcePreview:
-    async with await served.analyst.sources.open(spec, None, user_id=user) as source:
+async def _preview(served: Served, spec: str, user: str, rights: GrantedRights = EVERYTHING) -> SourcePreview:
+    async with await served.analyst.sources.open(spec, None, user_id=user, rights=rights) as source:
         tables = await preview(source)
         return {
             "tables": [_table(each) for each in tables],

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from longthread.access import audit
+from longthread.access.grants import EVERYTHING, GrantedRights, forget_item, own_item
 from longthread.errors import (
     CatalogInvalid,
     DefinitionBuiltIn,
@@ -54,6 +55,8 @@ from longthread.tools.skill_folder import export_files, write_skill
 from longthread.tools.tool_type import Power, find_type, type_errors
 
 _logger = logging.getLogger(__name__)
+_OF_BUILDERS: frozenset[Kind] = frozenset({"agent", "skill", "tool"})
+"""What builders make. The addresses of sources and of upstreams are an administrator's."""
 _MEANING: Mapping[Power, str] = {
     "code": "runs code",
     "program": "starts a program",
@@ -108,11 +111,12 @@ class CatalogDeletion:
 
 class Catalog:
     """Agents, skills, tools, sources, upstreams and routes of one store, for any number of tasks. Versions record the
-    `user`."""
+    `user`. What is changed must be within the `rights`, and who makes a definition may change it later."""
 
-    def __init__(self, store: Driver, *, user: str | None = None) -> None:
+    def __init__(self, store: Driver, *, user: str | None = None, rights: GrantedRights = EVERYTHING) -> None:
         self._store = store
         self._user = user
+        self._rights = rights
 
     @classmethod
     @asynccontextmanager
@@ -260,7 +264,11 @@ class Catalog:
             if not dry_run:
                 await catalog_store.lock(tx)
             stored = await catalog_store.definitions(tx)
-            found = _deletable(Names(each.definition for each in stored), kind, name, force=force)
+            names = Names(each.definition for each in stored)
+            wanted = names.one(kind, name)
+            if not wanted.is_builtin:
+                self._rights.expect_edit(kind, wanted.id, wanted.name)
+            found = _deletable(names, kind, name, force=force)
             if kind == "agent":
                 found = replace(found, belongings=await catalog_store.belongings(tx, found.definition.id))
                 if found.belongings != NOTHING and not force:
@@ -313,6 +321,8 @@ class Catalog:
 
     async def _write(self, tx: Transaction, known: KnownCatalog, changes: Sequence[Change]) -> None:
         before = {(each.definition.kind, each.definition.id): each for each in known.stored}
+        for change in changes:
+            self._expect_right(change.action, change.definition)
         made = [change.definition for change in changes if change.action != "unchanged"]
         for change in changes:
             definition = change.definition
@@ -321,10 +331,24 @@ class Catalog:
             await catalog_store.put(tx, definition)
             await catalog_store.record(tx, replace(version_of(definition), by=self._user))
             await _note_change(tx, definition)
+        maker = self._rights.principal
+        for change in changes:
+            if change.action == "created" and not self._rights.may_edit(change.kind, change.definition.id):
+                await own_item(tx, change.kind, change.definition.id, maker.user)
+
+    def _expect_right(self, action: str, definition: Definition) -> None:
+        """Raise RoleMissing: the caller makes no definitions. Raise NotGranted: this one is another's."""
+        if action == "created":
+            self._rights.principal.expect_role("builder" if definition.kind in _OF_BUILDERS else "admin")
+        elif action != "unchanged":
+            self._rights.expect_edit(definition.kind, definition.id, definition.name)
 
     async def _delete(
         self, tx: Transaction, stored: Mapping[Any, catalog_store.StoredDefinition], found: CatalogDeletion
     ) -> None:
+        for changed in found.changed:
+            self._rights.expect_edit(changed.kind, changed.id, changed.name)
+        await forget_item(tx, found.definition.kind, found.definition.id)
         for changed in found.changed:
             await _record_known(tx, stored[changed.kind, changed.id])
             await catalog_store.put(tx, changed)

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any
 
-from longthread.errors import AgentOff, DefinitionNotFound, ToolInvalid
+from longthread.errors import AgentOff, DefinitionNotFound, NotGranted, ToolInvalid
 from longthread.model.catalog import (
     BUILTIN,
     CHART,
@@ -132,6 +132,10 @@ class AgentRole:
             if not each.tool.is_active:
                 raise ToolInvalid(tool=each.tool.name, problem="it is switched off: is_active is false.")
             return await build(each.tool, parts, each.defaults)
+        except NotGranted as error:  # of its source
+            if each.required:
+                raise
+            return ToolInvalid(tool=each.tool.name, problem=str(error))
         except ToolInvalid as error:
             if each.required:
                 raise
