@@ -15,7 +15,6 @@ random() { od -An -N32 -tx1 /dev/urandom | tr -d ' \n'; }
 
 random | make postgres_password
 random | make secret_key
-random | make gateway_token
 printf 'postgresql://longthread:%s@postgres/longthread' "$(cat secrets/postgres_password)" | make database_url
 # The key of the model's provider: put yours in. It may be empty.
 : | make llm_api_key
