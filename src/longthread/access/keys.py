@@ -176,6 +176,11 @@ def find_credential(headers: RawHeaders) -> str | None:
     return next(iter(found), None)
 
 
+def has_credential(headers: RawHeaders) -> bool:
+    """Whether a request carries a key of ours, or several."""
+    return any(_own_key(name.lower(), value) is not None for name, value in headers)
+
+
 def remove_credential(headers: RawHeaders) -> list[tuple[bytes, bytes]]:
     """Return a request's headers without its keys of ours: no provider may see them."""
     return [(name, value) for name, value in headers if _own_key(name.lower(), value) is None]

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from longthread.access.keys import has_credential
 from longthread.server.problems import Problem
 from longthread.server.requests import is_own_name, is_same_origin, origin_of, own_names
 
@@ -79,7 +80,9 @@ class RequestGuard:
             detail += "that its operator gave it with --host."
             return Problem(421, "unknown_host", detail, path=path)
         is_public = self._origin is not None and headers.get("origin", "").lower() == self._origin
-        if scope["method"] not in _READING and not is_public and not is_same_origin(headers, host):
+        # A browser sends a cookie for another site's page, but no key, unless the page has it.
+        is_safe = scope["method"] in _READING or is_public or has_credential(scope["headers"])
+        if not is_safe and not is_same_origin(headers, host):
             detail = "Another site's page sent this request. Send it from this server's page, or from a program."
             return Problem(403, "cross_origin", detail, path=path)
         length = headers.get("content-length", "0")

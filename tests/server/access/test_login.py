@@ -169,3 +169,13 @@ def test_what_logins_need_is_asked_for_before_a_server_starts(monkeypatch: pytes
     monkeypatch.setattr(authentication, "find_spec", lambda name: None if name == "argon2" else object())
     with pytest.raises(ExtraMissing, match="argon2.*pip install"):
         expect_login(Settings.of(auth="login"))
+
+
+def test_a_page_of_another_site_uses_no_cookie_but_a_key_that_it_has(team: Team) -> None:
+    bob = team.join("Bob")
+    key = bob.post("/api/me/keys", json={"name": "k", "scopes": ["chat"]}).json()["key"]
+    evil = {"Origin": "https://evil.example"}
+    assert code_of(bob.post("/api/conversations", json={}, headers=evil)) == (403, "cross_origin")
+    answer = team.visitor().post("/api/conversations", json={}, headers=evil | {"Authorization": f"Bearer {key}"})
+    assert answer.status_code == 201
+    assert not [name for name in answer.headers if name.startswith("access-control-")]
