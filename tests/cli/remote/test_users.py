@@ -12,6 +12,9 @@ from longthread.errors import ScopeMissing, ServerKeyRefused, ThreadNotFound
 
 pytestmark = pytest.mark.one_backend
 
+SECRET = "7f0c1a52-1d1e-7c55-9d0b-5ec2e7b1a001"
+"""The id of a conversation."""
+
 
 @pytest.fixture
 def make_key(command: Command, store_address: str) -> Callable[..., str]:
@@ -39,24 +42,24 @@ def test_each_key_works_for_its_user_alone(
     ada, bob = make_key("ada", "chat", "memories"), make_key("bob", "chat", "memories")
     assert f"Logged in to {url} as ada." in command("login", url, "--key-stdin", text=ada).stdout
     assert json.loads(command("whoami", "--json").stdout)["name"] == "ada"
-    shown = command("ask", "How many rockets are there?", "-t", "secret-plans")
+    shown = command("ask", "How many rockets are there?", "-t", SECRET)
     assert "41" in shown.stdout
     command("memories", "add", "Ada likes rockets.")
-    assert "secret-plans" in command("threads", "list").stdout
+    assert SECRET in command("threads", "list").stdout
     command("login", url, "--key-stdin", text=bob)
-    assert "secret-plans" not in command("threads", "list").output
+    assert SECRET not in command("threads", "list").output
     assert "rockets" not in command("memories", "list").output
     assert "41" not in command("recall", "rockets").output
-    assert isinstance(command("recall", "rockets", "-t", "secret-plans", code=2).exception, ThreadNotFound)
+    assert isinstance(command("recall", "rockets", "-t", SECRET, code=2).exception, ThreadNotFound)
     for words in (
-        ("threads", "show", "secret"),
-        ("resume", "secret-plans"),
-        ("threads", "delete", "secret-plans", "-y"),
+        ("threads", "show", SECRET[:13]),
+        ("resume", SECRET),
+        ("threads", "delete", SECRET, "-y"),
     ):
         assert isinstance(command(*words, code=2).exception, ThreadNotFound)
     monkeypatch.setenv("LONGTHREAD_KEY", ada)
-    assert "secret-plans" in command("threads", "list", "--server", url).stdout
-    assert "secret-plans" not in command("threads", "list").output
+    assert SECRET in command("threads", "list", "--server", url).stdout
+    assert SECRET not in command("threads", "list").output
 
 
 def test_a_key_may_what_its_scopes_say(command: Command, url: str, make_key: Callable[..., str]) -> None:
