@@ -64,13 +64,13 @@ class GrantedRights:
 
     def may_use(self, kind: GrantKind, item: str, *names: str) -> bool:
         """Whether the caller may use an item. `names` are others by which the limits of a key may name it."""
-        if not self._is_in_key(kind, (item, *names)):
+        if not self.is_in_key(kind, (item, *names)):
             return False
         return _may_all(self.principal) or self._granted_as(kind, item) is not None
 
     def may_edit(self, kind: GrantKind, item: str, *names: str) -> bool:
         """Whether the caller may change or delete a definition. `names` are as in `may_use`."""
-        if not self._is_in_key(kind, (item, *names)):
+        if not self.is_in_key(kind, (item, *names)):
             return False
         if _may_all(self.principal):
             return True
@@ -93,7 +93,8 @@ class GrantedRights:
         patterns = (each for (of, each) in self.granted if of == kind and each.endswith(_ANY))
         return next((self.granted[kind, each] for each in patterns if item.startswith(each[: -len(_ANY)])), None)
 
-    def _is_in_key(self, kind: GrantKind, names: Collection[str]) -> bool:
+    def is_in_key(self, kind: GrantKind, names: Collection[str]) -> bool:
+        """Whether the limits of the caller's key, if there is one, have one of the names."""
         key = self.principal.key
         if key is None:
             return True

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Literal
@@ -16,6 +17,7 @@ from longthread.gateway.dialects.anthropic import Anthropic
 from longthread.gateway.dialects.completions import Completions
 from longthread.gateway.dialects.dialect import Dialect
 from longthread.gateway.dialects.responses import Responses
+from longthread.gateway.granted import CallerGrants, expect_model, permit_routes
 from longthread.gateway.http import REPLY_LIMIT, Decoder, Incoming, Outgoing, ReplyTooLarge, for_client
 from longthread.gateway.model_request import Counts, GatewayRequest, Resources, StoreFailed
 from longthread.gateway.raw_json import write_json
@@ -62,6 +64,7 @@ class Gateway:
         self.counts = Counts()
         self.options = options
         self._routes = CatalogRoutes(store, routes)
+        self._grants = CallerGrants(store, routes.upstreams)
         self._recent = Recent()
         self._writes = WriteCheck(store)
         self._connections = Connections()
@@ -93,7 +96,7 @@ class Gateway:
         if incoming.header("x-longthread-keep") not in (None, "nothing"):
             return make_refusal(dialect, 400, "", "X-Longthread-Keep takes `nothing` alone.")
         try:
-            upstream, model = await self._routes.find([dialect.name], asked.model)
+            upstream, model = await self._find_upstream([dialect.name], asked.model, incoming)
         except NoUpstream as error:
             return make_refusal(dialect, error.status, "", str(error))
         if model != asked.model:
@@ -128,7 +131,7 @@ class Gateway:
             return make_refusal(RESPONSES, 400, "", str(error))
         except StoreError as error:
             return make_refusal(RESPONSES, 503, "", f"The response cannot be read: {error}")
-        holder = await self._state_holder()
+        holder = await self._state_holder(incoming)
         if holder is None:
             missing = f"Response with id '{response_path(incoming)[0]}' not found."
             return answer or make_refusal(RESPONSES, 404, "", missing)
@@ -146,7 +149,7 @@ class Gateway:
         if dialect is COMPLETIONS and not incoming.path.startswith("/v1/chat/"):
             own.append(RESPONSES.name)  # of OpenAI's two, either has its models
         try:
-            upstream, model = await self._routes.find(own, _model_in(incoming))
+            upstream, model = await self._find_upstream(own, _model_in(incoming), incoming)
             asked = _rename_model(incoming, model)
             payer = None
             if incoming.method == "POST":
@@ -204,10 +207,22 @@ class Gateway:
         """Return whose conversations a request is about."""
         return incoming.principal.user if incoming.principal is not None else self.options.user
 
-    async def _state_holder(self) -> Upstream | None:
-        """Return the upstream that holds stored responses, if it can be asked."""
+    async def _find_upstream(self, dialects: Sequence[str], model: str, incoming: Incoming) -> tuple[Upstream, str]:
+        """Return the upstream for a caller's request, and the model's name there. Raises NoUpstream: there is none, or
+        it was not granted to the caller. Raises StoreError."""
+        principal = incoming.principal
+        if principal is None:
+            return await self._routes.find(dialects, model)
+        rights = await self._grants.of(principal)
+        permitted = permit_routes(await self._routes.present(), rights, dialects, model)
+        upstream, name = permitted.find(dialects, model)
+        expect_model(rights, model, name, f"{upstream.name}:{name}")
+        return upstream, name
+
+    async def _state_holder(self, incoming: Incoming) -> Upstream | None:
+        """Return the upstream that holds stored responses, if the caller can ask it."""
         try:
-            upstream, _ = await self._routes.find([RESPONSES.name], "")
+            upstream, _ = await self._find_upstream([RESPONSES.name], "", incoming)
         except NoUpstream:
             return None
         return upstream if upstream.holds_state else None

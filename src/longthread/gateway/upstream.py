@@ -58,6 +58,12 @@ class Upstream:
     api_key: str | None = field(default=None, repr=False)
     holds_state: bool = False
     problem: str = ""
+    id: str = ""
+
+    @property
+    def item(self) -> str:
+        """As what it is granted."""
+        return self.id or self.name
 
     def url(self, dialect: str, path: str, query: bytes) -> str:
         """Return the address of a path such as `/v1/messages`.
@@ -95,6 +101,12 @@ class Route:
     upstream: str
     model: str | None = None
     name: str = ""
+    id: str = ""
+
+    @property
+    def item(self) -> str:
+        """As what it is granted."""
+        return self.id or self.name
 
 
 @dataclass(frozen=True)
@@ -371,13 +383,17 @@ class CatalogRoutes:
         Raises NoUpstream. Raises StoreError: the catalog could never be read, so it is unknown where a request and its
         key may go.
         """
+        return (await self.present()).find(dialects, model)
+
+    async def present(self) -> Routes:
+        """Return the routes as they are now. Raises StoreError, as `find`."""
         if self._definitions is None:
             async with self._first:
                 if self._definitions is None:
                     await self._read()
         elif time.monotonic() - self._read_at >= FRESH_SECONDS:
             await self._read()
-        return self._routes.find(dialects, model)
+        return self._routes
 
     async def _read(self) -> None:
         self._read_at = time.monotonic()
@@ -401,7 +417,9 @@ def merge_routes(upstreams: Sequence[UpstreamDefinition], routes: Sequence[Route
     """
     there = {each.name: _upstream(each) for each in upstreams}
     every = there | {name: each for name, each in own.upstreams.items() if name not in there}
-    found = [Route(route.models, route.upstream, route.model, route.name) for route in sorted(routes, key=_rank)]
+    found = [
+        Route(route.models, route.upstream, route.model, route.name, route.id) for route in sorted(routes, key=_rank)
+    ]
     return Routes(every, [*found, *own.routes])
 
 
@@ -418,4 +436,4 @@ def _upstream(found: UpstreamDefinition) -> Upstream:
             key = read_secrets([key[2:-1]]).fill(key)
         except LongthreadError as error:
             key, problem = None, str(error)
-    return Upstream(found.name, found.base_url, found.dialects, key, found.holds_state, problem)
+    return Upstream(found.name, found.base_url, found.dialects, key, found.holds_state, problem, found.id)

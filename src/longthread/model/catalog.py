@@ -170,6 +170,7 @@ class UpstreamDefinition:
     dialects: Sequence[str]
     api_key: str | None = field(default=None, repr=False)
     holds_state: bool = False
+    id: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,6 +181,7 @@ class RouteDefinition:
     models: str
     upstream: str
     model: str | None = None
+    id: str = ""
 
 
 def agent_of(found: Definition) -> Agent:

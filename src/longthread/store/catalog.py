@@ -199,7 +199,7 @@ def _upstream(row: Row) -> UpstreamDefinition:
     spoken: Any = json.loads(row["dialects"] or "[]")
     dialects = [str(each) for each in spoken] if isinstance(spoken, list) else []
     return UpstreamDefinition(
-        row["name"], row["base_url"], tuple(dialects), row["api_key"], holds_state=bool(row["holds_state"])
+        row["name"], row["base_url"], tuple(dialects), row["api_key"], bool(row["holds_state"]), row["id"]
     )
 
 

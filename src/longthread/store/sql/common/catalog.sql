@@ -100,11 +100,11 @@ SET name = excluded.name, description = excluded.description, models = excluded.
     model = excluded.model, is_active = excluded.is_active, updated_at = excluded.updated_at;
 
 -- name: select_upstreams
-SELECT name, base_url, CAST(dialects AS TEXT) AS dialects, api_key, holds_state FROM upstreams WHERE is_active
+SELECT CAST(id AS TEXT) AS id, name, base_url, CAST(dialects AS TEXT) AS dialects, api_key, holds_state FROM upstreams WHERE is_active
 ORDER BY name;
 
 -- name: select_routes
-SELECT name, models, upstream, model FROM routes WHERE is_active ORDER BY name;
+SELECT CAST(id AS TEXT) AS id, name, models, upstream, model FROM routes WHERE is_active ORDER BY name;
 
 -- name: put_builtin_agent
 INSERT INTO agents (id, name, description, system_prompt, config, skills, sub_agents, is_active, created_at, updated_at)
