@@ -329,12 +329,13 @@ class Uploads:
         folder = self._folder.resolve()
         return found.relative_to(folder) if found.is_relative_to(folder) else None
 
-    async def sweep(self, used: Collection[str]) -> None:
-        """Delete old uploads that have become no sources. `used` are the ids of the uploads that the store's sources
-        have."""
-        await asyncio.to_thread(self._sweep, used)
+    async def sweep(self, used: Collection[str]) -> list[str]:
+        """Delete old uploads that have become no sources, and return their ids. `used` are the ids of the uploads that
+        the store's sources have."""
+        return await asyncio.to_thread(self._sweep, used)
 
-    def _sweep(self, used: Collection[str]) -> None:
+    def _sweep(self, used: Collection[str]) -> list[str]:
+        deleted: list[str] = []
         marks = ((folder, folder / _PART) for folder in self._sources.glob("*-*-*"))
         pending = ((folder, folder) for folder in self._folder.glob("*-*-*"))
         for folder, since in (*pending, *((folder, mark) for folder, mark in marks if mark.exists())):
@@ -342,8 +343,10 @@ class Uploads:
                 continue
             if folder.name not in used:
                 shutil.rmtree(folder, True)
+                deleted.append(folder.name)
             elif since != folder:
                 since.unlink(missing_ok=True)
+        return deleted
 
     @staticmethod
     def _file(folder: Path) -> Path | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Collection
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
@@ -13,7 +13,9 @@ from fastapi import APIRouter, Query, Request, Response
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 from starlette.requests import ClientDisconnect
 
+from longthread.access import audit
 from longthread.access.grants import EVERYTHING, GrantedRights
+from longthread.access.uploads import expect_own_upload, forget_uploads, note_upload
 from longthread.errors import (
     CatalogInvalid,
     DefinitionAmbiguous,
@@ -134,7 +136,7 @@ async def upload(
     place of that file, and the source stays; `keep_both` gives it another name. `notes` say what was guessed of its
     tables, as `list_tables` does."""
     uploads = served.uploads
-    await uploads.sweep(await _list_used_uploads(served))
+    await _forget(served, await uploads.sweep(await _list_used_uploads(served)))
     file = safe_name(name)
     there = await _of_equal_name(served, file)
     if there is not None and on_conflict != "replace":
@@ -154,6 +156,7 @@ async def upload(
             raise UploadFailed(reason="the client broke off.")
         if replaced is not None:
             received = await uploads.replace(replaced.upload, replaced.file, received)
+        await _note_owner(served, received, size, user, is_new=replaced is None)
         whole = True
     finally:
         if not whole:
@@ -174,14 +177,17 @@ async def upload(
     status_code=204,
     responses=problems(SettingsNotAllowed, UploadNotFound, DefinitionInUse),
 )
-async def discard(served: ServedDep, upload_id: PathSegment) -> Response:
-    """Delete an uploaded file that is no source."""
+async def discard(served: ServedDep, user: Caller, upload_id: PathSegment) -> Response:
+    """Delete an uploaded file of yours that is no source."""
+    await _expect_own(served, [upload_id], user)
     with suppress(UploadNotFound):
         raise _in_use(await served.uploads.find(upload_id, of_source=True))
     found = await served.uploads.find(upload_id)
     if upload_id in await _list_used_uploads(served):
         raise _in_use(found)
     await served.uploads.discard(found)
+    await _forget(served, [upload_id])
+    await audit.note_alone(served.analyst.store, "upload.delete", upload_id)
     return Response(status_code=204)
 
 
@@ -232,7 +238,7 @@ async def add(served: ServedDep, user: Caller, body: NewSource) -> SourceView:
     if body.uploads is None:
         where = await _address(served, str(body.address), user)
         return await _view_named(served, await _add(served, body, user, where, name_of(where)))
-    kept = await served.uploads.keep(await _uploads(served, body.uploads))
+    kept = await served.uploads.keep(await _uploads(served, body.uploads, user))
     upload = kept.upload
     try:
         if kept.moved:
@@ -242,6 +248,7 @@ async def add(served: ServedDep, user: Caller, body: NewSource) -> SourceView:
         await served.uploads.give_back(kept)
         raise
     await served.uploads.settle(upload)
+    await _forget(served, [each for each in body.uploads if each != upload.id])
     return await _view_named(served, name)
 
 
@@ -262,7 +269,7 @@ async def add(served: ServedDep, user: Caller, body: NewSource) -> SourceView:
 async def add_files(served: ServedDep, user: Caller, name: PathSegment, body: AddedFiles) -> SourceView:
     """Add uploaded files to a source of uploaded files. Each is one more table, also for its conversations."""
     source = await Catalog(served.analyst.store).source(name)
-    uploads = await _uploads(served, body.uploads)
+    uploads = await _uploads(served, body.uploads, user)
     to = await served.uploads.of_address(source.address)
     if to is None:
         reason = f"the source {source.name} is none of uploaded files. Add it as a source of its own."
@@ -273,11 +280,37 @@ async def add_files(served: ServedDep, user: Caller, name: PathSegment, body: Ad
     except LongthreadError:
         await served.uploads.take_out(added)
         raise
+    await _forget(served, body.uploads)
     return await _view(served, source)
 
 
-async def _uploads(served: Served, ids: list[str]) -> list[Upload]:
+async def _uploads(served: Served, ids: list[str], user: str) -> list[Upload]:
+    await _expect_own(served, ids, user)
     return [await served.uploads.find(each) for each in dict.fromkeys(ids)]
+
+
+async def _expect_own(served: Served, ids: list[str], user: str) -> None:
+    async with served.analyst.store.reading() as tx:
+        for each in ids:
+            await expect_own_upload(tx, each, user_id=user, without_row=served.analyst.settings.user)
+
+
+async def _note_owner(served: Served, upload: Upload, size: int, user: str, *, is_new: bool) -> None:
+    """Note whose an upload is, where users log in. One that replaced a source's file is the source's."""
+    if served.authentication.is_local:
+        return
+    async with served.analyst.store.writing() as tx:
+        if is_new:
+            await note_upload(tx, upload.id, upload.path.name, size, user_id=user)
+        await audit.note(tx, "upload.add", upload.id, bytes=size)
+
+
+async def _forget(served: Served, ids: Collection[str]) -> None:
+    """Forget whose uploads were that are deleted, or now belong to a source of several files."""
+    if served.authentication.is_local or not ids:
+        return
+    async with served.analyst.store.writing() as tx:
+        await forget_uploads(tx, ids)
 
 
 async def _expect_opens(served: Served, upload: Upload, user: str) -> None:
@@ -334,9 +367,11 @@ async def remove(served: ServedDep, user: Caller, name: PathSegment) -> Response
             await served.uploads.unsettle(uploaded)
     await catalog.delete("source", found.id)
     if uploaded is not None:
-        await (served.uploads.settle if uploaded.id in await _list_used_uploads(served) else served.uploads.discard)(
-            uploaded
-        )
+        if uploaded.id in await _list_used_uploads(served):
+            await served.uploads.settle(uploaded)
+        else:
+            await served.uploads.discard(uploaded)
+            await _forget(served, [uploaded.id])
     return Response(status_code=204)
 
 
