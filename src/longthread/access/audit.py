@@ -212,9 +212,17 @@ async def list_rows_about(tx: Transaction, user_id: str) -> list[AuditRow]:
 async def forget_actor(tx: Transaction, user_id: str) -> int:
     """Replace a user by a pseudonym in all rows, without addresses and objects, and return their number. All
     rows of one person have the same pseudonym; only who has this store could compute it."""
-    pseudonym = await _make_pseudonym(tx, user_id)
+    pseudonym = await make_pseudonym(tx, user_id)
     about = {"user_id": user_id, "pseudonym": pseudonym}
     return await tx.run("forget_actor", **about) + await tx.run("forget_audit_object", **about)
+
+
+async def make_pseudonym(tx: Transaction, user_id: str) -> str:
+    """Return what is left of a user who is forgotten: always the same, and only this store could compute it."""
+    await tx.run("insert_secret", name=_PSEUDONYM_SECRET, secret=secrets.token_urlsafe(32), now=now())
+    row = await one(tx, "select_secret", name=_PSEUDONYM_SECRET)
+    assert row is not None
+    return f"forgotten-{hmac.new(row['secret'].encode(), user_id.encode(), hashlib.sha256).hexdigest()[:24]}"
 
 
 async def delete_old_rows(store: Driver, days: int) -> int:
@@ -236,13 +244,6 @@ async def delete_old_rows_hourly(store: Driver, days: int) -> None:
 
 _LATER = "~"
 """After every id and every time."""
-
-
-async def _make_pseudonym(tx: Transaction, user_id: str) -> str:
-    await tx.run("insert_secret", name=_PSEUDONYM_SECRET, secret=secrets.token_urlsafe(32), now=now())
-    row = await one(tx, "select_secret", name=_PSEUDONYM_SECRET)
-    assert row is not None
-    return f"forgotten-{hmac.new(row['secret'].encode(), user_id.encode(), hashlib.sha256).hexdigest()[:24]}"
 
 
 def _format_moment(moment: datetime | None, without: str) -> str:

@@ -11,6 +11,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 
 from longthread.access import audit
+from longthread.access.erasure import erase_access, shut_out
 from longthread.errors import ThreadNotFound
 from longthread.store import boards, catalog, log, memories
 from longthread.store.driver import Driver, Transaction
@@ -90,14 +91,17 @@ async def end_deletion(store: Driver, thread_id: str) -> Forgotten:
 
 
 async def forget_user(store: Driver, user_id: str, *, anew: bool = False) -> Forgotten:
-    """Delete all threads, memories and other data of a user. It cannot be undone.
+    """Delete all threads, memories and other data of a user, and the user. It cannot be undone.
 
-    The catalog is shared: the user's definitions stay, without the user's name. Each thread has its own transaction.
-    After an interruption the rest is intact; call it again.
+    The catalog is shared: the user's definitions stay, without the user's name, and so do projects. Each thread has its
+    own transaction. The user is shut out first. After an interruption the rest is intact; call it again.
 
     Raises:
+        LastAdmin: no administrator would be left. Nothing was deleted.
         StoreError: the database failed.
     """
+    async with store.writing() as tx:
+        await shut_out(tx, user_id)
     async with store.reading() as tx:
         tables = await read_tables(tx)
         page = await thread_ids(tx, user_id=user_id)
@@ -122,8 +126,9 @@ async def forget_user(store: Driver, user_id: str, *, anew: bool = False) -> For
                 Sql(f'DELETE FROM "{table.name}" WHERE "{_USER}" = :user_id'), user_id=user_id
             )
         signed = await catalog.forget_maker(tx, user_id)
+        changed = await erase_access(tx, user_id)
     gone.rows += Counter()
-    changed = {*_find_tables(tables, gone, anew=anew), *_beside(tables), *(("catalog_versions",) if signed else ())}
+    changed |= {*_find_tables(tables, gone, anew=anew), *_beside(tables), *(("catalog_versions",) if signed else ())}
     gone.problems += await scrub(store, changed, anew=anew)
     return gone
 

@@ -56,6 +56,7 @@ from longthread.server.routes import (
     memories,
     messages,
     oidc,
+    personal_data,
     recall,
     shares,
     waiting,
@@ -143,6 +144,7 @@ def create_app(settings: Settings, *, models: ModelFactory = resolve_model, anal
         audit_log.router,
         keys.router,
         grants.router,
+        personal_data.router,
     ):
         app.router.routes.extend(router.routes)
 

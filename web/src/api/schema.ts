@@ -574,6 +574,11 @@ export interface EditedQuery {
   step: StepView;
 }
 
+/** The password of who has one. */
+export interface ErasureBody {
+  password?: string | null;
+}
+
 /**
  * An error of a call, a run or a refresh: `type` is its code, `params` are the values in its message. `thread_id` is
  * the conversation of the agent that a call asked.

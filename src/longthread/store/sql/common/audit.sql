@@ -40,3 +40,19 @@ WHERE object = :user_id OR on_behalf = :user_id;
 
 -- name: delete_old_audit
 DELETE FROM access_audit WHERE at < :before;
+
+-- name: forget_granter
+UPDATE access_grants SET granted_by = :pseudonym WHERE granted_by = :user_id;
+
+-- name: forget_project_maker
+UPDATE access_projects SET created_by = :pseudonym WHERE created_by = :user_id;
+
+-- name: forget_asker
+-- In conversations of projects, which stay.
+UPDATE runs SET asker = :pseudonym, key_id = NULL WHERE asker = :user_id;
+
+-- name: forget_queued_asker
+UPDATE queued_questions SET asker = :pseudonym, key_id = NULL WHERE asker = :user_id;
+
+-- name: forget_decider
+UPDATE approvals SET decided_by = :pseudonym WHERE decided_by = :user_id;
