@@ -55,6 +55,8 @@ class GrantedRights:
 
     principal: Principal
     granted: Mapping[GrantItem, May] = field(default_factory=dict)
+    project_sources: frozenset[str] = frozenset()
+    """The sources that the project gives its members, in a conversation of one."""
 
     @property
     def is_unbounded(self) -> bool:
@@ -66,6 +68,8 @@ class GrantedRights:
         """Whether the caller may use an item. `names` are others by which the limits of a key may name it."""
         if not self.is_in_key(kind, (item, *names)):
             return False
+        if kind == "source" and item in self.project_sources:
+            return True
         return _may_all(self.principal) or self._granted_as(kind, item) is not None
 
     def may_edit(self, kind: GrantKind, item: str, *names: str) -> bool:

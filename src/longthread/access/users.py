@@ -148,10 +148,13 @@ async def update_user(tx: Transaction, user: User, **changes: Any) -> User:
 
 
 async def delete_user(tx: Transaction, user: User) -> None:
-    """Delete a user with sessions, keys, links, memberships and grants. Raises LastAdmin."""
+    """Delete a user with sessions, keys, links, memberships and grants. Where that leaves a project without a manager,
+    who was a member longest is one. Raises LastAdmin."""
     if (user.role, user.status) == ("admin", "active"):
         await _expect_other_admin(tx, user)
     await tx.run("delete_grants_to_user", user_id=user.id)
+    await tx.run("promote_oldest_members", user_id=user.id)
+    await tx.run("delete_memberships", user_id=user.id)
     await tx.run("delete_user", user_id=user.id)
 
 

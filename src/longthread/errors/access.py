@@ -17,17 +17,21 @@ __all__ = [
     "IssuerNotFound",
     "IssuerUnreachable",
     "LastAdmin",
+    "LastManager",
     "LinkUnusable",
     "LoginDenied",
     "LoginExpired",
     "LoginFailed",
     "LoginNeeded",
     "LoginThrottled",
+    "ManagerNeeded",
     "NameInUse",
     "NotGranted",
     "NotLocal",
     "PasswordRefused",
     "PriceMissing",
+    "ProjectNotEmpty",
+    "ProjectNotFound",
     "ProxyRefused",
     "RoleMissing",
     "ScopeMissing",
@@ -117,6 +121,27 @@ class NotGranted(LongthreadError, exit_code=2):
     use: str
     kind: str
     name: str
+
+
+class ProjectNotFound(LongthreadError, exit_code=3):
+    message = "There is no project {project}. `longthread projects list` shows them."
+    project: str
+
+
+class ProjectNotEmpty(LongthreadError, exit_code=2):
+    message = "The project {project} has {count} conversations. Say that they are to be deleted, too, or move them out."
+    project: str
+    count: int
+
+
+class ManagerNeeded(LongthreadError, exit_code=2):
+    message = "Only who manages the project {project} may do this. Ask a manager of it."
+    project: str
+
+
+class LastManager(LongthreadError, exit_code=2):
+    message = "The project {project} would have no manager. Let another member manage it first, or delete it."
+    project: str
 
 
 class TooManyRequests(LongthreadError, exit_code=2):

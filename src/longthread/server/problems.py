@@ -49,6 +49,7 @@ _ROUTES = {
     r"users list": "GET /api/admin/users",
     r"groups list": "GET /api/admin/groups",
     r"keys list": "GET /api/me/keys",
+    r"projects list": "GET /api/projects",
 }
 """The route of a command; its first argument goes into the path."""
 _TOOL = re.compile(rf"(^|[.!?] )?`longthread ({'|'.join(_TOOLS)})\b[^`]*`")
@@ -173,6 +174,10 @@ _STATUS: dict[type[LongthreadError], int] = {
     errors.ApiKeyNotFound: 404,
     errors.NameInUse: 409,
     errors.LastAdmin: 409,
+    errors.ProjectNotFound: 404,
+    errors.ProjectNotEmpty: 409,
+    errors.ManagerNeeded: 403,
+    errors.LastManager: 409,
     errors.RoleMissing: 403,
     errors.ScopeMissing: 403,
     errors.NotGranted: 403,

@@ -102,6 +102,7 @@ export const problems = {
     "This server has no login, and answers only programs of its own machine. Its operator can let others in.",
   "problem.user_not_found": "There is no user {name}.",
   "problem.group_not_found": "There is no group {name}.",
+  "problem.project_not_found": "There is no project {project}.",
   "problem.api_key_not_found": "There is no API key {key}.",
   "problem.price_missing":
     "The budget of {whose} is in money, and the model {model} has no price. Ask an administrator to set one.",

@@ -78,6 +78,7 @@ export const problems: Record<keyof typeof en, string> = {
   "problem.not_local": "此服务器没有登录功能，只响应本机程序。运维人员可以让其他人使用。",
   "problem.user_not_found": "没有用户 {name}。",
   "problem.group_not_found": "没有用户组 {name}。",
+  "problem.project_not_found": "没有项目 {project}。",
   "problem.api_key_not_found": "没有 API 密钥 {key}。",
   "problem.price_missing": "{whose} 的预算以金额计，但模型 {model} 没有价格。请让管理员设置价格。",
   "problem.issuer_not_found": "没有名为 {issuer} 的登录提供方。",

@@ -99,7 +99,7 @@ WHERE memory_id = :memory_id AND (SELECT count(*) FROM memory_sources o WHERE o.
 -- name: delete_joint_memories
 -- What was made of several threads' words together goes with each of them. What a person entered stays.
 DELETE FROM memories
-WHERE session_id IS NOT NULL
+WHERE session_id IS NOT NULL AND user_id = :user_id
   AND id IN (SELECT s.memory_id FROM memory_sources s WHERE s.session_id = :thread_id AND s.content = '')
   AND EXISTS (SELECT 1 FROM threads t WHERE t.id = :thread_id AND t.user_id = :user_id)
   AND (CAST(:memory_id AS TEXT) IS NULL OR CAST(id AS TEXT) = :memory_id);
@@ -135,7 +135,7 @@ ORDER BY id;
 
 -- name: delete_memories_of_thread
 DELETE FROM memories
-WHERE session_id = :thread_id AND EXISTS (SELECT 1 FROM threads t WHERE t.id = :thread_id AND t.user_id = :user_id);
+WHERE session_id = :thread_id AND user_id = :user_id AND EXISTS (SELECT 1 FROM threads t WHERE t.id = :thread_id AND t.user_id = :user_id);
 
 -- name: delete_memory_sources_of_thread
 DELETE FROM memory_sources
