@@ -34,6 +34,12 @@ partners: aggregate first, or count distinct keys.
 If rows were cut, say so.
 - A short follow-up goes on from the question before it. Earlier messages may be hidden: ask the database again.
 {_DATA}"""
+_PROJECT = """\
+# Project
+
+This conversation is part of a project, whose members want of you:
+
+{project}"""
 _TODAY = """\
 Today is {day}, {date:%Y-%m-%d}, in the time zone {zone}. The data may end before today: say which dates you took."""
 _DAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
@@ -84,6 +90,7 @@ def system_prompt(
     today: datetime,
     continues: str | None = None,
     instructions: str | None = None,
+    project: str = "",
     schema: str = "",
     is_whole: bool = False,
     most: int | None = None,
@@ -95,6 +102,7 @@ def system_prompt(
         dialect: that of the source; None without a source.
         today: when the run began, in the time zone of the people who ask.
         instructions: an agent's own; None: the analyst's.
+        project: the instructions of the conversation's project; empty: there are none.
         schema: that of the source, as DDL; empty: none is shown.
         is_whole: whether the tools that tell of the schema are not offered, since it is all here.
         most: tokens of the whole. The continued question gets a quarter, the rest what that leaves; both are cut in the
@@ -103,6 +111,8 @@ def system_prompt(
     parts = [_RULES.format(dialect=dialect) if instructions is None else instructions]
     if instructions is not None and dialect is not None:
         parts += [_DIALECT.format(dialect=dialect), _DATA]
+    if project:
+        parts.append(project_note(project))
     if schema:
         parts.append(_SCHEMA.format(schema=schema, more="" if is_whole else _MORE))
     if instructions is None or dialect is not None:
@@ -112,6 +122,11 @@ def system_prompt(
         continues = continues and digest_of(continues, most // 4, ANY).text
         head = digest_of(head, most - estimate(continues or ""), ANY).text
     return head if continues is None else f"{head}\n\n{continued_note(continues)}"
+
+
+def project_note(project: str) -> str:
+    """Return the part of a prompt with the instructions of a project."""
+    return _PROJECT.format(project=project)
 
 
 def continued_note(question: str) -> str:

@@ -15,7 +15,7 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
-from longthread.context.system_prompt import continued_note
+from longthread.context.system_prompt import continued_note, project_note
 from longthread.errors import SqlRepeated
 from longthread.llm.json_protocol import ActionCall, Finish, Malformed, ParsedReply, parse_reply
 from longthread.llm.reply_text import WORDS_BESIDE, argument_of, sql_of
@@ -93,15 +93,17 @@ def sql_prompt(
     talks: bool = False,
     continues: str | None = None,
     instructions: str | None = None,
+    project: str = "",
     most: int | None = None,
 ) -> str:
     """Return the system prompt of the writing, with the schema, or of the answering.
 
     `today` is None where no question needs it. `talks` says that the newest message may ask for no data. `instructions`
-    are an agent's own; `most` is the tokens of the whole, which is cut in its middle. None: no limit.
+    are an agent's own, `project` are those of the conversation's project. `most` is the tokens of the whole, which is
+    cut in its middle. None: no limit.
     """
     rules = ANSWERING if answering else WRITING.format(dialect=find_dialect(dialect).title)
-    parts = [*([instructions] if instructions else []), rules]
+    parts = [*([instructions] if instructions else []), rules, *([project_note(project)] if project else [])]
     if not answering:
         parts += [f"Schema:\n{schema}", *([f"Today is {today:%Y-%m-%d}."] if today is not None else [])]
         parts += [OR_WORDS] if talks else []

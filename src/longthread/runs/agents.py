@@ -54,7 +54,7 @@ if TYPE_CHECKING:
 @dataclass(frozen=True, slots=True)
 class Assignment:
     """What a run works with. `window` is the smaller context window of its models, in tokens; `rights` are those of
-    who asked; `metrics` are those of its source."""
+    who asked; `metrics` are those of its source; `project` are the instructions of the thread's project."""
 
     role: AgentRole
     models: RunModels
@@ -64,6 +64,7 @@ class Assignment:
     window: int
     rights: RunRights
     metrics: SemanticLayer = field(default_factory=SemanticLayer)
+    project: str = ""
 
 
 async def role_for(store: Driver, agent: str | None, thread: Thread | None) -> AgentRole:

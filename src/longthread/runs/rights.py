@@ -21,6 +21,7 @@ from longthread.access.grants import (
     load_rights_of,
 )
 from longthread.access.principal import Principal
+from longthread.access.projects import join_rights, project_of
 from longthread.errors import LongthreadError, NotGranted
 from longthread.llm.connections import ProviderKeys
 from longthread.llm.models import DEMO as DEMO_MODEL
@@ -64,6 +65,13 @@ def asker_of(principal: Principal) -> RunAsker | None:
     return RunAsker(principal.user, principal.key.id if principal.key is not None else None)
 
 
+def payer_of(user_id: str, asker: RunAsker | None, settings: Settings) -> str:
+    """Return the user whose keys of providers a run uses: who asks, also in a project."""
+    if asker is not None:
+        return asker.user
+    return settings.user if project_of(user_id) is not None else user_id
+
+
 class AskerRights:
     """Reads the rights of askers, as they are now."""
 
@@ -73,23 +81,26 @@ class AskerRights:
         self._has_login = settings.auth != "local"
         self.defaults = default_items(settings)
 
-    async def of(self, asker: RunAsker | None) -> GrantedRights:
-        """Return the rights of an asker. Raises AccessEnded."""
+    async def of(self, asker: RunAsker | None, *, user_id: str) -> GrantedRights:
+        """Return the rights of an asker in the conversations of a user, who may be a project's. Raises AccessEnded."""
         if asker is None:
             return EVERYTHING
         async with self._store.reading() as tx:
-            return await load_rights_of(tx, asker, self.defaults)
+            rights = await load_rights_of(tx, asker, self.defaults)
+            return await join_rights(tx, rights, user_id, self.defaults)
 
     async def of_user(self, user_id: str) -> GrantedRights:
         """Return the rights of a user for whom the server works by itself, as by a schedule. Raises AccessEnded."""
-        return await self.of(RunAsker(user_id) if self._has_login else None)
+        return await self.of(RunAsker(user_id) if self._has_login else None, user_id=user_id)
 
-    async def of_caller(self, principal: Principal) -> GrantedRights:
-        """Return the rights of the caller of a request, with one query; with none where the caller may all."""
+    async def of_caller(self, principal: Principal, *, user_id: str) -> GrantedRights:
+        """Return the rights of the caller of a request in the conversations of a user, who may be a project's: with
+        one query for the caller's own, with none where the caller may all. Raises AccessEnded."""
         if principal.via in ("local", "token") or principal.has_role("admin"):
             return GrantedRights(principal)
         async with self._store.reading() as tx:
-            return await load_rights(tx, principal, self.defaults)
+            rights = await load_rights(tx, principal, self.defaults)
+            return await join_rights(tx, rights, user_id, self.defaults)
 
     async def expect_model(self, rights: GrantedRights, name: str, *, user_id: str) -> None:
         """Raise NotGranted: the model was not granted, and is none of a provider that the user has connected."""
@@ -157,8 +168,9 @@ def narrow_role(role: AgentRole, rights: GrantedRights) -> NarrowRole:
 class RunRights:
     """The rights of a run while it works.
 
-    `expect_source` raises what the asker's right to a source lacks. `source` is that of the run, and `databases` are
-    the names of the sources of its tools, by the tools' ids.
+    `user_id` is whose the thread is, and `payer` whose keys of providers it uses. `expect_source` raises what the
+    asker's right to a source lacks. `source` is that of the run, and `databases` are the names of the sources of its
+    tools, by the tools' ids.
     """
 
     reader: AskerRights
@@ -167,6 +179,7 @@ class RunRights:
     role: AgentRole
     model: str
     user_id: str
+    payer: str
     expect_source: Callable[[str, GrantedRights], Awaitable[None]]
     source: str | None = None
     read_at: float = 0.0
@@ -174,7 +187,7 @@ class RunRights:
     async def now(self) -> GrantedRights:
         """Return the rights, not older than ten seconds. Raises AccessEnded."""
         if self.asker is not None and time.monotonic() - self.read_at > READ_AGAIN_SECONDS:
-            self.present = await self.reader.of(self.asker)
+            self.present = await self.reader.of(self.asker, user_id=self.user_id)
             self.read_at = time.monotonic()
         return self.present
 
@@ -186,7 +199,7 @@ class RunRights:
         if rights.is_unbounded:
             return
         rights.expect_use("agent", self.role.agent.id, self.role.agent.name)
-        await self.reader.expect_model(rights, self.model, user_id=self.user_id)
+        await self.reader.expect_model(rights, self.model, user_id=self.payer)
 
     async def refusal(self, tool: Tool, args: Mapping[str, Any]) -> Observation | None:
         """Return what the model reads where the asker has no right to a call any more; else None."""

@@ -168,7 +168,8 @@ def run_context(services: RunServices, started: StartedRun, assignment: Assignme
         source_notes=_source_notes(started, source),
         rights=assignment.rights,
     )
-    context.prompt = _prompt(services, context, None if role.is_analyst else skills.prompt, asked)
+    own = None if role.is_analyst else skills.prompt
+    context.prompt = _prompt(services, context, own, assignment.project, asked)
     owner = Owner(started.thread.user_id, role.agent.id)
     if role.remembers:
         context.knowledge.fitting = partial(fitting_memories, services.memories, owner, run.question)
@@ -220,14 +221,15 @@ async def read_schema(context: RunContext, source: Source, question: str, metric
 
 
 def _prompt(
-    services: RunServices, context: RunContext, instructions: str | None, source: Source | None
+    services: RunServices, context: RunContext, instructions: str | None, project: str, source: Source | None
 ) -> Callable[..., str]:
     run = context.run
     # The day on which the run began, so that a process that takes it over uses the same prompt.
     today = run.started_at.astimezone(services.settings.zone)
     continues, is_analyst = run.question if run.continues else None, instructions is None
     dialect = source.dialect if source else None
-    shared: dict[str, Any] = {"instructions": instructions, "today": today, "continues": continues}
+    own: dict[str, Any] = {"instructions": instructions, "project": project}
+    shared: dict[str, Any] = own | {"today": today, "continues": continues}
 
     def make(most: int | None = None) -> str:
         schema = context.knowledge.schema.text if context.knowledge.schema is not None else ""

@@ -222,7 +222,7 @@ KNOWN_ONLY = Depends(_expect_known)
 
 
 async def _load_granted(principal: PrincipalDep, served: ServedDep) -> GrantedRights:
-    return await served.analyst.runs.rights.of_caller(principal)
+    return await served.analyst.runs.rights.of_caller(principal, user_id=principal.user)
 
 
 Granted = Annotated[GrantedRights, Depends(_load_granted)]

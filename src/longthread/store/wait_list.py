@@ -176,10 +176,12 @@ KNOWN_FOR = timedelta(hours=24)
 
 @dataclass(frozen=True, slots=True)
 class QuestionKey:
-    """A client's key for a question. `request` is a hash of all that it asks."""
+    """A client's key for a question. `request` is a hash of all that it asks. `whose` is the user who asks, where the
+    thread is not that user's own: two members of a project may give the same key."""
 
     key: str
     request: str
+    whose: str | None = None
 
 
 async def find_key(tx: Transaction, user_id: str, key: QuestionKey) -> tuple[str, str] | None:
@@ -189,7 +191,7 @@ async def find_key(tx: Transaction, user_id: str, key: QuestionKey) -> tuple[str
     Raises:
         KeyReused: the key stands for another request.
     """
-    row = await one(tx, "select_idempotency_key", user_id=user_id, key=key.key, since=_since())
+    row = await one(tx, "select_idempotency_key", user_id=key.whose or user_id, key=key.key, since=_since())
     if row is None:
         return None
     if row["request"] != key.request:
@@ -205,9 +207,9 @@ async def save_key(tx: Transaction, user_id: str, key: QuestionKey, *, thread_id
         RunRepeated: another transaction has stored the same question. Roll this one back.
         KeyReused: the key stands for another request.
     """
-    await tx.run("delete_old_idempotency_keys", user_id=user_id, since=_since())
+    await tx.run("delete_old_idempotency_keys", user_id=key.whose or user_id, since=_since())
     about = {"key": key.key, "request": key.request, "thread_id": thread_id, "run_id": run_id}
-    if await tx.run("insert_idempotency_key", user_id=user_id, now=now(), **about):
+    if await tx.run("insert_idempotency_key", user_id=key.whose or user_id, now=now(), **about):
         return
     found = await find_key(tx, user_id, key)
     thread, run = found or (thread_id, run_id)

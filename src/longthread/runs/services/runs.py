@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from longthread.access.grants import GrantedRights
+from longthread.access.projects import find_project, project_of
 from longthread.context.forks import ClientBranch, Fork, last_run_of
 from longthread.errors import (
     InvalidInput,
@@ -17,6 +18,7 @@ from longthread.errors import (
     LongthreadError,
     NothingToResume,
     NothingToStop,
+    ProjectNotFound,
     QuestionNotFound,
     QuestionTooLong,
     RunWaiting,
@@ -34,7 +36,7 @@ from longthread.runs.agents import Assignment, DelegationScope, SubAgents, grant
 from longthread.runs.budgets import expect_to_begin
 from longthread.runs.end_run import stop_run
 from longthread.runs.execute import execute
-from longthread.runs.rights import AskerRights, RunRights, narrow_role
+from longthread.runs.rights import AskerRights, RunRights, narrow_role, payer_of
 from longthread.runs.run_context import RunContext
 from longthread.runs.run_setup import run_context
 from longthread.runs.services.queue import URGENT, RunLimits, begin_or_queue
@@ -211,7 +213,7 @@ class Runs:
             return None
         try:
             async with asyncio.timeout(_SOURCE_SECONDS):
-                rights = await self.rights.of(found.plan.asker)
+                rights = await self.rights.of(found.plan.asker, user_id=turn.user_id)
                 return await self._sources.fingerprint(found.plan.source, user_id=turn.user_id, rights=rights)
         except (LongthreadError, TimeoutError):  # the run says what is wrong with it
             return None
@@ -294,11 +296,12 @@ class Runs:
                 asker=asker,
             )
         asker = run.asker if claim is not None else asker
-        rights = await self.rights.of(asker)
+        rights = await self.rights.of(asker, user_id=user_id)
         rights.expect_use("agent", role.agent.id, role.agent.name)
         scope = scope or await scope_of(self._store, self._settings, thread, run)
-        models = self._models.models(model or run.model, role.agent.config, await self._keys.of(user_id))
-        await self.rights.expect_model(rights, models.name, user_id=user_id)
+        payer = payer_of(user_id, asker, self._settings)
+        models = self._models.models(model or run.model, role.agent.config, await self._keys.of(payer))
+        await self.rights.expect_model(rights, models.name, user_id=payer)
 
         async def take(own: Source | None, room: bool) -> StartedRun:
             services = self._services
@@ -354,7 +357,8 @@ class Runs:
             owner = await log.owner(tx, thread_id)
         if run is None or role is None:
             return None
-        models = self._models.models(run.model, role.agent.config, await self._keys.of(owner))
+        payer = payer_of(owner, run.asker, self._settings)
+        models = self._models.models(run.model, role.agent.config, await self._keys.of(payer))
         if run.protocol == "auto" and models.name != DEMO:
             await self._services.context_windows.protocol_of(models.model)
         return self._summarizer_of(models, run)
@@ -407,7 +411,7 @@ class Runs:
         """Open what the question's run needs, and begin it or, if `put` says what to do then, queue the question."""
         question = self._check_question(question)
         thread = await self._threads.find_existing(put.thread_id, user_id=put.user_id)
-        rights = await self.rights.of(put.asker)
+        rights = await self.rights.of(put.asker, user_id=put.user_id)
         role = await granted_role(self._store, rights, put.agent, thread)
         config, scope = role.agent.config, put.scope
         model, protocol = put.model, put.protocol
@@ -415,8 +419,9 @@ class Runs:
             scope = await scope_of(self._store, self._settings, thread)
         elif not config.get("model"):
             model, protocol = scope.model, scope.protocol
-        models, caller = self._models.models(model, config, await self._keys.of(put.user_id)), scope.caller
-        await self.rights.expect_model(rights, models.name, user_id=put.user_id)
+        payer = payer_of(put.user_id, put.asker, self._settings)
+        models, caller = self._models.models(model, config, await self._keys.of(payer)), scope.caller
+        await self.rights.expect_model(rights, models.name, user_id=payer)
         if caller is None:  # another agent's question is part of a run
             await expect_to_begin(self._store, put.asker, rights.principal.key, self._settings, models.name)
         if protocol == "auto" and models.name != DEMO:
@@ -472,6 +477,7 @@ class Runs:
             window = await self._services.context_windows.of(*models.all)
             rights = self._watch(wanted, role, sources.own)
             metrics = await semantic_layer(self._store, sources.own) if sources.own else SemanticLayer()
+            project = await self._instructions_of(wanted.user_id)
             with ExitStack() as undoing:
                 room = self.slots.has_room
                 if not has_slot:
@@ -482,11 +488,21 @@ class Runs:
                     await sources.close()
                     return started
                 undoing.callback(self._services.worker.drop, started.hold)  # no task executes it: give it back
-                handle = self._execute(
-                    started, Assignment(role, models, sources, agent_tools, scope, window, rights, metrics)
-                )
+                parts = (role, models, sources, agent_tools, scope, window, rights, metrics, project)
+                handle = self._execute(started, Assignment(*parts))
                 undoing.pop_all()
             return handle
+
+    async def _instructions_of(self, user_id: str) -> str:
+        """Return the instructions of the project whose conversations are this user's; empty for a person."""
+        project_id = project_of(user_id)
+        if project_id is None:
+            return ""
+        async with self._store.reading() as tx:
+            try:
+                return (await find_project(tx, project_id)).instructions
+            except ProjectNotFound:  # it is deleted just now
+                return ""
 
     def _watch(self, wanted: _Wanted, role: AgentRole, own: Source | None) -> RunRights:
         """Return the rights of a run, which it reads again while it works."""
@@ -497,6 +513,7 @@ class Runs:
             role,
             wanted.models.name,
             wanted.user_id,
+            payer_of(wanted.user_id, wanted.asker, self._settings),
             self._sources.expect_granted,
             source=own.spec if own is not None else None,
             read_at=time.monotonic(),

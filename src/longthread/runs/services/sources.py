@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 
 from longthread.access.grants import EVERYTHING, GrantedRights
+from longthread.access.projects import project_of
 from longthread.errors import InvalidInput, NotGranted, SourceMissing, ThreadNotFound
 from longthread.model.thread import Thread
 from longthread.runs.agents import DelegationScope
@@ -106,7 +107,9 @@ class Sources:
 
     async def _open(self, address: str, user_id: str, rights: GrantedRights) -> Source:
         person = None if rights.principal.via in ("local", "token") else rights.principal
-        return await self._opener.open(address, user_id, person)
+        # Without a login the settings' user asks, in a project too.
+        user = self._settings.user if person is None and project_of(user_id) is not None else user_id
+        return await self._opener.open(address, user, person)
 
     @asynccontextmanager
     async def for_run(

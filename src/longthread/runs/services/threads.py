@@ -11,8 +11,9 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, Literal
 
+from longthread.access import projects
 from longthread.access.grants import EVERYTHING, GrantedRights
-from longthread.errors import CallNotOpen, InvalidInput, MessageTaken, MessageTooLong, ThreadNotFound
+from longthread.errors import CallNotOpen, InvalidInput, MessageTaken, MessageTooLong, QuestionsWait, ThreadNotFound
 from longthread.llm.chat import ChatModel
 from longthread.llm.models import DEMO, ModelSummarizer
 from longthread.memory.background import Background
@@ -36,7 +37,7 @@ from longthread.runs.agents import granted_role
 from longthread.runs.hub import Hub
 from longthread.runs.services.sources import Sources
 from longthread.runs.shared import RunServices, expect_idle
-from longthread.store import attributes, branches, log, summaries
+from longthread.store import attributes, branches, log, summaries, wait_list
 from longthread.store.driver import Driver, Transaction
 from longthread.store.maintenance.space import scrub
 
@@ -195,6 +196,32 @@ class Threads:
             thread = await log.find_thread(tx, thread_id, user_id=user_id)
         self._services.hub.list_changed(user_id)
         return thread
+
+    async def move(self, thread_id: str, *, user_id: str, to: str) -> Thread:
+        """Give a thread to another user: into a project, or out of it. The threads below it go along. What was
+        remembered from it stays whose it is, and its share links end.
+
+        Raises:
+            InvalidInput: it is part of another conversation.
+            QuestionsWait: questions wait on it.
+            RunInProgress: its run has not ended; RunWaiting: it waits for decisions.
+            ThreadNotFound: there is no such thread, or it is another user's.
+        """
+        async with self._store.writing() as tx:
+            await log.lock(tx, thread_id)
+            thread = await log.find_thread(tx, thread_id, user_id=user_id)
+            if thread.parent_id is not None:
+                reason = f"Another agent's conversation asked {thread_id}. Move {thread.parent_id}, and it goes along."
+                raise InvalidInput(reason=reason)
+            for each in [thread_id, *await log.threads_below(tx, thread_id, user_id=user_id)]:
+                await expect_idle(tx, each)
+                if waiting := await wait_list.of_thread(tx, each):
+                    raise QuestionsWait(thread=each, run=waiting[0].id)
+            await projects.move_conversation(tx, thread_id, user_id=user_id, to=to)
+            moved = await log.find_thread(tx, thread_id, user_id=to)
+        for each in (user_id, to):
+            self._services.hub.list_changed(each)
+        return moved
 
     async def find(self, thread_id: str, *, user_id: str) -> Thread:
         """Return a thread's metadata.
