@@ -15,7 +15,7 @@ pytestmark = pytest.mark.one_backend
 OPERATOR = {"prices", "apply", "threads export", "db copy", "plugins list"}
 """Commands that are given where the server runs."""
 NO_TOOL = {"apply", "approve", "reject", "threads export", "db copy", "plugins list"}
-NO_TOOL |= {"users list", "groups list", "keys list", "prices"}
+NO_TOOL |= {"users list", "groups list", "keys list", "projects list", "prices"}
 """Commands that a person gives."""
 
 

@@ -34,6 +34,7 @@ COMMANDS = {
     "users": "longthread.cli.commands.users:users_app",
     "groups": "longthread.cli.commands.users:groups_app",
     "grants": "longthread.cli.commands.grants:grants",
+    "projects": "longthread.cli.commands.projects:projects_app",
     "keys": "longthread.cli.commands.keys:keys",
     "prices": "longthread.cli.commands.prices:prices",
     "db": "longthread.cli.commands.db:db",

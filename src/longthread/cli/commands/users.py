@@ -83,7 +83,7 @@ def list_users(as_json: options.AsJson = False, database: options.Database = Non
         (user.name, user.role, user.status, ", ".join(each.name for each in groups), _describe_time(user))
         for user, groups in found
     ]
-    _print_table(("user", "role", "status", "groups", "seen"), rows, "There are no users. Try: longthread users add …")
+    print_table(("user", "role", "status", "groups", "seen"), rows, "There are no users. Try: longthread users add …")
 
 
 @users_app.command()
@@ -160,7 +160,7 @@ def list_sessions(
             print_line({**times, "address": each.address, "agent": each.agent, "via": each.via})
         return
     rows = [(f"{each.seen_at.astimezone():%Y-%m-%d %H:%M}", each.address, each.agent) for each in found]
-    _print_table(("seen", "address", "browser"), rows, "There are no logins.")
+    print_table(("seen", "address", "browser"), rows, "There are no logins.")
 
 
 @groups_app.command("add")
@@ -196,7 +196,7 @@ def list_groups(as_json: options.AsJson = False, database: options.Database = No
             print_line({"id": group.id, "name": group.name, "origin": group.origin, "members": members})
         return
     rows = [(group.name, group.origin, ", ".join(members)) for group, members in found]
-    _print_table(("group", "from", "members"), rows, "There are no groups. Try: longthread groups add …")
+    print_table(("group", "from", "members"), rows, "There are no groups. Try: longthread groups add …")
 
 
 @groups_app.command("remove")
@@ -258,7 +258,8 @@ def _describe_time(user: User) -> str:
     return f"{user.seen_at.astimezone():%Y-%m-%d %H:%M}" if user.seen_at is not None else ""
 
 
-def _print_table(columns: Sequence[str], rows: Sequence[Sequence[str]], nothing: str) -> None:
+def print_table(columns: Sequence[str], rows: Sequence[Sequence[str]], nothing: str) -> None:
+    """Print rows as a table for people, or by tabs for programs; `nothing` says that there are none."""
     console = Console()
     if not console.is_terminal:
         for row in rows:
