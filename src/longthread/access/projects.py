@@ -90,7 +90,7 @@ async def find_project(tx: Transaction, project_id: str) -> Project:
 
 
 async def find_membership(tx: Transaction, project_id: str, user_id: str, *, manages: bool = False) -> Project:
-    """Return a project of which a user is a member. Raises ProjectNotFound: there is none, or the user is no member.
+    """Return a project that a user is a member of. Raises ProjectNotFound: there is none, or the user is no member.
     Raises ManagerNeeded: the member does not manage it."""
     row = await one(tx, "select_membership", project_id=project_id, user_id=user_id)
     if row is None:
@@ -101,7 +101,7 @@ async def find_membership(tx: Transaction, project_id: str, user_id: str, *, man
 
 
 async def list_projects(tx: Transaction, user_id: str) -> list[tuple[Project, ProjectRight]]:
-    """Return the projects of which a user is a member, by name."""
+    """Return the projects that a user is a member of, by name."""
     return [(_project(row), row["may"]) for row in await tx.fetch("select_memberships", user_id=user_id)]
 
 
@@ -144,7 +144,7 @@ async def delete_project(tx: Transaction, project: Project) -> None:
 
 
 async def close_project(tx: Transaction, project: Project) -> None:
-    """Take all members out, so that nobody adds to what is then deleted."""
+    """Take all members out, so that nothing is added to what is then deleted."""
     await tx.run("delete_project_members", project_id=project.id)
 
 
@@ -208,7 +208,7 @@ async def move_conversation(tx: Transaction, thread_id: str, *, user_id: str, to
 
 
 async def first_asker(tx: Transaction, thread_id: str) -> str | None:
-    """Return who asked a thread's first question; None: nobody has, or without a login."""
+    """Return who asked a thread's first question; None: there is none, or there was no login."""
     row = await one(tx, "select_first_asker", thread_id=thread_id)
     return None if row is None else row["asker"]
 
@@ -236,7 +236,7 @@ async def join_rights(
 
 
 async def _shared_sources(tx: Transaction, project: Project, defaults: Collection[GrantItem]) -> frozenset[str]:
-    """Return the sources that members may use: those that who added them may use today."""
+    """Return the sources that members may use: the ones that who added them may use today."""
     found: set[str] = set()
     for adder in sorted({each.by for each in project.sources}):
         try:
