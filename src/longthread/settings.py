@@ -397,6 +397,7 @@ class Settings(BaseModel):
     audit_days: int = _setting(
         365, "LONGTHREAD_AUDIT_DAYS", allowed="a whole number of days from 1 to 36500", ge=1, le=36_500
     )
+    admin_reads: bool = _setting(False, "LONGTHREAD_ADMIN_READS", allowed="true or false")
     metrics_token: SecretStr | None = _setting(
         None, "LONGTHREAD_METRICS_TOKEN", allowed="a text of 16 characters or more", min_length=16
     )

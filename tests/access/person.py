@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from datetime import datetime
 from typing import Any
 
@@ -58,8 +59,9 @@ async def _plant_audit(tx: Transaction, user_id: str, word: str, number: int) ->
     """What the user did, what was done to the user, and what an administrator read."""
     own = {"actor": user_id, "action": "share.make", "object": f"thread of {word}", "address": f"address {word}"}
     done = {"actor": "admin", "action": "user.change", "object": user_id}
+    granted = {"actor": "admin", "action": "grant.add", "object": "m", "detail": json.dumps({"to_id": user_id})}
     read = {"actor": "admin", "action": "admin.read", "object": f"thread of {word}", "on_behalf": user_id}
-    for place, row in enumerate((own, done, read)):
+    for place, row in enumerate((own, done, granted, read)):
         await insert(tx, "access_audit", id=f"{number} {place}", at=AT, via="session", **row)
 
 

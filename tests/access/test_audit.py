@@ -77,7 +77,7 @@ async def test_of_a_forgotten_user_a_pseudonym_stays(store: Driver) -> None:
     async with store.writing() as tx:
         await create_user(tx, "Ada", user_id="u1")
     await note(store, ADA, "share.make", "thread-of-ada")
-    await note(store, ADA, "grant.add", "source-of-all")
+    await note(store, ADA, "grant.add", "source-of-all", to_id="u1", kind="u1 and more")
     await note(store, BOB, "user.change", "u1")
     await note(store, BOB, "admin.read", "thread-of-ada", on_behalf="u1")
     await note(store, Acting("", "", "10.0.0.1"), "login", "u1", outcome="failed")
@@ -99,6 +99,7 @@ async def test_of_a_forgotten_user_a_pseudonym_stays(store: Driver) -> None:
         (pseudonym, "", None, ""),
     ]
     assert {each.actor_name for each in found} == {None}
+    assert found[4].detail == {"to_id": pseudonym, "kind": "u1 and more"}
 
 
 async def test_a_pseudonym_is_the_same_for_one_user_and_another_in_each_store(

@@ -16,7 +16,7 @@ import secrets
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any, Literal, get_args
 
@@ -146,6 +146,14 @@ def acting(who: Acting | None) -> Iterator[None]:
         _acting.reset(before)
 
 
+@contextmanager
+def acting_for(user_id: str | None) -> Iterator[None]:
+    """Say that what is done in this block is done with another user's data; None: with the own."""
+    who = _acting.get()
+    with acting(replace(who, on_behalf=user_id) if who is not None and user_id is not None else who):
+        yield
+
+
 async def note(
     tx: Transaction,
     action: AuditAction,
@@ -214,6 +222,7 @@ async def forget_actor(tx: Transaction, user_id: str) -> int:
     rows of one person have the same pseudonym; only who has this store could compute it."""
     pseudonym = await make_pseudonym(tx, user_id)
     about = {"user_id": user_id, "pseudonym": pseudonym}
+    await tx.run("forget_audit_detail", **about)
     return await tx.run("forget_actor", **about) + await tx.run("forget_audit_object", **about)
 
 

@@ -9,14 +9,16 @@ from collections.abc import Iterable, Mapping
 from copy import copy
 from dataclasses import dataclass
 from typing import Any, Literal, cast
+from urllib.parse import parse_qs, unquote
 
 from starlette.routing import BaseRoute, Mount, Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from longthread.access.audit import acting
+from longthread.access.audit import acting, acting_for, note_alone
 from longthread.access.principal import KeyScope, Principal, UserRole
 from longthread.server import page
 from longthread.server.authentication import PRINCIPAL, Authentication, StreamWatch
+from longthread.server.requests import route_of
 
 Who = Literal["anyone", "visitor", "reader", "user", "monitor"]
 """`anyone`: it says nothing of anybody. `visitor`: the route itself sees whether a caller is known. `reader`: who has a
@@ -223,7 +225,7 @@ def _protect_route(route: BaseRoute) -> BaseRoute:
     if all(rule.who == "anyone" for rule in rules.values()) and not route.path.startswith("/api/"):
         return route
     guarded = copy(route)  # applications share their routes
-    guarded.app = GuardedRoute(route.app, rules)
+    guarded.app = GuardedRoute(route.app, route.path, rules)
     return guarded
 
 
@@ -237,9 +239,10 @@ class GuardedRoute:
     """A route's application. It finds out who calls, checks the route's rule, and ends streams of callers who may no
     longer read them."""
 
-    def __init__(self, app: ASGIApp, rules: Mapping[str, Rule]) -> None:
+    def __init__(self, app: ASGIApp, path: str, rules: Mapping[str, Rule]) -> None:
         self._app = app
         self._rules = rules
+        self._may_be_read = f"GET {path}" in _CONVERSATIONS and rules.keys() <= {"GET", "HEAD"}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         authentication: Authentication = scope["app"].state.served.authentication
@@ -249,8 +252,13 @@ class GuardedRoute:
             if principal is None or principal.via == "local":
                 await self._app(scope, receive, send)
                 return
-            watch = StreamWatch(lambda: authentication.find_principal(scope), principal)
-            await watch.run(self._app, scope, receive, send)
+            read = await authentication.find_read_user(scope, principal) if self._may_be_read else None
+            with acting_for(read.user if read is not None else None):
+                if read is not None:
+                    cast(dict[str, Any], scope)[PRINCIPAL] = read
+                    await _note_reading(scope)
+                watch = StreamWatch(lambda: authentication.find_principal(scope), principal)
+                await watch.run(self._app, scope, receive, send)
 
     async def _admit(self, authentication: Authentication, rule: Rule, scope: Scope) -> Principal | None:
         if rule.who == "anyone" or (rule.who == "reader" and authentication.shares_with_anyone):
@@ -265,3 +273,11 @@ class GuardedRoute:
             principal.expect_scope(rule.scope)
             principal.expect_role(rule.role)
         return principal
+
+
+async def _note_reading(scope: Scope) -> None:
+    """Note that an administrator reads what is a user's, before anything is read."""
+    given = scope["path_params"].get("thread_id")
+    asked = parse_qs(scope["query_string"].decode("latin-1")).get("thread_id", [""])
+    thread_id = unquote(given) if given is not None else asked[0]
+    await note_alone(scope["app"].state.served.analyst.store, "admin.read", thread_id, route=route_of(scope))

@@ -12,7 +12,9 @@ import ipaddress
 import logging
 import time
 from collections.abc import Awaitable, Callable
+from dataclasses import replace
 from importlib.util import find_spec
+from urllib.parse import unquote
 
 from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -50,6 +52,8 @@ WATCH_SECONDS = 5.0
 TOUCH_SECONDS = 300.0
 """How often a process writes that a key is in use."""
 SESSION_COOKIE = "longthread"
+READ_USER = "x-longthread-user"
+"""The header by which an administrator reads a user's conversations; a name that is not ASCII is percent-encoded."""
 _REMEMBERED = 10_000
 _log = logging.getLogger(__name__)
 _BEARER = "bearer "
@@ -162,6 +166,19 @@ class Authentication:
         for key, (_, known) in self._known.items():
             if known is None or known.user == user_id:
                 self._known.pop(key)
+
+    async def find_read_user(self, scope: Scope, principal: Principal) -> Principal | None:
+        """Return the user whose conversations an administrator reads in a request, as a caller; None: the caller's own.
+
+        Raises RoleMissing, ScopeMissing, UserNotFound. Where the settings do not allow it, the header says nothing."""
+        name = Headers(scope=scope).get(READ_USER)
+        if name is None or not self._settings.admin_reads or self.is_local or self._settings.read_only:
+            return None
+        principal.expect_role("admin")
+        principal.expect_scope("admin")
+        async with self._store.reading() as tx:
+            user = await users.find_user_by_name(tx, unquote(name))
+            return replace(await users.load_principal(tx, user, principal.via), role="member", key=principal.key)
 
     def acting(self, scope: Scope, principal: Principal | None) -> Acting | None:
         """Return who acts in a request, for the audit log; None: this server writes none."""

@@ -38,6 +38,11 @@ UPDATE access_audit SET
     on_behalf = CASE WHEN on_behalf = :user_id THEN :pseudonym ELSE on_behalf END
 WHERE object = :user_id OR on_behalf = :user_id;
 
+-- name: forget_audit_detail
+-- As in a grant to the person: a value of the JSON.
+UPDATE access_audit SET detail = replace(detail, '"' || :user_id || '"', '"' || :pseudonym || '"')
+WHERE replace(detail, '"' || :user_id || '"', '') <> detail;
+
 -- name: delete_old_audit
 DELETE FROM access_audit WHERE at < :before;
 
