@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
 from tests.server.access.team import OTHER, PASSWORD, Team, team_of
 from tests.web.conftest import OpenPage, looked_at
 from tests.web.test_login import LOOKS, SCRIPT, log_in
+
+from longthread.access.spending import SpentCall, note_spending
+from longthread.model.run import RunAsker
+from longthread.settings import Settings
+from longthread.store.open import open_store
 
 pytestmark = pytest.mark.browser
 
@@ -30,6 +37,19 @@ def enter(team: Team, open_page: OpenPage, path: str, name: str = "ada", **optio
     page.goto(team.running.url + path)
     page.locator("main h2, main h1, #question").first.wait_for()
     return page
+
+
+def spend(store_address: str, user_id: str) -> None:
+    """Note two calls of a user. Playwright's loop runs in this thread, so another one writes."""
+
+    async def write() -> None:
+        settings = Settings.of(prices={"gpt": {"input": 1_000_000, "output": 0}})
+        async with open_store(store_address) as store, store.writing() as tx:
+            for model in ("gpt", "unpriced"):
+                await note_spending(tx, RunAsker(user_id), SpentCall((model,), tokens_in=2, tokens_out=1), settings)
+
+    with ThreadPoolExecutor(1) as threads:
+        threads.submit(asyncio.run, write()).result()
 
 
 def test_a_user_logs_out_and_leaves_nothing_in_the_browser(team: Team, open_page: OpenPage) -> None:
@@ -68,12 +88,12 @@ def test_a_user_changes_name_and_password_and_ends_other_logins(team: Team, open
     page.get_by_role("button", name="Change the password").click()
     page.get_by_text("This is not your current password.").wait_for()
     page.get_by_text("this one").wait_for()
-    assert page.get_by_role("button", name="End the login").count() == 2
+    assert page.get_by_role("button", name="End the login").count() == 1
     page.get_by_label("Current password").fill(PASSWORD)
     page.get_by_role("button", name="Change the password").click()
     page.get_by_text("The password is set.").wait_for()
     assert other.get("/api/me").status_code == 401
-    page.get_by_role("button", name="End the login").nth(1).wait_for(state="detached")
+    page.get_by_role("button", name="End the login").wait_for(state="detached")
     page.get_by_role("button", name="Log out everywhere").click()
     page.wait_for_url("**/login")
 
@@ -108,6 +128,56 @@ def test_an_administrator_adds_changes_and_shuts_out_a_user(team: Team, open_pag
     own.get_by_role("button", name="More: ada").click()
     page.get_by_role("menuitem", name="Log out everywhere").wait_for()
     assert page.get_by_role("menuitem", name="Disable").count() == 0
+
+
+def test_a_key_is_made_used_and_revoked(team: Team, open_page: OpenPage) -> None:
+    team.join("Bob")
+    page = enter(team, open_page, "/settings/account", "bob")
+    page.get_by_role("button", name="Make a key").click()
+    assert page.get_by_label("administration").count() == 0
+    page.get_by_label("Name of the key").fill("nightly build")
+    page.get_by_label("It works").select_option("30")
+    page.get_by_text("Limits", exact=True).click()
+    page.get_by_label("Budget").fill("100000")
+    page.get_by_label("Requests a minute").fill("60")
+    page.get_by_text("Limits", exact=True).click()
+    page.get_by_role("button", name="Make a key").click()
+    key = page.get_by_label("The key nightly build", exact=True).input_value()
+    page.get_by_text("100,000 tokens each month · 60 requests a minute").wait_for()
+    program = team.visitor()
+    program.headers["authorization"] = f"Bearer {key}"
+    assert program.get("/api/me").json()["name"] == "bob"
+    page.reload()
+    page.get_by_role("heading", name="nightly build").wait_for()
+    assert page.get_by_text(key).count() == page.get_by_label("The key nightly build", exact=True).count() == 0
+    page.get_by_role("button", name="Revoke the key nightly build").click()
+    page.get_by_role("dialog").get_by_role("button", name="Revoke").click()
+    page.get_by_text("You have no keys yet.").wait_for()
+    assert program.get("/api/me").status_code == 401
+
+
+def test_what_is_used_is_shown_to_its_user_and_to_administrators(
+    team: Team, open_page: OpenPage, store_address: str
+) -> None:
+    bob = team.join("Bob")
+    spend(store_address, bob.get("/api/me").json()["id"])
+    mine = enter(team, open_page, "/settings/usage", "bob")
+    mine.get_by_text("Tokens of the 20 latest conversations").wait_for()
+    mine.goto(f"{team.running.url}/settings/account")
+    mine.get_by_label("By").select_option("model")
+    mine.get_by_role("row", name="gpt 1 2 1 $2.00").wait_for()
+    mine.get_by_text("3 tokens are of models without a price").wait_for()
+    page = enter(team, open_page, "/settings/usage")
+    page.get_by_role("row", name="Bob 2").wait_for()
+    page.goto(f"{team.running.url}/settings/users")
+    row = page.get_by_role("listitem").filter(has=page.get_by_role("heading", name="Bob"))
+    row.get_by_role("button", name="More: Bob").click()
+    page.get_by_role("menuitem", name="Budget").click()
+    page.get_by_role("dialog").get_by_label("Budget").fill("5000")
+    page.get_by_role("dialog").get_by_label("For each").select_option("day")
+    page.get_by_role("button", name="Save").click()
+    row.get_by_text("5,000 tokens each day").wait_for()
+    assert bob.get("/api/me").json()["budget"] == {"amount": 5000, "unit": "tokens", "period": "day"}
 
 
 def test_an_administrator_manages_groups(team: Team, open_page: OpenPage) -> None:
@@ -162,7 +232,7 @@ def test_a_server_without_login_shows_no_account_and_no_users(serve: Any, open_p
 
 @pytest.mark.parametrize(("width", "locale", "scheme"), LOOKS)
 def test_each_page_of_the_team_can_be_used_by_everyone(
-    team: Team, open_page: OpenPage, width: int, locale: str, scheme: str
+    team: Team, open_page: OpenPage, store_address: str, width: int, locale: str, scheme: str
 ) -> None:
     name = f"{width}-{locale[:2]}-{scheme}"
     team.admin.post("/api/admin/groups", json={"name": "财务 finance"})
@@ -174,13 +244,26 @@ def test_each_page_of_the_team_can_be_used_by_everyone(
     page.get_by_role("button", name="ada").click()
     page.get_by_role("menuitem").nth(1).wait_for()
     looked_at(page, f"user-menu-{name}")
-    for section in ("account", "users", "groups", "audit"):
+    page.request.post(
+        f"{team.running.url}/api/me/keys",
+        data={"name": "nightly", "scopes": ["chat", "gateway"], "models": ["openai:*"]},
+    )
+    spend(store_address, team.ada["id"])
+    for section in ("account", "users", "groups", "usage", "audit"):
         page.goto(f"{team.running.url}/settings/{section}")
-        page.locator("main li").nth(1 if section == "audit" else 0).wait_for()
+        page.locator({"audit": "main li:nth-child(2)", "usage": "main td"}.get(section, "main li")).first.wait_for()
         if section == "groups":
             page.locator("main li [aria-expanded]").first.click()
             page.locator("main li select").wait_for()
         looked_at(page, f"team-{section}-{name}")
+        if section == "account":
+            page.locator("main section:nth-of-type(4)").evaluate("(part) => part.scrollIntoView()")
+            page.locator("main section:nth-of-type(4) > div > button").click()
+            page.locator("summary").click()
+            page.locator("main section:nth-of-type(4) [name=parallel]").wait_for()
+            looked_at(page, f"team-key-{name}")
+            page.locator("main table").evaluate("(table) => table.scrollIntoView()")
+            looked_at(page, f"team-mine-{name}")
         if section == "users":
             page.locator("main form input").first.fill("newcomer")
             page.locator("main form button[type=submit]").click()

@@ -69,7 +69,7 @@ export const toConversation = (id: string, at?: string) =>
   `/c/${encodeURIComponent(id)}${at === undefined ? "" : `?at=${encodeURIComponent(at)}`}`;
 export const toBoards = "/boards";
 export const toBoard = (id: string) => `/b/${encodeURIComponent(id)}`;
-export const toSettings = (section: SettingsPage | "usage") => `/settings/${section}`;
+export const toSettings = (section: SettingsPage) => `/settings/${section}`;
 export const toTerms = (source: string) => `/settings/terms/${encodeURIComponent(source)}`;
 /** Where a definition is edited; without a name, where a new one is. */
 export const toDefinition = (section: CatalogPage, name?: string) =>

@@ -7,12 +7,14 @@ import { Part } from "../settings/parts";
 import { Button, say } from "../ui";
 import { Field } from "../ui/Field";
 import styles from "./Forms.module.css";
+import { budgetText, useCurrency } from "./budget";
 import { useAct } from "./useAct";
 
 /** How the user is called, and what administrators decided. */
 export function Profile({ user }: { user: MeView }) {
   const t = useT();
   const { busy, act } = useAct();
+  const currency = useCurrency();
   const [display, setDisplay] = useState(user.display);
   const [email, setEmail] = useState(user.email ?? "");
   const changed = display.trim() !== user.display || email.trim() !== (user.email ?? "");
@@ -35,6 +37,12 @@ export function Profile({ user }: { user: MeView }) {
           <>
             <dt>{t("account.groups")}</dt>
             <dd>{user.groups.join(", ")}</dd>
+          </>
+        )}
+        {user.budget && (
+          <>
+            <dt>{t("account.budget")}</dt>
+            <dd>{budgetText(user.budget, currency)}</dd>
           </>
         )}
       </dl>

@@ -74,7 +74,11 @@ function Session({ session, busy, onEnd }: SessionProps) {
         </p>
         <p className={cards["fact"]}>{t("account.sessionEnds", { when: dayAndTime(session.ends_at) })}</p>
       </div>
-      <Button disabled={busy} aria-label={t("account.endSessionOf", { name })} onClick={onEnd}>
+      <Button
+        disabled={busy}
+        aria-label={session.current ? undefined : t("account.endSessionOf", { name })}
+        onClick={onEnd}
+      >
         {t(session.current ? "shell.logOut" : "account.endSession")}
       </Button>
     </li>

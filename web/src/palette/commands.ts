@@ -22,6 +22,7 @@ export function commands(): Command[] {
   const other: Language = current() === "en" ? "zh" : "en";
   const route = currentRoute();
   const auth = queryClient.getQueryData<Info>(["info"])?.auth;
+  const pages = pagesOf(auth === undefined || auth.mode === "local" ? null : auth.user);
   return [
     { id: "new", label: t("shell.new"), icon: "plus", keys: "Mod+Shift+O", act: () => navigate(toNew) },
     ...(route.page === "conversation" ? [inspector(), share(route.id), apps(route.id)] : []),
@@ -32,10 +33,8 @@ export function commands(): Command[] {
       act: () => openConnect(route.page === "conversation" ? route.id : null),
     },
     { id: "boards", label: t("shell.boards"), icon: "board", act: () => navigate(toBoards) },
-    ...pagesOf(auth === undefined || auth.mode === "local" ? null : auth.user).map(({ id }) =>
-      settings(id, `settings.page.${id}`),
-    ),
-    settings("usage", "settings.usage"),
+    ...pages.map(({ id }) => settings(id, `settings.page.${id}`)),
+    ...(pages.some(({ id }) => id === "usage") ? [] : [settings("usage", "settings.usage")]),
     ...THEMES.map((each) => ({
       id: `theme-${each}`,
       label: `${t("settings.theme")}: ${t(`settings.theme.${each}`)}`,

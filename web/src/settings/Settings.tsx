@@ -12,11 +12,14 @@ import { PAGES, type SettingsPage, type ShownPage, pagesOf } from "./pages";
 const SHOWN = Object.fromEntries(PAGES.map(({ id, load }) => [id, lazy(async () => ({ default: await load() }))]));
 
 /** The settings: their pages, and the section of one that is shown. */
-export function Settings({ section, name, part }: ShownPage) {
+export function Settings({ section: named, name, part }: ShownPage) {
   const t = useT();
   const narrow = useWidth() === "narrow";
+  const user = useUser();
+  // Administrators see what everyone spent, others their own.
+  const section = part === "usage" && user?.role === "admin" ? "usage" : named;
   const page = PAGES.find(({ id }) => id === section)?.of ?? section;
-  const pages = pagesOf(useUser());
+  const pages = pagesOf(user);
   const sections = pages.filter(({ id, of }) => (of ?? id) === page);
   const Section = SHOWN[section];
   return (

@@ -40,6 +40,7 @@ export const PAGES: readonly PageEntry[] = [
   { id: "account", for: "user", load: async () => (await loadAccount()).Account },
   { id: "users", for: "admin", load: async () => (await loadTeam()).Users },
   { id: "groups", of: "users", for: "admin", load: async () => (await loadTeam()).Groups },
+  { id: "usage", of: "users", for: "admin", load: async () => (await loadTeam()).TeamUsage },
   { id: "audit", of: "users", for: "admin", load: async () => (await loadTeam()).Audit },
 ];
 

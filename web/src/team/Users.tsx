@@ -4,6 +4,7 @@ import { changeUser, logUserOut, makeLink, users } from "../api/administration";
 import { useUser } from "../api/server";
 import type { AccountView, OneTimeLink, UserBody } from "../api/types";
 import forms from "../account/Forms.module.css";
+import { budgetText, useCurrency } from "../account/budget";
 import { useAct } from "../account/useAct";
 import { useT } from "../i18n";
 import { moment } from "../i18n/format";
@@ -11,6 +12,7 @@ import cards from "../settings/Cards.module.css";
 import { Part, Told } from "../settings/parts";
 import { Button, Dialog, IconButton, Menu, MenuChoices, MenuItem, MenuSeparator } from "../ui";
 import { AddUser } from "./AddUser";
+import { Budget } from "./Budget";
 import { LinkMade } from "./LinkMade";
 import { refreshUsers } from "./refresh";
 import { ROLES } from "./roles";
@@ -44,6 +46,8 @@ function User({ user }: { user: AccountView }) {
   const { busy, act } = useAct();
   const own = useUser()?.id === user.id;
   const [link, setLink] = useState<OneTimeLink | null>(null);
+  const currency = useCurrency();
+  const [budgeting, setBudgeting] = useState(false);
   const name = user.display || user.name;
   const change = (body: UserBody) => void act(() => changeUser(user.id, body).then(refreshUsers));
   const isNew = user.status === "pending" && !user.has_password;
@@ -51,6 +55,7 @@ function User({ user }: { user: AccountView }) {
     t(`account.role.${user.role}`),
     ...user.groups,
     user.email,
+    user.budget && budgetText(user.budget, currency),
     user.seen_at === null ? t("team.neverSeen") : t("team.seen", { when: moment(user.seen_at) }),
   ].filter(Boolean);
   return (
@@ -87,6 +92,9 @@ function User({ user }: { user: AccountView }) {
         >
           {t(isNew ? "team.newInvitation" : "team.newPasswordLink")}
         </MenuItem>
+        <MenuItem icon="tag" onClick={() => setBudgeting(true)}>
+          {t("team.budget")}
+        </MenuItem>
         <MenuItem icon="leave" onClick={() => void act(() => logUserOut(user.id))}>
           {t("team.logOut")}
         </MenuItem>
@@ -106,6 +114,7 @@ function User({ user }: { user: AccountView }) {
           </>
         )}
       </Menu>
+      <Budget user={user} open={budgeting} onClose={() => setBudgeting(false)} />
       <Dialog open={link !== null} onClose={() => setLink(null)} title={t("team.link")}>
         <div className={forms["dialog"]}>
           {link && <LinkMade link={link} name={name} />}

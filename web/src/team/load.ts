@@ -2,6 +2,7 @@ import { bringAccount } from "../account/messages";
 import { type Language, bring } from "../i18n";
 import { Audit } from "./Audit";
 import { Groups } from "./Groups";
+import { TeamUsage } from "./TeamUsage";
 import { Users } from "./Users";
 
 const messages = async (language: Language) =>
@@ -10,5 +11,5 @@ const messages = async (language: Language) =>
 /** The pages of administrators, with their messages. */
 export async function load() {
   await Promise.all([bringAccount(), bring(messages)]);
-  return { Audit, Groups, Users };
+  return { Audit, Groups, TeamUsage, Users };
 }

@@ -78,6 +78,7 @@ export const settings = {
   "settings.page.account": "Account",
   "settings.page.users": "Users",
   "settings.page.groups": "Groups",
+  "settings.page.usage": "Usage",
   "settings.page.audit": "Audit log",
   "settings.termsOf": "Terms and examples",
   "notify.title": "Notifications",

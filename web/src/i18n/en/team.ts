@@ -20,6 +20,11 @@ export const team = {
   "team.roleAbout.admin": "Manages users, sources and rights, too",
   "team.newInvitation": "New invitation link",
   "team.newPasswordLink": "Link for a new password",
+  "team.budget": "Budget",
+  "team.budgetOf": "The budget of {name}",
+  "team.budgetAbout":
+    "What the user may spend in each period, with all keys. Nobody can spend more until the next one begins.",
+  "team.usageAbout": "What everyone’s questions and requests have used, as counted by the providers.",
   "team.logOut": "Log out everywhere",
   "team.letIn": "Let in",
   "team.enable": "Enable",

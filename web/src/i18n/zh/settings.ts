@@ -78,6 +78,7 @@ export const settings: Record<keyof typeof english, string> = {
   "settings.page.account": "账号",
   "settings.page.users": "用户",
   "settings.page.groups": "用户组",
+  "settings.page.usage": "用量",
   "settings.page.audit": "审计日志",
   "settings.termsOf": "术语与示例",
   "notify.title": "通知",
