@@ -18,6 +18,11 @@ NEVER_ON_THE_PAGE = {
     "export_incomplete": "exports to LangGraph's savers are commands",
     "embedder_unavailable": "it is a warning of the log",
     "port_in_use": "there is no page then",
+    **dict.fromkeys(
+        ("not_logged_in", "not_on_server", "option_not_on_server", "server_key_refused", "server_key_unreadable"),
+        "they are about a server that the command line speaks to",
+    ),
+    "server_unreachable": "it is about a server that the command line speaks to",
     "address_unavailable": "there is no page then",
 }
 

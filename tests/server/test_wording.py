@@ -12,10 +12,10 @@ from longthread.server.problems import error_for_http, for_clients, for_http
 
 pytestmark = pytest.mark.one_backend
 
-OPERATOR = {"prices", "apply", "threads export", "db copy", "plugins list"}
+OPERATOR = {"prices", "login", "whoami", "apply", "threads export", "db copy", "plugins list"}
 """Commands that are given where the server runs."""
 NO_TOOL = {"apply", "approve", "reject", "threads export", "db copy", "plugins list"}
-NO_TOOL |= {"users list", "groups list", "keys list", "projects list", "prices"}
+NO_TOOL |= {"users list", "groups list", "keys list", "grants list", "projects list", "prices", "login", "whoami"}
 """Commands that a person gives."""
 
 
@@ -57,7 +57,7 @@ def test_every_error_over_http_names_routes_and_fields() -> None:
     assert found <= OPERATOR
     options = {option for said in told.values() for option in re.findall(r"--[a-z-]+", said)}
     # Those of commands that start the server or open a store.
-    assert options <= {"--host", "--port", "--database", "--read-only", "--as", "--replace", "--user"}
+    assert options <= {"--host", "--port", "--database", "--read-only", "--as", "--replace", "--user", "--local"}
 
 
 @pytest.mark.parametrize(

@@ -50,6 +50,7 @@ _ROUTES = {
     r"groups list": "GET /api/admin/groups",
     r"keys list": "GET /api/me/keys",
     r"projects list": "GET /api/projects",
+    r"grants list": "GET /api/admin/grants",
 }
 """The route of a command; its first argument goes into the path."""
 _TOOL = re.compile(rf"(^|[.!?] )?`longthread ({'|'.join(_TOOLS)})\b[^`]*`")

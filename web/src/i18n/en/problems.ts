@@ -100,6 +100,8 @@ export const problems = {
   "problem.upload_refused": "{name} was not taken: {reason}",
   "problem.not_local":
     "This server has no login, and answers only programs of its own machine. Its operator can let others in.",
+  "problem.grant_not_found": "There is no such grant.",
+  "problem.run_not_executed": "No process executes the run any more. What was done is kept: resume it to go on.",
   "problem.user_not_found": "There is no user {name}.",
   "problem.group_not_found": "There is no group {name}.",
   "problem.project_not_found": "There is no project {project}.",

@@ -76,6 +76,8 @@ export const problems: Record<keyof typeof en, string> = {
   "problem.upload_not_found": "这个上传已不存在：没有成为数据源的文件会在一天后删除。请重新上传。",
   "problem.upload_refused": "没有接收 {name}：{reason}",
   "problem.not_local": "此服务器没有登录功能，只响应本机程序。运维人员可以让其他人使用。",
+  "problem.grant_not_found": "没有这项授权。",
+  "problem.run_not_executed": "没有进程在执行这次运行。已完成的内容都保留着：请继续运行。",
   "problem.user_not_found": "没有用户 {name}。",
   "problem.group_not_found": "没有用户组 {name}。",
   "problem.project_not_found": "没有项目 {project}。",
