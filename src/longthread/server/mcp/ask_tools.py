@@ -11,11 +11,11 @@ from typing import Any
 from longthread.errors import InvalidInput, LongthreadError, RunWaiting
 from longthread.model.run import HALTS, Event, RunAsker
 from longthread.runs.analyst import Analyst
+from longthread.runs.rights import granted_names
 from longthread.runs.shared import RunHandle
 from longthread.server.mcp.offer import TEXT, THREAD, WHOLE, OfferedTool, ReportProgress, ToolAnswer, each, schema, text
 from longthread.server.problems import for_clients
 from longthread.tools.analysis.address import redact_spec
-from longthread.tools.catalog.definitions import Catalog
 
 _DEMO = "demo"
 _LONGEST_PROGRESS = 200
@@ -142,7 +142,8 @@ class AskTools:
         """The source, if a client may name it; a stranger's text may have chosen it. Raises InvalidInput."""
         if source is None or self._any_source:
             return source
-        stored = [each.name for each in await Catalog(self._analyst.store).definitions("source")]
+        rights = await self._analyst.runs.rights.of(self._asker, user_id=self._user)
+        stored = (await granted_names(self._analyst.store, rights)).names("source")
         own = self._analyst.settings.source
         if source.strip() in {_DEMO, own, *stored}:
             return source
