@@ -187,3 +187,17 @@ def test_administrators_alone_manage_grants(team: Team) -> None:
     shown = team.admin.get("/api/admin/grants", params={"kind": "source"}).json()["grants"]
     assert [(each["item"], each["to_kind"], each["granted_by"]) for each in shown] == [("demo", "everyone", "default")]
     assert json.loads(json.dumps(shown))[0]["granted_at"] is None
+
+
+def test_models_are_listed_to_whom_they_were_granted(team: Team) -> None:
+    bob = team.join("Bob")
+    before = names(bob, "/api/models")
+    assert "other:model" not in before
+    grant(team, "model", "other:model", me(bob))
+    grant(team, "model", "openai:*", me(bob))
+    assert names(bob, "/api/models") == [*before, "other:model"]
+    found = bob.get("/api/models").json()
+    assert (found["servers"], found["keys_allowed"]) == ([], False)
+    ungrant(team, "model", "demo", None)
+    assert "demo" not in names(bob, "/api/models")
+    assert code_of(bob.post("/api/chat", json={"question": "?", "model": "demo"})) == (403, "not_granted")
