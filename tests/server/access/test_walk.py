@@ -19,6 +19,7 @@ import pytest
 from tests.server.access.team import Team, team_of
 from tests.server.conftest import Serve
 
+from longthread.server import authentication
 from longthread.server.access_table import ACCESS, Rule
 
 CANARY = "canary7f3a"
@@ -97,7 +98,8 @@ def _fill(node: Any, ids: dict[str, str]) -> Any:
 
 
 @pytest.fixture
-def walk(serve: Serve) -> Iterator[Walk]:
+def walk(serve: Serve, monkeypatch: pytest.MonkeyPatch) -> Iterator[Walk]:
+    monkeypatch.setattr(authentication, "FRESH_SECONDS", 0.5)
     sql = {"action": "run_sql", "args": {"sql": f"SELECT '{CANARY}' AS word"}}
     first = serve([sql, {"finish": f"The answer is {CANARY}."}], auth="login")
     with team_of(first) as team:
