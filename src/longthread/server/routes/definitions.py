@@ -321,17 +321,20 @@ async def agents(served: ServedDep, granted: Granted) -> AgentList:
     own source, `model` its own model."""
     roles = await active_roles(served.analyst.store)
     usable = [role for role in roles if granted.may_use("agent", role.agent.id, role.agent.name)]
-    return {"agents": [_agent_info(role) for role in usable]}
+    return {"agents": [_agent_info(role, granted) for role in usable]}
 
 
-def _agent_info(role: AgentRole) -> AgentInfo:
-    """An agent. With `asks_source` it, or an agent below it, asks a source; `source` is the name of its own."""
+def _agent_info(role: AgentRole, granted: GrantedRights) -> AgentInfo:
+    """An agent. With `asks_source` it, or an agent below it, asks a source; `source` is the name of its own, if the
+    caller may use that."""
+    own = role.source
+    shown = own is not None and granted.may_use("source", own.id, own.name)
     return {
         "id": role.agent.id,
         "name": role.agent.name,
         "description": role.agent.description or "",
         "asks_source": role.asks_data or bool(role.sub_agents),
-        "source": role.source.name if role.source else None,
+        "source": own.name if own is not None and shown else None,
         "model": role.agent.config.get("model"),
     }
 
