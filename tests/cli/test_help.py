@@ -17,7 +17,7 @@ from longthread.cli.app import app
 COMMANDS = (
     "demo serve gateway mcp ask chat resume approve reject stop state view recall forget login logout whoami doctor "
     "import export apply threads memories feedback agents skills tools sources upstreams routes users groups "
-    "grants projects keys prices db plugins eval"
+    "grants projects keys audit prices db plugins eval"
 )
 OF_THREADS = (
     "export import result chart runs tag metadata expire list search show rename archive unarchive pin unpin delete"

@@ -60,8 +60,6 @@ AuditAction = Literal[
 ]
 ACTIONS: tuple[AuditAction, ...] = get_args(AuditAction)
 AuditOutcome = Literal["done", "failed"]
-COMMAND = "command"
-"""How somebody acts who uses the command line on the store."""
 PAGE_ROWS, MOST_ROWS = 100, 1000
 _EXPIRES_EACH = 3600.0
 _PSEUDONYM_SECRET = "audit"
@@ -125,6 +123,10 @@ class AuditFilter:
     action: str = ""
     since: datetime | None = None
     until: datetime | None = None
+
+
+BY_COMMAND = Acting("", "command")
+"""Who uses the command line on the store."""
 
 
 def acting_as(principal: Principal | None, *, address: str, request_id: str | None) -> Acting:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import zipfile
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -68,3 +70,38 @@ def test_what_cannot_be_done_is_said(run: Run, command: tuple[str, ...], code: i
     answer = run(*command, code=code)
     assert says in str(answer.exception)
     assert listed(run, "users", "list") == before
+
+
+@pytest.mark.new_database
+def test_what_is_changed_here_is_in_the_audit_log(run: Run) -> None:
+    run("users", "add", "ada", "--admin")
+    run("users", "enable", "ada")
+    run("groups", "add", "finance", "--user", "ada")
+    run("keys", "add", "ci", "--user", "ada")
+    found = listed(run, "audit")
+    assert [each["action"] for each in found] == ["key.make", "member.add", "group.add", "user.change", "user.add"]
+    assert {(each["actor"], each["via"]) for each in found} == {("", "command")}
+    assert [each["action"] for each in listed(run, "audit", "--action", "group.add")] == ["group.add"]
+    assert listed(run, "audit", "--user", "ada") == []
+    assert len(listed(run, "audit", "--since", "1d", "--limit", "2")) == 2
+    assert "group.add" in run("audit").stdout
+    assert "is none of the actions" in str(run("audit", "--action", "dance", code=2).exception)
+
+
+@pytest.mark.new_database
+def test_a_user_is_exported_and_forgotten(run: Run, tmp_path: Path) -> None:
+    run("users", "add", "ada", "--admin")
+    run("users", "enable", "ada")
+    run("users", "add", "bob", "--email", "bob@example.org")
+    file = tmp_path / "bob.zip"
+    assert run("users", "export", "bob", "--to", str(file)).exit_code == 0
+    with zipfile.ZipFile(file) as archive:
+        assert json.loads(archive.read("account.json"))["email"] == "bob@example.org"
+    assert "is there already" in str(run("users", "export", "bob", "--to", str(file), code=2).exception)
+    run("users", "forget", "bob", text="n\n", code=1)
+    gone = run("users", "forget", "bob", "--yes", "--json")
+    assert json.loads(gone.stdout)["problems"] == []
+    assert [each["name"] for each in listed(run, "users", "list")] == ["ada"]
+    run("users", "forget", "bob", "--yes", code=3)
+    assert "last active administrator" in str(run("users", "forget", "ada", "--yes", code=2).exception)
+    assert [each["action"] for each in listed(run, "audit")][:2] == ["user.forget", "person.export"]

@@ -36,6 +36,7 @@ COMMANDS = {
     "grants": "longthread.cli.commands.grants:grants",
     "projects": "longthread.cli.commands.projects:projects_app",
     "keys": "longthread.cli.commands.keys:keys",
+    "audit": "longthread.cli.commands.audit:audit",
     "prices": "longthread.cli.commands.prices:prices",
     "db": "longthread.cli.commands.db:db",
     "plugins": "longthread.cli.commands.plugins:plugins",

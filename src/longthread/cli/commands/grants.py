@@ -9,6 +9,7 @@ import typer
 from rich.markup import escape
 from rich.table import Table
 
+from longthread.access import audit
 from longthread.access import grants as rights
 from longthread.access.grants import Grant, GrantKind, ToKind
 from longthread.access.users import find_group, find_user_by_name
@@ -134,6 +135,7 @@ def _work_on_grants(
         opening = open_store(settings.database, creates=False, read_only=settings.read_only)
         async with opening as store, store.writing() if writes else store.reading() as tx:
             names = Names(each.definition for each in await catalog.definitions(tx))
-            return await work(tx, settings, names)
+            with audit.acting(audit.BY_COMMAND):
+                return await work(tx, settings, names)
 
     return run(open_and_work())

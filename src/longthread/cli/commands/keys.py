@@ -10,6 +10,7 @@ import typer
 from rich.markup import escape
 from rich.table import Table
 
+from longthread.access import audit
 from longthread.access import keys as api_keys
 from longthread.access.keys import ApiKey, NewKey
 from longthread.access.principal import SCOPES
@@ -163,6 +164,7 @@ def _work_on_keys(
     async def open_and_work() -> T:
         opening = open_store(settings.database, creates=False, read_only=settings.read_only)
         async with opening as store, store.writing() if writes else store.reading() as tx:
-            return await work(tx, settings)
+            with audit.acting(audit.BY_COMMAND):
+                return await work(tx, settings)
 
     return run(open_and_work())

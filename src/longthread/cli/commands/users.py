@@ -3,24 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterable, Sequence
-from typing import Annotated, Any, TypeVar, get_args
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar, get_args
 
 import typer
 from rich.markup import escape
 from rich.table import Table
 
-from longthread.access import sessions, users
+from longthread.access import audit, sessions, users
+from longthread.access.personal_export import export_person
 from longthread.access.principal import UserRole
 from longthread.access.users import Group, User
 from longthread.cli import options
 from longthread.cli.commands.keys import read_budget
 from longthread.cli.language import say
-from longthread.cli.terminal import Console, echo, echo_data, join_by_tabs, print_line
-from longthread.cli.whole_store import run
+from longthread.cli.terminal import Console, confirm, echo, echo_data, echo_made, join_by_tabs, print_line
+from longthread.cli.whole_store import count_noun, existing, output, run
 from longthread.errors import InvalidInput
 from longthread.settings import Settings
 from longthread.store.driver import Transaction
 from longthread.store.open import open_store
+
+if TYPE_CHECKING:
+    from longthread.memory.forget import Forgotten
 
 T = TypeVar("T")
 _UserName = Annotated[str, typer.Argument(help="The user's name.")]
@@ -57,6 +62,7 @@ def add(
         )
         for each in groups:
             await users.add_member(tx, each, user)
+        await audit.note(tx, "user.add", user.id, role=user.role)
         return user, _make_address(settings, await sessions.create_link(tx, "invitation", user))
 
     user, address = work_on_access(database, create, writes=True)
@@ -130,6 +136,7 @@ def reset(name: _UserName, database: options.Database = None) -> None:
 
     async def make(tx: Transaction, settings: Settings) -> tuple[User, str]:
         user = await users.find_user_by_name(tx, name)
+        await audit.note(tx, "link.make", user.id, kind="reset")
         return user, _make_address(settings, await sessions.create_link(tx, "reset", user))
 
     user, address = work_on_access(database, make, writes=True)
@@ -151,6 +158,7 @@ def list_sessions(
         found = await sessions.list_sessions(tx, user.id)
         if end:
             await sessions.end_sessions(tx, user.id)
+            await audit.note(tx, "session.end", user.id)
         return found
 
     found = work_on_access(database, look, writes=end)
@@ -163,6 +171,66 @@ def list_sessions(
     print_table(("seen", "address", "browser"), rows, "There are no logins.")
 
 
+@users_app.command("export")
+def export_user(
+    name: _UserName,
+    to: Annotated[Path, typer.Option("--to", "-o", metavar="FILE", help="A zip file.")],
+    force: Annotated[bool, typer.Option("--force", help="Replace FILE when it is there.")] = False,
+    database: options.Database = None,
+) -> None:
+    """Write all that is kept of a user to a zip file: conversations, memories, and what is known of the account."""
+    settings = Settings.load(database=database)
+
+    async def write() -> int:
+        async with existing(settings) as store:
+            with output(to, settings.database, force=force) as file:
+                async with store.reading() as tx:
+                    user = await users.find_user_by_name(tx, name)
+                    count = await export_person(tx, user.id, file)
+            if not settings.read_only:
+                with audit.acting(audit.BY_COMMAND):
+                    await audit.note_alone(store, "person.export", user.id)
+            return count
+
+    count = run(write())
+    echo("{} exported to {}.", count_noun(count, "conversation"), to, err=True)
+
+
+@users_app.command()
+def forget(
+    name: _UserName,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
+    as_json: options.AsJson = False,
+    database: options.Database = None,
+) -> None:
+    """Delete a user with all that is kept of the user, and write the store's files anew without it.
+
+    It cannot be undone. Projects, definitions and sources stay for the others.
+    """
+    # Here and not above: they take long to load, and the other commands need none of them.
+    from longthread.runs.services.erasure import erase_person
+    from longthread.tools.uploads import Uploads
+
+    settings = Settings.load(database=database)
+    if not yes:
+        confirm("Forget the user {} with all conversations and memories?", name)
+
+    async def erase() -> Forgotten:
+        async with existing(settings) as store:
+            async with store.reading() as tx:
+                user = await users.find_user_by_name(tx, name)
+            with audit.acting(audit.BY_COMMAND):
+                return await erase_person(store, Uploads.of(settings), user.id, anew=True)
+
+    gone = run(erase())
+    if as_json:
+        print_line({"forgotten": True, "threads": gone.threads, "rows": gone.rows, "problems": gone.problems})
+        return
+    echo("Forgotten: the user {} with {}.", name, count_noun(gone.threads, "conversation"))
+    for problem in gone.problems:
+        echo_made(problem)
+
+
 @groups_app.command("add")
 def add_group(
     name: _GroupName,
@@ -173,9 +241,14 @@ def add_group(
 
     async def make(tx: Transaction, _: Settings) -> Group:
         known = {group.name: group for group, _ in await users.list_groups(tx)}
-        group = known.get(users.normalize_name(name)) or await users.create_group(tx, name)
+        group = known.get(users.normalize_name(name))
+        if group is None:
+            group = await users.create_group(tx, name)
+            await audit.note(tx, "group.add", group.id)
         for each in user or ():
-            await users.add_member(tx, group, await users.find_user_by_name(tx, each))
+            member = await users.find_user_by_name(tx, each)
+            await users.add_member(tx, group, member)
+            await audit.note(tx, "member.add", member.id, group=group.id)
         return group
 
     group = work_on_access(database, make, writes=True)
@@ -210,9 +283,12 @@ def remove_group(
     async def remove(tx: Transaction, _: Settings) -> Group:
         group = await users.find_group(tx, name)
         for each in user or ():
-            await users.remove_member(tx, group, await users.find_user_by_name(tx, each))
+            member = await users.find_user_by_name(tx, each)
+            await users.remove_member(tx, group, member)
+            await audit.note(tx, "member.remove", member.id, group=group.id)
         if not user:
             await users.delete_group(tx, group)
+            await audit.note(tx, "group.delete", group.id)
         return group
 
     group = work_on_access(database, remove, writes=True)
@@ -228,7 +304,8 @@ def work_on_access(
     async def open_and_work() -> T:
         opening = open_store(settings.database, creates=writes, read_only=settings.read_only)
         async with opening as store, store.writing() if writes else store.reading() as tx:
-            return await work(tx, settings)
+            with audit.acting(audit.BY_COMMAND):
+                return await work(tx, settings)
 
     return run(open_and_work())
 
@@ -238,6 +315,7 @@ def _change_user(database: str | None, name: str, *, ends_logins: bool = False, 
         user = await users.update_user(tx, await users.find_user_by_name(tx, name), **changes)
         if ends_logins:
             await sessions.end_sessions(tx, user.id)
+        await audit.note(tx, "user.change", user.id, changed=" ".join(sorted(changes)), role=user.role)
         return user
 
     return work_on_access(database, change, writes=True)
