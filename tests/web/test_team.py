@@ -180,6 +180,86 @@ def test_what_is_used_is_shown_to_its_user_and_to_administrators(
     assert bob.get("/api/me").json()["budget"] == {"amount": 5000, "unit": "tokens", "period": "day"}
 
 
+def test_a_user_takes_the_data_along_and_deletes_the_account(team: Team, open_page: OpenPage) -> None:
+    team.join("Bob")
+    page = enter(team, open_page, "/settings/account", "bob")
+    with page.expect_download() as saved:
+        page.get_by_role("link", name="Download my data").click()
+    assert saved.value.suggested_filename == "longthread.zip"
+    page.get_by_role("button", name="Delete my account").click()
+    dialog = page.get_by_role("dialog")
+    dialog.get_by_label("Password", exact=True).fill(OTHER)
+    assert dialog.get_by_role("button", name="Delete for good").is_disabled()
+    dialog.get_by_label("To confirm, enter your name: bob").fill("bob")
+    dialog.get_by_role("button", name="Delete for good").click()
+    dialog.get_by_role("alert").get_by_text("The name or the password is wrong.").wait_for()
+    dialog.get_by_label("Password", exact=True).fill(PASSWORD)
+    dialog.get_by_role("button", name="Delete for good").click()
+    page.wait_for_url("**/login")
+    assert [each["name"] for each in team.admin.get("/api/admin/users").json()["users"]] == ["ada"]
+
+
+def test_an_administrator_erases_a_user(team: Team, open_page: OpenPage) -> None:
+    team.join("Bob")
+    page = enter(team, open_page, "/settings/users")
+    page.get_by_role("button", name="More: Bob").click()
+    page.get_by_role("menuitem", name="Erase").click()
+    page.get_by_role("dialog").get_by_role("button", name="Delete for good").click()
+    page.get_by_role("heading", name="Bob").wait_for(state="detached")
+    assert [each["name"] for each in team.admin.get("/api/admin/users").json()["users"]] == ["ada"]
+
+
+def test_rights_are_granted_beside_what_they_are_for(team: Team, open_page: OpenPage) -> None:
+    assert team.admin.post("/api/admin/groups", json={"name": "finance"}).status_code == 201
+    bob = team.join("Bob", groups=["finance"])
+    clerk = {"definition": {"description": "Keeps the books", "system_prompt": "You keep the books."}}
+    assert team.admin.put("/api/catalog/agents/clerk", json=clerk).status_code in (200, 201)
+    page = enter(team, open_page, "/settings/agents/clerk")
+    part = page.get_by_role("region", name="Who may use it")
+    part.get_by_text("Nobody else may use it yet.").wait_for()
+    part.get_by_label("To", exact=True).select_option("finance")
+    part.get_by_role("button", name="Grant").click()
+    part.get_by_label("What finance may do").wait_for()
+    assert "clerk" in [each["name"] for each in bob.get("/api/agents").json()["agents"]]
+    part.get_by_label("To", exact=True).select_option("Bob")
+    part.get_by_label("May", exact=True).select_option("edit")
+    part.get_by_role("button", name="Grant").click()
+    part.get_by_label("What Bob may do").wait_for()
+    assert part.get_by_label("What Bob may do").input_value() == "edit"
+    for name in ("Bob", "finance"):
+        part.get_by_role("button", name=f"Take it back from {name}").click()
+        part.get_by_label(f"What {name} may do").wait_for(state="detached")
+    assert "clerk" not in [each["name"] for each in bob.get("/api/agents").json()["agents"]]
+    page.goto(f"{team.running.url}/settings/data")
+    page.get_by_role("button", name="Rights: demo").click()
+    page.get_by_role("dialog").get_by_text("by default").wait_for()
+    page.get_by_role("dialog").get_by_role("button", name="Take it back from Everyone").click()
+    page.get_by_role("dialog").get_by_text("Nobody else may use it yet.").wait_for()
+    assert "demo" not in [each["name"] for each in bob.get("/api/sources").json()["sources"]]
+
+
+@pytest.mark.parametrize(
+    ("share", "about"), [(None, "Everyone who can log in to this server"), ("public", "Anyone with the link")]
+)
+def test_sharing_says_who_may_open_a_link(serve: Any, open_page: OpenPage, share: str | None, about: str) -> None:
+    with team_of(serve(SCRIPT, auth="login", share=share)) as team:
+        asked = team.admin.post("/api/chat", json={"question": "How many rockets are there?"}).json()
+        assert team.admin.get(asked["events"]).status_code == 200
+        page = enter(team, open_page, f"/c/{asked['thread_id']}")
+        page.locator("main > header").get_by_role("button", name="Share").click()
+        page.get_by_role("dialog").get_by_text(about).wait_for()
+
+
+def test_where_nothing_is_shared_no_link_is_offered(serve: Any, open_page: OpenPage) -> None:
+    running = serve(SCRIPT, share="off")
+    page = open_page(running, f"/c/{running.answer('How many rockets are there?')['thread_id']}")
+    page.get_by_role("button", name="Inspector").wait_for()
+    assert page.locator("main > header").get_by_role("button", name="Share").count() == 0
+    page.locator("li[data-id] button").last.click()
+    page.get_by_role("menuitem", name="Use from your app").wait_for()
+    assert page.get_by_role("menuitem", name="Share").count() == 0
+
+
 def test_an_administrator_manages_groups(team: Team, open_page: OpenPage) -> None:
     bob = team.join("Bob")
     page = enter(team, open_page, "/settings/groups")
@@ -264,6 +344,9 @@ def test_each_page_of_the_team_can_be_used_by_everyone(
             looked_at(page, f"team-key-{name}")
             page.locator("main table").evaluate("(table) => table.scrollIntoView()")
             looked_at(page, f"team-mine-{name}")
+            page.locator("main section:last-of-type button").click()
+            page.get_by_role("dialog").locator("input").first.wait_for()
+            looked_at(page, f"team-erase-{name}")
         if section == "users":
             page.locator("main form input").first.fill("newcomer")
             page.locator("main form button[type=submit]").click()
@@ -271,3 +354,11 @@ def test_each_page_of_the_team_can_be_used_by_everyone(
             page.locator("main li button").last.click()
             page.get_by_role("menuitem").nth(1).wait_for()
             looked_at(page, f"team-user-menu-{name}")
+    page.goto(f"{team.running.url}/settings/agents/analyst")
+    page.locator("main form [name=may]").wait_for()
+    page.locator("main form [name=may]").evaluate("(field) => field.scrollIntoView()")
+    looked_at(page, f"team-grants-{name}")
+    page.goto(f"{team.running.url}/settings/data")
+    page.locator("main li button[aria-label$=demo]").click()
+    page.get_by_role("dialog").locator("[name=may]").wait_for()
+    looked_at(page, f"team-grants-source-{name}")

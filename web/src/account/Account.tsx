@@ -3,6 +3,7 @@ import { me } from "../api/account";
 import { useT } from "../i18n";
 import { Note, Told } from "../settings/parts";
 import { Keys } from "./Keys";
+import { MyData } from "./MyData";
 import { Password } from "./Password";
 import { Profile } from "./Profile";
 import { Sessions } from "./Sessions";
@@ -29,6 +30,7 @@ export function Account() {
               about={t("account.usageAbout")}
               ways={["day", "model", "agent", "key"]}
             />
+            <MyData user={user} />
           </>
         )
       }

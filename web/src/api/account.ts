@@ -3,6 +3,7 @@
 import { get, post, request } from "./client";
 import type {
   AuthView,
+  ErasureBody,
   LinkBody,
   LinkView,
   LoginBody,
@@ -35,5 +36,11 @@ export const changePassword = (body: PasswordBody) => request<void>("PUT", "/api
 
 export const sessions = (signal?: AbortSignal) => get<LoginSessionList>("/api/me/sessions", signal);
 export const endSession = (id: string) => request<void>("DELETE", `/api/me/sessions/${encodeURIComponent(id)}`);
+/** The address of all that is kept of the user, as a file. */
+export const EXPORT = "/api/me/export";
+/** Erases the account with all that is kept of the user. */
+export const eraseMe = (password: string | null) =>
+  request<void>("DELETE", "/api/me", { body: { password } satisfies ErasureBody });
+
 /** Logs out everywhere, here too. */
 export const endSessions = () => request<void>("DELETE", "/api/me/sessions");

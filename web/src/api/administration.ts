@@ -5,6 +5,9 @@ import type {
   AccountList,
   AccountView,
   AuditPage,
+  GrantBody,
+  GrantList,
+  GrantView,
   GroupList,
   GroupView,
   NewAccountView,
@@ -22,6 +25,8 @@ export const addUser = (body: NewUserBody) => post<NewAccountView>("/api/admin/u
 export const changeUser = (id: string, body: UserBody) => request<AccountView>("PATCH", ofUser(id), { body });
 /** A link by which a user sets a password, once. Earlier ones stop working. */
 export const makeLink = (id: string, kind: "invitation" | "reset") => post<OneTimeLink>(`${ofUser(id)}/link`, { kind });
+/** Erases a user with all that is kept of the user. */
+export const eraseUser = (id: string) => request<void>("DELETE", ofUser(id));
 export const logUserOut = (id: string) => post<void>(`${ofUser(id)}/logout`);
 
 export const groups = (signal?: AbortSignal) => get<GroupList>("/api/admin/groups", signal);
@@ -40,3 +45,12 @@ export const audit = (asked: AuditAsked, before: string | null, signal?: AbortSi
   get<AuditPage>(`/api/admin/audit${query({ ...asked, before })}`, signal);
 /** The address of all rows as JSON lines. */
 export const auditPath = (asked: AuditAsked) => `/api/admin/audit/export${query({ ...asked })}`;
+
+export type GrantKind = GrantBody["kind"];
+
+/** What was granted of a kind. */
+export const grants = (kind: GrantKind, signal?: AbortSignal) =>
+  get<GrantList>(`/api/admin/grants${query({ kind })}`, signal);
+export const grant = (body: GrantBody) => request<GrantView>("PUT", "/api/admin/grants", { body });
+export const takeBack = ({ kind, item, to_kind, to_id }: GrantView) =>
+  request<void>("DELETE", `/api/admin/grants${query({ kind, item, to_kind, to_id })}`);

@@ -11,6 +11,9 @@ export function useUser() {
   return auth === undefined || auth.mode === "local" ? null : auth.user;
 }
 
+/** Who may open share links. */
+export const useSharing = () => useInfo().data?.auth.share ?? "public";
+
 /** The active agents, the one that is asked by default first. */
 export const useAgents = () =>
   useQuery({ queryKey: ["agents"], queryFn: ({ signal }) => agents(signal), select: (found) => found.agents });

@@ -1,5 +1,6 @@
 import { type FormEvent, useState } from "react";
 import * as api from "../api/boards";
+import { useSharing } from "../api/server";
 import type { BoardView } from "../api/types";
 import { useT } from "../i18n";
 import { useDocumentTitle } from "../layout/documentTitle";
@@ -76,6 +77,7 @@ function Head({ board, actions }: { board: BoardView; actions: BoardActions }) {
   const [open, setOpen] = useState<Open>(null);
   const busy = useStore(actions.busy);
   const isNarrow = useWidth() === "narrow";
+  const sharing = useSharing();
   useDocumentTitle(board.title);
   const close = () => setOpen(null);
   const remove = async () => {
@@ -92,7 +94,9 @@ function Head({ board, actions }: { board: BoardView; actions: BoardActions }) {
       <span className="unseen" role="status">
         {busy && t("boards.refreshing", { n: busy.done + 1, all: busy.all })}
       </span>
-      {hasCards && <IconButton icon="share" label={t("boards.share")} onClick={() => setOpen("share")} />}
+      {hasCards && sharing !== "off" && (
+        <IconButton icon="share" label={t("boards.share")} onClick={() => setOpen("share")} />
+      )}
       <Menu trigger={<IconButton icon="more" label={t("boards.more")} />}>
         <MenuItem icon="edit" onClick={() => setOpen("rename")}>
           {t("boards.rename")}
@@ -115,7 +119,7 @@ function Head({ board, actions }: { board: BoardView; actions: BoardActions }) {
       <Dialog open={open === "share"} onClose={close} title={t("boards.share")}>
         <Sharing
           path={api.pathOf(board.id)}
-          about={t("boards.share.about")}
+          about={t(sharing === "users" ? "boards.share.aboutUsers" : "boards.share.about")}
           note={t("boards.share.without")}
           heading={t("boards.share.links")}
           onDone={close}

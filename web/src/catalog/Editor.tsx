@@ -5,6 +5,7 @@ import { useT } from "../i18n";
 import { sentence } from "../i18n/sentence";
 import { type CatalogPage, navigate, toSettings } from "../route";
 import { begin } from "../settings/Agents";
+import { GrantsPart } from "../settings/GrantsPart";
 import { Note } from "../settings/parts";
 import { follow } from "../sidebar/Row";
 import { Button, Dialog, Icon, say } from "../ui";
@@ -17,6 +18,8 @@ import { TryTool } from "./TryTool";
 import { FormContext, useForm, wrongAt } from "./draft";
 import { refreshCatalog, useDraft } from "./useDraft";
 import { usersOf } from "./words";
+
+const KIND = { agents: "agent", skills: "skill", tools: "tool" } as const;
 
 interface EditorProps {
   kind: CatalogPage;
@@ -62,6 +65,7 @@ export function Editor({ kind, item, list: { changeable, types } }: EditorProps)
       {kind === "tools" && (
         <TryTool item={item} name={draft.name.trim()} definition={draft.definition} dirty={draft.dirty} types={types} />
       )}
+      {item !== null && <GrantsPart kind={KIND[kind]} item={item.id} />}
       <Guard dirty={draft.dirty} name={draft.name || t(`catalog.new.${kind}`)} onDiscard={draft.discard} />
     </FormContext>
   );

@@ -1,6 +1,7 @@
 import { keepPreviousData, useQuery } from "@tanstack/react-query";
 import { memo, useState } from "react";
 import { usage } from "../api/conversations";
+import { useSharing } from "../api/server";
 import type { ConversationView, UsageView } from "../api/types";
 import { printAll } from "../chat/printing";
 import { useT } from "../i18n";
@@ -121,11 +122,12 @@ interface ToolsProps {
 function Tools({ threadId, item, onDo }: ToolsProps) {
   const t = useT();
   const isOpen = useSelection() !== null;
+  const shares = useSharing() !== "off";
   return (
     <>
       <span className={styles["space"]} />
       <Tokens threadId={threadId} />
-      <IconButton icon="share" label={t("share.open")} onClick={() => openShare(threadId)} />
+      {shares && <IconButton icon="share" label={t("share.open")} onClick={() => openShare(threadId)} />}
       <Menu trigger={<IconButton icon="more" label={t("shell.more")} />}>
         {item && (
           <>

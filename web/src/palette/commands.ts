@@ -25,7 +25,9 @@ export function commands(): Command[] {
   const pages = pagesOf(auth === undefined || auth.mode === "local" ? null : auth.user);
   return [
     { id: "new", label: t("shell.new"), icon: "plus", keys: "Mod+Shift+O", act: () => navigate(toNew) },
-    ...(route.page === "conversation" ? [inspector(), share(route.id), apps(route.id)] : []),
+    ...(route.page === "conversation"
+      ? [inspector(), ...(auth?.share === "off" ? [] : [share(route.id)]), apps(route.id)]
+      : []),
     {
       id: "connect",
       label: t("shell.connect"),

@@ -8,6 +8,7 @@ import { sentence } from "../i18n/sentence";
 import { openConnect } from "../palette/open";
 import { Button, say } from "../ui";
 import styles from "./Cards.module.css";
+import { GrantsButton } from "./GrantsPart";
 import { Note, Part, Told } from "./parts";
 
 /** The models that can be asked, and what is connected. */
@@ -32,6 +33,7 @@ function Found({ list }: { list: ModelList }) {
                 </p>
                 {protocol && <p className={styles["fact"]}>{t(`settings.protocol.${protocol}`)}</p>}
               </div>
+              <GrantsButton kind="model" item={name} />
             </li>
           ))}
         </ul>

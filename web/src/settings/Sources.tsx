@@ -10,6 +10,7 @@ import { navigate, toNew, toTerms } from "../route";
 import { follow } from "../sidebar/Row";
 import { Button, Dialog, IconButton, say } from "../ui";
 import styles from "./Cards.module.css";
+import { GrantsButton } from "./GrantsPart";
 import { Upload } from "./Upload";
 import { Note, Part, Told } from "./parts";
 import { refreshSources } from "./refresh";
@@ -94,6 +95,7 @@ function Source({ source, isFirst, changeable, teaches }: SourceProps) {
           </a>
         )}
       </div>
+      <GrantsButton kind="source" item={source.name} />
       <Button onClick={() => begin(source.name)}>{t("settings.ask")}</Button>
       {changeable && (
         <IconButton

@@ -2,6 +2,7 @@ import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { type FormEvent, useId, useRef, useState } from "react";
 import { at } from "../api/client";
 import { Problem } from "../api/problem";
+import { useSharing } from "../api/server";
 import * as api from "../api/shares";
 import type { ShareMade, ShareView } from "../api/types";
 import { copyText } from "../chat/clipboard";
@@ -24,7 +25,7 @@ export function ShareDialog({ thread }: { thread: string }) {
   return (
     <Sharing
       path={at(thread)}
-      about={t("share.about")}
+      about={t(useSharing() === "users" ? "share.aboutUsers" : "share.about")}
       note={t("share.without")}
       heading={t("share.links")}
       onDone={closeOverlay}

@@ -1,5 +1,6 @@
 import { type KeyboardEvent, type MouseEvent, Suspense, lazy, useRef, useState } from "react";
 import { exportPath } from "../api/conversations";
+import { useSharing } from "../api/server";
 import type { ConversationView } from "../api/types";
 import { type MessageId, useT } from "../i18n";
 import { whole } from "../i18n/format";
@@ -116,14 +117,17 @@ interface RowMenuProps {
 
 function RowMenu({ item, name, onRename, onTags }: RowMenuProps) {
   const t = useT();
+  const shares = useSharing() !== "off";
   return (
     <Menu trigger={<IconButton icon="more" label={t("list.more", { label: name })} className={styles["more"]} />}>
       <NameItems onRename={onRename} onTags={onTags} />
       <PinItem item={item} />
       <ArchiveItem item={item} />
-      <MenuItem icon="share" onClick={() => openShare(item.id)}>
-        {t("share.open")}
-      </MenuItem>
+      {shares && (
+        <MenuItem icon="share" onClick={() => openShare(item.id)}>
+          {t("share.open")}
+        </MenuItem>
+      )}
       <MenuItem icon="code" onClick={() => openApps(item.id)}>
         {t("apps.open")}
       </MenuItem>

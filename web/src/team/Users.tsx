@@ -1,8 +1,9 @@
 import { useQuery } from "@tanstack/react-query";
 import { useState } from "react";
-import { changeUser, logUserOut, makeLink, users } from "../api/administration";
+import { changeUser, eraseUser, logUserOut, makeLink, users } from "../api/administration";
 import { useUser } from "../api/server";
 import type { AccountView, OneTimeLink, UserBody } from "../api/types";
+import { Confirm } from "../account/Confirm";
 import forms from "../account/Forms.module.css";
 import { budgetText, useCurrency } from "../account/budget";
 import { useAct } from "../account/useAct";
@@ -47,6 +48,7 @@ function User({ user }: { user: AccountView }) {
   const own = useUser()?.id === user.id;
   const [link, setLink] = useState<OneTimeLink | null>(null);
   const currency = useCurrency();
+  const [erasing, setErasing] = useState(false);
   const [budgeting, setBudgeting] = useState(false);
   const name = user.display || user.name;
   const change = (body: UserBody) => void act(() => changeUser(user.id, body).then(refreshUsers));
@@ -111,9 +113,22 @@ function User({ user }: { user: AccountView }) {
                 {t("team.disable")}
               </MenuItem>
             )}
+            <MenuItem icon="trash" danger onClick={() => setErasing(true)}>
+              {t("team.erase")}
+            </MenuItem>
           </>
         )}
       </Menu>
+      <Confirm
+        open={erasing}
+        title={t("team.eraseTitle", { name })}
+        act={t("account.eraseNow")}
+        busy={busy}
+        onAct={() => void act(() => eraseUser(user.id).then(refreshUsers)).then(() => setErasing(false))}
+        onClose={() => setErasing(false)}
+      >
+        <p>{t("team.eraseAbout")}</p>
+      </Confirm>
       <Budget user={user} open={budgeting} onClose={() => setBudgeting(false)} />
       <Dialog open={link !== null} onClose={() => setLink(null)} title={t("team.link")}>
         <div className={forms["dialog"]}>

@@ -102,5 +102,15 @@ export const account = {
   "account.nothingSpent": "Nothing was used in these days.",
   "account.noKey": "Without a key",
   "account.noName": "The gateway",
+  "account.data": "My data",
+  "account.dataAbout":
+    "All that this server keeps of you: conversations, memories, boards, uploads, and what is known of your keys and logins.",
+  "account.export": "Download my data",
+  "account.erase": "Delete my account",
+  "account.eraseTitle": "Delete your account?",
+  "account.eraseAbout":
+    "Your conversations, memories, boards, uploads, keys and links are erased for good. Projects and definitions stay, without your name. Nothing can bring the rest back.",
+  "account.eraseName": "To confirm, enter your name: {name}",
+  "account.eraseNow": "Delete for good",
   "account.unpriced": "{n} tokens are of models without a price, and in no cost.",
 };

@@ -70,6 +70,8 @@ export const boards = {
   "boards.share": "Share this board",
   "boards.share.about":
     "Whoever has the link reads this board as it is now: its cards with their queries, values and rows.",
+  "boards.share.aboutUsers":
+    "Everyone who can log in to this server and has the link reads this board as it is now: its cards with their queries, values and rows.",
   "boards.share.without":
     "What is refreshed, added or changed later is not in it, and neither are conversations and the addresses of sources. Nobody can ask or change anything by it.",
   "boards.share.links": "Links to this board",

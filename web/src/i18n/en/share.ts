@@ -8,6 +8,8 @@ export const share = {
     "It was revoked, it has expired, or the address is incomplete. Ask the person who gave it to you for a new one.",
   "share.about":
     "Anyone with the link can read this conversation as it is now: questions, answers, and each step with its rows.",
+  "share.aboutUsers":
+    "Everyone who can log in to this server and has the link can read this conversation as it is now: questions, answers, and each step with its rows.",
   "share.without":
     "Later questions are not included, nor are other branches, memories or the addresses of sources. Only a new title shows there too. Nobody can ask or change anything through the link.",
   "share.local": "You opened this server at an address of your own machine, so a link to it does not work for others.",

@@ -101,5 +101,14 @@ export const account: Record<keyof typeof english, string> = {
   "account.nothingSpent": "这段时间没有用量。",
   "account.noKey": "没有使用密钥",
   "account.noName": "网关",
+  "account.data": "我的数据",
+  "account.dataAbout": "这台服务器保存的与你有关的一切：会话、记忆、看板、上传的文件，以及密钥和登录的信息。",
+  "account.export": "下载我的数据",
+  "account.erase": "删除我的账号",
+  "account.eraseTitle": "删除你的账号？",
+  "account.eraseAbout":
+    "你的会话、记忆、看板、上传的文件、密钥和链接会被永久清除。项目和定义会保留，但不再有你的名字。其余内容无法恢复。",
+  "account.eraseName": "请输入你的用户名以确认：{name}",
+  "account.eraseNow": "永久删除",
   "account.unpriced": "有 {n} 个 token 属于没有价格的模型，不计入费用。",
 };

@@ -67,6 +67,7 @@ export const boards: Record<keyof typeof en, string> = {
   "boards.mine": "我的看板",
   "boards.share": "分享看板",
   "boards.share.about": "拿到链接的人可以查看这个看板现在的内容：卡片、查询、参数和数据行。",
+  "boards.share.aboutUsers": "可以登录这台服务器并拿到链接的人，可以查看这个看板现在的内容：卡片、查询、参数和数据行。",
   "boards.share.without":
     "之后的刷新、新增和修改都不包含在内，会话和数据源的地址也不包含在内。通过链接不能提问，也不能修改任何内容。",
   "boards.share.links": "这个看板的链接",
