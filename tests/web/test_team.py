@@ -301,13 +301,17 @@ def test_a_member_sees_an_account_and_nothing_of_administration(team: Team, open
 
 
 def test_a_server_without_login_shows_no_account_and_no_users(serve: Any, open_page: OpenPage) -> None:
-    page = open_page(serve(SCRIPT), "/settings/you")
+    running = serve(SCRIPT)
+    page = open_page(running, "/settings/you")
     page.get_by_role("heading", name="Theme").wait_for()
     assert page.get_by_role("link", name="Account").count() == 0
     assert page.get_by_role("link", name="Users").count() == 0
     page.keyboard.press("Control+k")
     page.get_by_role("option", name="Settings: Agents").wait_for()
     assert page.get_by_role("option", name="Settings: Users").count() == 0
+    for section in ("account", "users", "audit"):
+        page.goto(f"{running.url}/settings/{section}")
+        page.get_by_text("Page not found.").wait_for()
 
 
 @pytest.mark.parametrize(("width", "locale", "scheme"), LOOKS)

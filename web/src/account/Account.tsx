@@ -1,7 +1,7 @@
 import { useQuery } from "@tanstack/react-query";
 import { me } from "../api/account";
 import { useT } from "../i18n";
-import { Note, Told } from "../settings/parts";
+import { Told } from "../settings/parts";
 import { Keys } from "./Keys";
 import { MyData } from "./MyData";
 import { Password } from "./Password";
@@ -15,25 +15,21 @@ export function Account() {
   const answer = useQuery({ queryKey: ["me"], queryFn: ({ signal }) => me(signal) });
   return (
     <Told answer={answer}>
-      {(user) =>
-        user.via === "local" ? (
-          <Note>{t("shell.unknown")}</Note>
-        ) : (
-          <>
-            <Profile user={user} />
-            {user.via !== "proxy" && <Password user={user} />}
-            <Sessions user={user} />
-            <Keys user={user} />
-            <Spending
-              whose="me"
-              title={t("account.usage")}
-              about={t("account.usageAbout")}
-              ways={["day", "model", "agent", "key"]}
-            />
-            <MyData user={user} />
-          </>
-        )
-      }
+      {(user) => (
+        <>
+          <Profile user={user} />
+          {user.via !== "proxy" && <Password user={user} />}
+          <Sessions user={user} />
+          <Keys user={user} />
+          <Spending
+            whose="me"
+            title={t("account.usage")}
+            about={t("account.usageAbout")}
+            ways={["day", "model", "agent", "key"]}
+          />
+          <MyData user={user} />
+        </>
+      )}
     </Told>
   );
 }

@@ -1,5 +1,5 @@
 import { Suspense, lazy } from "react";
-import { useUser } from "../api/server";
+import { useInfo, useUser } from "../api/server";
 import { useT } from "../i18n";
 import { openDrawer } from "../layout/drawer";
 import { useWidth } from "../layout/width";
@@ -7,6 +7,7 @@ import { toSettings } from "../route";
 import { follow } from "../sidebar/Row";
 import { IconButton, Skeleton } from "../ui";
 import styles from "./Settings.module.css";
+import { Note } from "./parts";
 import { PAGES, type SettingsPage, type ShownPage, pagesOf } from "./pages";
 
 const SHOWN = Object.fromEntries(PAGES.map(({ id, load }) => [id, lazy(async () => ({ default: await load() }))]));
@@ -19,6 +20,7 @@ export function Settings({ section: named, name, part }: ShownPage) {
   // Administrators see what everyone spent, others their own.
   const section = part === "usage" && user?.role === "admin" ? "usage" : named;
   const page = PAGES.find(({ id }) => id === section)?.of ?? section;
+  const isLocal = useInfo().data?.auth.mode === "local";
   const pages = pagesOf(user);
   const sections = pages.filter(({ id, of }) => (of ?? id) === page);
   const Section = SHOWN[section];
@@ -44,7 +46,11 @@ export function Settings({ section: named, name, part }: ShownPage) {
           </nav>
         )}
         <Suspense fallback={<Skeleton label={t("list.loading")} />}>
-          {Section && <Section section={section} name={name} part={part} />}
+          {isLocal && PAGES.find(({ id }) => id === section)?.for !== undefined ? (
+            <Note>{t("shell.unknown")}</Note>
+          ) : (
+            Section && <Section section={section} name={name} part={part} />
+          )}
         </Suspense>
       </div>
     </div>
