@@ -47,9 +47,9 @@ async def check_password(stored: str | None, password: str) -> tuple[bool, str |
     from argon2.exceptions import InvalidHashError, VerificationError
 
     def verify() -> tuple[bool, str | None]:
-        hasher = _hasher()
+        hasher, nobodys = _hasher(), _nobodys_hash()  # a process makes it at its first login, whatever the name
         try:
-            hasher.verify(stored or _nobodys_hash(), password[: LONGEST + 1])
+            hasher.verify(stored or nobodys, password[: LONGEST + 1])
         except (VerificationError, InvalidHashError):
             return False, None
         if stored is None:

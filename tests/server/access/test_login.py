@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import cache
+from typing import Any
 
 import pytest
+from argon2 import PasswordHasher
 from tests.server.access.team import OTHER, PASSWORD, Team, code_of, team_of
 from tests.server.conftest import Serve
 
+from longthread.access import passwords
 from longthread.errors import ExtraMissing, ServerError
 from longthread.server import authentication
 from longthread.server.authentication import expect_login
@@ -73,6 +77,32 @@ def test_a_wrong_name_or_password_is_refused_in_one_way(team: Team, name: str, p
     answer = team.visitor().post("/api/login", json={"name": name, "password": password})
     assert code_of(answer) == (401, "login_failed")
     assert "set-cookie" not in answer.headers
+
+
+def test_a_login_does_the_same_work_whatever_the_name(team: Team, monkeypatch: pytest.MonkeyPatch) -> None:
+    """`benchmarks/access.py` measures that it takes the same time."""
+    work: list[str] = []
+
+    def noted(name: str) -> Callable[..., Any]:
+        own = getattr(PasswordHasher, name)
+
+        def call(*args: Any, **about: Any) -> Any:
+            work.append(name)
+            return own(*args, **about)
+
+        return call
+
+    for each in ("verify", "hash"):
+        monkeypatch.setattr(PasswordHasher, each, noted(each))
+    nobodys: Any = passwords._nobodys_hash
+    monkeypatch.setattr(passwords, "_nobodys_hash", cache(nobodys.__wrapped__))  # as after a start
+    done = []
+    for name in ("ada", "nobody", "", "ada", "nobody"):
+        work.clear()
+        answer = team.visitor().post("/api/login", json={"name": name, "password": "wrong password"})
+        assert code_of(answer) == (401, "login_failed")
+        done.append(list(work))
+    assert done == [["hash", "verify"], *[["verify"]] * 4]
 
 
 def test_wrong_passwords_slow_down_the_account_on_all_servers(team: Team, serve: Serve) -> None:
