@@ -108,3 +108,19 @@ def test_the_server_loses_no_run(postgres_server: str, tmp_path: Path) -> None:
     assert (last["runs"], last["lost"]) == (3, 0)
     [goals] = [row for row in rows if row["measured"] == "goals"]
     assert {*goals["goals"]} - {"watched_percent"} < {*last}
+
+
+@pytest.mark.slow
+def test_a_login_has_its_cost_for_each_way(tmp_path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, ROOT / "benchmarks/access.py", "--tiny", "--json"],
+        env={"PATH": "/usr/bin:/bin", "HOME": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        timeout=240,
+    )
+    assert done.returncode == 0, done.stderr
+    *rows, last = [json.loads(line) for line in done.stdout.splitlines()]
+    assert last.keys() == {"local_more_ms", "session_more_ms", "key_more_ms", "unknown_name_ratio"}
+    assert {row["who"] for row in rows if row["measured"] == "request"} == {"local", "session", "key"}
+    assert {row["name"] for row in rows if row["measured"] == "login"} == {"known", "unknown"}
