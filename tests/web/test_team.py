@@ -297,7 +297,7 @@ def test_a_member_sees_an_account_and_nothing_of_administration(team: Team, open
     settings.get_by_role("link", name="Account").wait_for()
     assert settings.get_by_role("link", name="Users").count() == 0
     page.goto(f"{team.running.url}/settings/users")
-    page.get_by_role("alert").get_by_text("Only administrators may do this.").wait_for()
+    page.get_by_role("alert").get_by_text("Your role may not do this.").wait_for()
 
 
 def test_a_server_without_login_shows_no_account_and_no_users(serve: Any, open_page: OpenPage) -> None:

@@ -108,6 +108,12 @@ export const problems = {
   "problem.api_key_not_found": "There is no API key {key}.",
   "problem.price_missing":
     "The budget of {whose} is in money, and the model {model} has no price. Ask an administrator to set one.",
+  "problem.role_missing": "Your role may not do this. Ask an administrator.",
+  "problem.not_granted": "You have no right to {name}. Ask an administrator to grant it.",
+  "problem.budget_spent": "The budget is spent: {spent} of {budget} {unit}. It begins again at {until}.",
+  "problem.access_ended": "The login or the API key of who asked has ended. Nothing is lost: log in, and continue.",
+  "problem.last_admin": "{name} is the last active administrator. Make another user an administrator first.",
+  "problem.name_in_use": "The name {name} is taken. Choose another one.",
   "problem.issuer_not_found": "There is no login provider {issuer}.",
   "problem.account_pending": "Your account waits for an administrator to let you in.",
   "problem.account_disabled": "Your account is switched off. Ask an administrator.",
