@@ -487,8 +487,11 @@ async def test_only_one_of_two_who_decide_at_once_is_heard(open_analyst: OpenAna
 
 
 async def test_all_tools_of_a_definition_are_approved(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def call(given: Mapping[str, Any]) -> Observation:
+        return make_success({})
+
     async def build(definition: DefinedTool, workshop: ToolParts) -> list[Tool]:
-        return [Tool(name, "", {"type": "object"}, None) for name in ("one", "two")]  # type: ignore[arg-type]
+        return [Tool(name, "", {"type": "object"}, call) for name in ("one", "two")]
 
     monkeypatch.setattr(mcp, "TYPE", replace(mcp.TYPE, build=build))
     for approve in (True, False):
