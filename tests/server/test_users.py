@@ -17,6 +17,7 @@ BODIES: dict[str, dict[str, Any]] = {
     "/api/conversations/{thread_id}/steps/{index}/edit": {"sql": "SELECT 1"},
     "/api/conversations/{thread_id}/steps/{index}/try": {"sql": "SELECT 1"},
     "/api/conversations/{thread_id}/branch": {"message": "x"},
+    "/api/conversations/{thread_id}/project": {"project": None},
     "/api/conversations/{thread_id}/approvals": {"decisions": {"c": {"type": "approve"}}},
 }
 

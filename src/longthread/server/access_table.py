@@ -144,6 +144,16 @@ _CONVERSATIONS: Mapping[str, Rule] = {
     "POST /ag-ui/{agent}": _CHAT,
     "GET /api/agents": _READ,
 }
+_PROJECTS: Mapping[str, Rule] = {
+    "GET /api/projects": _READ,
+    "POST /api/projects": _OWN,
+    "GET /api/projects/{project_id}": _READ,
+    "PATCH /api/projects/{project_id}": _OWN,
+    "DELETE /api/projects/{project_id}": _OWN,
+    "PUT /api/projects/{project_id}/members/{user_id}": _OWN,
+    "DELETE /api/projects/{project_id}/members/{user_id}": _OWN,
+    "POST /api/conversations/{thread_id}/project": _CHAT,
+}
 _MEMORY: Mapping[str, Rule] = {
     "GET /api/recall": _READ,
     "GET /api/memories": _MEMORIES,
@@ -197,6 +207,7 @@ ACCESS: Mapping[str, Rule] = {
     **_ACCOUNT,
     **_ADMINISTRATION,
     **_CONVERSATIONS,
+    **_PROJECTS,
     **_MEMORY,
     **_BOARDS,
     **_DEFINITIONS,

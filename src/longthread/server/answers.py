@@ -246,7 +246,8 @@ class DelegatedRun(TypedDict):
 class RunView(TypedDict):
     """A run. `outcome` holds what its status implies: the answer, the summary, the error, or the calls that wait.
     `unfinished` is the text that it was writing when it was stopped or failed, which is also an interrupted message.
-    `edited_by` is the user whose edited query it ran, without a model; its answer is empty."""
+    `edited_by` is the user whose edited query it ran, without a model; its answer is empty. `asked_by` is the name of
+    the member who asked, in a project."""
 
     id: str
     status: ShownStatus
@@ -263,6 +264,7 @@ class RunView(TypedDict):
     outcome: JsonObject
     unfinished: str
     edited_by: str | None
+    asked_by: str | None
     approvals: list[DecidedCall]
     warnings: list[str]
     last_event_seq: int

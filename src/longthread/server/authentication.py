@@ -11,7 +11,7 @@ import hmac
 import ipaddress
 import logging
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import replace
 from importlib.util import find_spec
 from urllib.parse import unquote
@@ -19,7 +19,7 @@ from urllib.parse import unquote
 from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from longthread.access import keys, sessions, users
+from longthread.access import keys, projects, sessions, users
 from longthread.access.audit import Acting, acting, acting_as
 from longthread.access.identities import expect_active
 from longthread.access.keys import find_credential
@@ -160,6 +160,20 @@ class Authentication:
         """Count a request of an API key. Raises TooManyRequests: the key has sent as many as it may in a minute."""
         if principal.key is not None:
             self._rates.take(principal.key)
+
+    async def projects_of(self, principal: Principal) -> Mapping[str, str]:
+        """Return the projects that a caller is a member of, with the right `use` or `manage`. Without a login they are
+        read once in a few seconds, and only when a request is about a conversation."""
+        if not self.is_local:
+            return dict(principal.projects)
+
+        async def look() -> Principal:
+            async with self._store.reading() as tx:
+                found = await projects.list_projects(tx, principal.user)
+            return replace(principal, projects=tuple((project.id, may) for project, may in found))
+
+        known = await self._remember(f"local {principal.user}", look, fresh=False)
+        return dict(known.projects) if known is not None else {}
 
     def forget(self, user_id: str) -> None:
         """Look a user's sessions and keys up again at the next request of this process."""
@@ -332,6 +346,8 @@ class StreamWatch:
                 return
             if principal is None or (principal.user, principal.role) != (self._principal.user, self._principal.role):
                 return
+            if not dict(self._principal.projects).keys() <= dict(principal.projects).keys():
+                return  # it may be the stream of a conversation of a project that the caller has left
 
 
 def _is_stream(message: Message) -> bool:

@@ -11,6 +11,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any, cast
 
+from longthread.access.projects import names_of, project_of
 from longthread.context.forks import ended_with, last_run_of
 from longthread.errors import ThreadNotFound
 from longthread.model.entry import SHOWN_KINDS, Entry, ToolCall
@@ -285,10 +286,20 @@ async def _views(tx: Transaction, thread_id: str, contents: Sequence[RunContent]
     answered = await runs.answers_of_runs(tx, thread_id, ids)
     agents = {_agent_of(each.run): each.run for each in contents}
     names = {agent: await ran(tx, run) for agent, run in agents.items()}
+    askers = await _askers(tx, thread_id, [each.run for each in contents])
     return [
-        await _run_view(tx, content, names[_agent_of(content.run)], calls, below)
+        await _run_view(tx, content, names[_agent_of(content.run)], askers, calls, below)
         for content, calls, below in zip(contents, asked, answered, strict=True)
     ]
+
+
+async def _askers(tx: Transaction, thread_id: str, found: Sequence[Run]) -> Mapping[str, str]:
+    """The names of those who asked runs on a thread that is not their own, by their ids; without a login there are
+    none, and nothing is read."""
+    asked = {run.asker.user for run in found if run.asker is not None}
+    if not asked or project_of(await log.owner(tx, thread_id)) is None:
+        return {}
+    return await names_of(tx, asked)
 
 
 def _agent_of(run: Run) -> tuple[str, int] | None:
@@ -296,7 +307,12 @@ def _agent_of(run: Run) -> tuple[str, int] | None:
 
 
 async def _run_view(
-    tx: Transaction, content: RunContent, agent: AgentVersion | None, asked: Sequence[Approval], below: Sequence[Run]
+    tx: Transaction,
+    content: RunContent,
+    agent: AgentVersion | None,
+    askers: Mapping[str, str],
+    asked: Sequence[Approval],
+    below: Sequence[Run],
 ) -> RunView:
     run = content.run
     status = await runs.current_status(tx, run, alive=may_be_alive)
@@ -319,6 +335,7 @@ async def _run_view(
         else error_for_http(run.outcome),
         "unfinished": run.outcome.get("unfinished", ""),
         "edited_by": run.outcome.get("edited_by"),
+        "asked_by": askers.get(run.asker.user) if run.asker is not None else None,
         "approvals": [decided_call(call) for call in asked],
         "warnings": [event.data.get("message", "") for event in content.warnings],
         "last_event_seq": content.last_event,

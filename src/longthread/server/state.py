@@ -11,16 +11,19 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Annotated, cast
+from urllib.parse import unquote
 
-from fastapi import Depends, Request
+from fastapi import Depends, Query, Request
 from starlette.types import Receive, Scope, Send
 
+from longthread.access import projects
 from longthread.access.grants import GrantedRights
 from longthread.access.oidc import LoginProvider, make_providers
-from longthread.access.principal import Principal
+from longthread.access.principal import PROJECT, Principal
 from longthread.errors import (
     InvalidInput,
     ModelNotAllowed,
+    ProjectNotFound,
     SettingsNotAllowed,
     SourceNotAllowed,
     StoreError,
@@ -221,8 +224,49 @@ KNOWN_ONLY = Depends(_expect_known)
 """A route with this dependency answers the owner, and users who have logged in."""
 
 
-async def _load_granted(principal: PrincipalDep, served: ServedDep) -> GrantedRights:
-    return await served.analyst.runs.rights.of_caller(principal, user_id=principal.user)
+async def acting_user(served: Served, principal: Principal, thread_id: str | None, project: str | None = None) -> str:
+    """Return whose conversations and memories a request is about: the caller's own, or those of a project. A thread in
+    a project of the caller's is the project's. Where that is not so, it is looked for among the caller's own, where it
+    is as unknown as any other. Raises ProjectNotFound: the caller is no member of `project`."""
+    if thread_id is None and project is None:
+        return principal.user
+    own = await served.authentication.projects_of(principal)
+    if project is not None:
+        if project not in own:
+            raise ProjectNotFound(project=project)
+        return f"{PROJECT}{project}"
+    if not own or thread_id is None:
+        return principal.user
+    async with served.analyst.store.reading() as tx:
+        return await projects.find_place(tx, thread_id, own) or principal.user
+
+
+async def caller(request: Request, principal: PrincipalDep, served: ServedDep) -> str:
+    """The user of a request: whose conversations and memories it is about."""
+    named = request.path_params.get("thread_id")
+    return await acting_user(served, principal, unquote(named) if named else request.query_params.get("thread_id"))
+
+
+Caller = Annotated[str, Depends(caller)]
+
+
+async def project_caller(
+    request: Request,
+    principal: PrincipalDep,
+    served: ServedDep,
+    project: Annotated[str | None, Query(max_length=100)] = None,
+) -> str:
+    """The user of a request that may name a project: whose conversations and memories it is about."""
+    query = request.query_params
+    return await acting_user(served, principal, query.get("thread_id", query.get("parent")), project)
+
+
+ProjectCaller = Annotated[str, Depends(project_caller)]
+"""As `Caller`; with `project`, the conversations and memories of that project."""
+
+
+async def _load_granted(principal: PrincipalDep, served: ServedDep, user: Caller) -> GrantedRights:
+    return await served.analyst.runs.rights.of_caller(principal, user_id=user)
 
 
 Granted = Annotated[GrantedRights, Depends(_load_granted)]
@@ -235,14 +279,6 @@ async def _find_asker(principal: PrincipalDep) -> RunAsker | None:
 
 AskerDep = Annotated[RunAsker | None, Depends(_find_asker)]
 """Who asks, as runs store it; None on a server without a login."""
-
-
-async def caller(principal: PrincipalDep) -> str:
-    """The user of a request: whose conversations and memories it is about."""
-    return principal.user
-
-
-Caller = Annotated[str, Depends(caller)]
 
 
 async def expect_client_id(served: Served, user: str, thread_id: str | None) -> None:

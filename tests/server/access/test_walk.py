@@ -42,6 +42,8 @@ BODIES: dict[str, Any] = {
     "POST /api/conversations/{thread_id}/steps/{index}/try": {"sql": "SELECT 1"},
     "POST /api/conversations/{thread_id}/approvals": {"decisions": {"c": {"type": "approve"}}},
     "POST /api/threads/{thread_id}/approvals": {"decisions": {"c": {"type": "approve"}}},
+    "POST /api/conversations/{thread_id}/project": {"project": None},
+    "PATCH /api/projects/{project_id}": {"name": "Mine"},
     "PATCH /api/memories/{memory_id}": {"content": "Mine."},
     "PATCH /api/boards/{board_id}": {"title": "Mine"},
     "POST /api/boards/{board_id}/cards": {"thread_id": "{thread_id}", "message_id": "{message_id}"},
@@ -158,10 +160,16 @@ def test_a_key_without_the_scope_gets_nothing(walk: Walk) -> None:
         assert CANARY not in text
 
 
-@pytest.mark.parametrize("role", ["member", "admin"])
-def test_what_is_anothers_answers_as_what_does_not_exist(walk: Walk, role: str) -> None:
-    """Administrators read no contents either."""
+@pytest.mark.parametrize(("role", "is_in_project"), [("member", False), ("admin", False), ("member", True)])
+def test_what_is_anothers_answers_as_what_does_not_exist(walk: Walk, role: str, is_in_project: bool) -> None:
+    """Administrators read no contents either. Who is in another project does not reach this one."""
     other = walk.team.join("Bob", role=role)
+    if is_in_project:
+        assert other.post("/api/projects", json={"name": "Bob's"}).status_code == 201
+        project = walk.amy.post("/api/projects", json={"name": CANARY, "instructions": CANARY}).json()["id"]
+        moved = walk.amy.post(f"/api/conversations/{walk.ids['thread_id']}/project", json={"project": project})
+        assert moved.status_code == 200, moved.text
+        walk.ids["project_id"] = project
     before = walk.amy.get("/api/chat/history", params={"thread_id": walk.ids["thread_id"]}).text
     unknown = dict.fromkeys(walk.ids, NO_ID)
     compared = 0

@@ -866,6 +866,19 @@ export interface MeView {
   budget: BudgetView | null;
 }
 
+export interface MemberBody {
+  may?: "use" | "manage";
+}
+
+/** A member of a project. `may`: `use` it, or also `manage` its members, instructions and sources. */
+export interface MemberView {
+  id: string;
+  name: string;
+  display: string;
+  may: "use" | "manage";
+  added_at: string;
+}
+
 /**
  * Changes of a memory; omitted fields stay. A null `expires_at` removes the expiry. A pinned memory is given to every
  * run: pinning sets its importance.
@@ -999,6 +1012,11 @@ export interface ModelServer {
   url: string;
 }
 
+/** Where a conversation goes: into a project, or with null out of the one where it is. */
+export interface MoveBody {
+  project: string | null;
+}
+
 export interface NewAccountView {
   id: string;
   name: string;
@@ -1042,6 +1060,7 @@ export interface NewConversation {
   source?: string | null;
   tags?: string[];
   metadata?: JsonObject;
+  project?: string | null;
 }
 
 /** An opinion of an answer, with a sentence that says why. */
@@ -1075,6 +1094,11 @@ export interface NewMessage {
   tool_calls?: WrittenCall[];
   tool_call_id?: string | null;
   metadata?: JsonObject;
+}
+
+export interface NewProjectBody {
+  name: string;
+  instructions?: string;
 }
 
 /**
@@ -1198,6 +1222,41 @@ export interface ProfileBody {
   email?: string | null;
 }
 
+/** What changes of a project. `sources` are replaced: the caller may use those that are new in it. */
+export interface ProjectBody {
+  name?: string | null;
+  instructions?: string | null;
+  sources?: string[] | null;
+}
+
+export interface ProjectList {
+  projects: ProjectSummary[];
+}
+
+/** A project as a list has it. `may` is what the caller may do. */
+export interface ProjectSummary {
+  id: string;
+  name: string;
+  may: "use" | "manage";
+  conversations: number;
+  updated_at: string;
+}
+
+/**
+ * A project. `instructions` go into the prompts of its runs; `sources` are the names of what it gives its members.
+ */
+export interface ProjectView {
+  id: string;
+  name: string;
+  may: "use" | "manage";
+  conversations: number;
+  updated_at: string;
+  instructions: string;
+  sources: string[];
+  members: MemberView[];
+  created_at: string;
+}
+
 /** A query as somebody has edited it. */
 export interface QueryBody {
   sql: string;
@@ -1206,7 +1265,7 @@ export interface QueryBody {
 /**
  * A question. Without a `thread_id` it begins a conversation; with one it always sees what was said there.
  * `continue_conversation` (document 001): whether it goes on with the conversation's unfinished run. By default its
- * wording says so, such as "continue" or "继续".
+ * wording says so, such as "continue" or "继续". `project`: where a new conversation begins.
  */
 export interface QuestionBody {
   source?: string | null;
@@ -1218,6 +1277,7 @@ export interface QuestionBody {
   agent?: string | null;
   when_busy?: "reject" | "enqueue" | "interrupt" | "rollback";
   continue_conversation?: boolean | null;
+  project?: string | null;
 }
 
 /** The question was removed from the queue. This event is the stream's last. */
@@ -1521,7 +1581,8 @@ export interface RunUsage {
 /**
  * A run. `outcome` holds what its status implies: the answer, the summary, the error, or the calls that wait.
  * `unfinished` is the text that it was writing when it was stopped or failed, which is also an interrupted message.
- * `edited_by` is the user whose edited query it ran, without a model; its answer is empty.
+ * `edited_by` is the user whose edited query it ran, without a model; its answer is empty. `asked_by` is the name of
+ * the member who asked, in a project.
  */
 export interface RunView {
   id: string;
@@ -1539,6 +1600,7 @@ export interface RunView {
   outcome: RunOutcome;
   unfinished: string;
   edited_by: string | null;
+  asked_by: string | null;
   approvals: DecidedCall[];
   warnings: string[];
   last_event_seq: number;

@@ -64,16 +64,18 @@ class Boards:
         shown: SavedLook,
         *,
         user_id: str,
+        of_thread: str | None = None,
         rights: GrantedRights | None = None,
     ) -> BoardCard:
         """Save the result of a step. A result that the step does not keep whole is read again, if its source answers.
+        `of_thread` is the user of the thread, where that is not the board's: in a project.
 
         Raises:
             NotSavable: the query cannot be run again.
             EntryNotFound: the step has no result with rows.
             BoardFull, BoardNotFound, ThreadNotFound: or they are another user's.
         """
-        kept = await self._results.find_kept(thread_id, index, user_id)
+        kept = await self._results.find_kept(thread_id, index, of_thread or user_id)
         if not kept.can_run:
             raise NotSavable(step=index)
         async with self._store.writing() as tx:

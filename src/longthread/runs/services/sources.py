@@ -91,6 +91,13 @@ class Sources:
         if not any(rights.may_use("source", item, name) for item, name in await self._items_of(spec)):
             raise NotGranted(use="use", kind="source", name=redact_spec(spec))
 
+    async def item_of(self, spec: str, rights: GrantedRights) -> str:
+        """Return as what a source is granted that the caller may use. Raises NotGranted, as `expect_granted` does."""
+        for item, name in await self._items_of(spec):
+            if rights.may_use("source", item, name):
+                return item
+        raise NotGranted(use="use", kind="source", name=redact_spec(spec))
+
     async def _items_of(self, spec: str) -> list[tuple[str, str]]:
         """Return as what a source may be granted: each item with its name."""
         spec, configured = spec.strip(), self._settings.source

@@ -40,7 +40,7 @@ from longthread.server.fields import Name, PathSegment
 from longthread.server.openapi import AGUI_STREAM, problems
 from longthread.server.requests import EVENT_STREAM, NO_STORE
 from longthread.server.routes.chat import BEGINS, Options, blame_named_model
-from longthread.server.state import Caller, CallerRights, Rights, Served, ServedDep, expect_client_id
+from longthread.server.state import CallerRights, Rights, Served, ServedDep, acting_user, expect_client_id
 from longthread.server.stream import HEARTBEAT_SECONDS, encode_interrupted, frame
 from longthread.store import log, run_events, runs
 from longthread.store.driver import Driver, Transaction
@@ -246,7 +246,8 @@ _MAY_BE_WRONG = (*BEGINS, ArgumentsInvalid, NothingAsked, NothingToResume, NotPe
 
 
 class RunInput(agui.RunAgentInput):
-    """AG-UI's input of a run. `forwardedProps` may hold the run's `source`, `model`, `max_steps` and `protocol`."""
+    """AG-UI's input of a run. `forwardedProps` may hold the run's `source`, `model`, `max_steps` and `protocol`, and
+    the `project` where a new conversation begins."""
 
     thread_id: Annotated[Name, Field(max_length=1000)]
     run_id: Annotated[Name, Field(max_length=1000)]
@@ -256,11 +257,13 @@ class Forwarded(Options):
     """The options of a run among the forwarded values."""
 
     protocol: Protocol = "auto"
+    project: Annotated[str, Field(max_length=100)] | None = None
 
 
 @router.post("/{agent}", response_class=StreamingResponse, responses=problems(*_MAY_BE_WRONG, body=True) | AGUI_STREAM)
-async def run_agent(served: ServedDep, user: Caller, rights: Rights, agent: PathSegment, body: RunInput) -> Response:
+async def run_agent(served: ServedDep, rights: Rights, agent: PathSegment, body: RunInput) -> Response:
     """Run an agent, and send its events. The same `runId` never runs twice: it watches that run again."""
+    user = await acting_user(served, rights.principal, body.thread_id, _options(body).project)
     found = await _find(served, user, body)
     again = found is not None
     if found is None:

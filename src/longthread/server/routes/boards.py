@@ -36,7 +36,7 @@ from longthread.server.openapi import problems
 from longthread.server.requests import NO_STORE
 from longthread.server.routes.chat import FILES, TYPES, chunks
 from longthread.server.routes.shares import ShareBody, ShareList, ShareMade, ShareView
-from longthread.server.state import Caller, Granted, ServedDep
+from longthread.server.state import Caller, Granted, PrincipalDep, ServedDep, acting_user
 from longthread.store import boards, share_links
 from longthread.store.boards import Board, BoardCard, BoardChange, CardParameter, ParameterKind, RefreshInterval
 from longthread.store.rows import dump
@@ -292,11 +292,14 @@ async def delete_board(served: ServedDep, user: Caller, board_id: PathSegment) -
     responses=problems(BoardFull, BoardNotFound, EntryNotFound, NotSavable, ThreadNotFound, body=True),
 )
 async def save_card(
-    served: ServedDep, user: Caller, granted: Granted, board_id: PathSegment, body: CardBody
+    served: ServedDep, user: Caller, principal: PrincipalDep, board_id: PathSegment, body: CardBody
 ) -> CardView:
     """Save a step's result with its question, query and source. One that the step keeps whole is not read again."""
     shown = SavedLook(body.title, _bound_look(body.look))
-    card = await served.analyst.boards.save(board_id, body.thread_id, body.step, shown, user_id=user, rights=granted)
+    owner = await acting_user(served, principal, body.thread_id)
+    whose: dict[str, Any] = {"user_id": user, "of_thread": owner}
+    whose["rights"] = await served.analyst.runs.rights.of_caller(principal, user_id=owner)
+    card = await served.analyst.boards.save(board_id, body.thread_id, body.step, shown, **whose)
     return card_view(card, {})
 
 

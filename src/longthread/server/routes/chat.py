@@ -27,6 +27,7 @@ from longthread.errors import (
     ModelUnavailable,
     NothingToResume,
     PriceMissing,
+    ProjectNotFound,
     QuestionNotFound,
     QuestionTooLong,
     QueueFull,
@@ -54,9 +55,11 @@ from longthread.server.state import (
     Caller,
     CallerRights,
     Granted,
+    PrincipalDep,
     Rights,
     Served,
     ServedDep,
+    acting_user,
     expect_client_id,
 )
 from longthread.server.stream import PATTERN, Position, RunStream
@@ -102,7 +105,7 @@ class QuestionBody(Options):
     """A question. Without a `thread_id` it begins a conversation; with one it always sees what was said there.
 
     `continue_conversation` (document 001): whether it goes on with the conversation's unfinished run. By default its
-    wording says so, such as "continue" or "继续".
+    wording says so, such as "continue" or "继续". `project`: where a new conversation begins.
     """
 
     question: Words
@@ -111,16 +114,17 @@ class QuestionBody(Options):
     agent: PlainText | None = Field(default=None, min_length=1, max_length=100)
     when_busy: WhenBusy = "reject"
     continue_conversation: bool | None = None
+    project: PlainText | None = Field(default=None, min_length=1, max_length=100)
 
 
 @router.post(
     "/chat",
     status_code=202,
-    responses=problems(*BEGINS, KeyReused, QuestionNotFound, QuestionTooLong, QueueFull, body=True),
+    responses=problems(*BEGINS, KeyReused, ProjectNotFound, QuestionNotFound, QuestionTooLong, QueueFull, body=True),
 )
 async def ask(
     served: ServedDep,
-    user: Caller,
+    principal: PrincipalDep,
     asker: AskerDep,
     rights: Rights,
     body: QuestionBody,
@@ -131,7 +135,8 @@ async def ask(
     unknown `thread_id` starts a conversation with that id, and a conversation stays with its agent. Without a
     `source` it asks the server's. Where the run cannot begin yet, the answer has `queued_id` and `position` instead
     of `run_id`."""
-    key = question_key(idempotency_key, body)
+    user = await acting_user(served, principal, body.thread_id, body.project)
+    key = question_key(idempotency_key, body, whose=principal.user)
     return await once(served, user, key, lambda: _begin(served, user, asker, rights, body, key))
 
 
@@ -213,10 +218,10 @@ async def chart(served: ServedDep, user: Caller, thread_id: PathSegment, index: 
     return made
 
 
-def question_key(sent: str | None, body: BaseModel, *place: str) -> QuestionKey | None:
-    """A client's key, with a hash of what it asks under it, and where."""
+def question_key(sent: str | None, body: BaseModel, *place: str, whose: str) -> QuestionKey | None:
+    """A client's key, with a hash of what it asks under it, and where; `whose` is the user who asks."""
     asked = "\0".join([*place, body.model_dump_json()])
-    return QuestionKey(sent, sha256(asked.encode()).hexdigest()) if sent is not None else None
+    return QuestionKey(sent, sha256(asked.encode()).hexdigest(), whose) if sent is not None else None
 
 
 async def once(

@@ -23,6 +23,7 @@ from longthread.errors import (
     DefinitionNotFound,
     EntryNotFound,
     NothingToStop,
+    ProjectNotFound,
     RowDamaged,
     SourceError,
     ThreadNotFound,
@@ -47,7 +48,16 @@ from longthread.server.history import attributes_json, history, run_json
 from longthread.server.openapi import problems
 from longthread.server.page import AskedLanguage, translate_history
 from longthread.server.requests import NO_STORE
-from longthread.server.state import Caller, Granted, Rights, Served, ServedDep, expect_client_id
+from longthread.server.state import (
+    Caller,
+    PrincipalDep,
+    ProjectCaller,
+    Rights,
+    Served,
+    ServedDep,
+    acting_user,
+    expect_client_id,
+)
 from longthread.store import attributes, catalog, listing, log, runs, wait_list
 from longthread.store.driver import Transaction
 from longthread.store.transfer.archive import branch_markdown, export_lines
@@ -77,6 +87,7 @@ class NewConversation(BaseModel):
     source: Annotated[PlainText, Field(min_length=1, max_length=4096)] | None = None
     tags: Tags = []
     metadata: JsonObject = {}
+    project: Annotated[PlainText, Field(max_length=100)] | None = None
 
 
 class Changes(BaseModel):
@@ -111,7 +122,7 @@ class Changes(BaseModel):
 @router.get("/conversations", responses=problems(ThreadNotFound, CursorUnknown, reads=True))
 async def list_conversations(
     served: ServedDep,
-    user: Caller,
+    user: ProjectCaller,
     limit: Annotated[int, Query(ge=1, le=200)] = 50,
     cursor: str | None = None,
     q: Annotated[PlainText, Query(max_length=200)] = "",
@@ -151,7 +162,9 @@ async def list_conversations(
 
 
 @router.get("/tags", responses=problems(reads=True))
-async def list_tags(served: ServedDep, user: Caller, limit: Annotated[int, Query(ge=1, le=1000)] = 200) -> TagList:
+async def list_tags(
+    served: ServedDep, user: ProjectCaller, limit: Annotated[int, Query(ge=1, le=1000)] = 200
+) -> TagList:
     """The tags of the conversations that are not archived, those of most conversations first."""
     async with served.analyst.store.reading() as tx:
         found = await listing.tags(tx, user_id=user, limit=limit)
@@ -161,13 +174,13 @@ async def list_tags(served: ServedDep, user: Caller, limit: Annotated[int, Query
 @router.post(
     "/conversations",
     status_code=201,
-    responses=problems(AgentOff, DefinitionNotFound, SourceError, ThreadTaken, body=True),
+    responses=problems(AgentOff, DefinitionNotFound, ProjectNotFound, SourceError, ThreadTaken, body=True),
 )
-async def create(
-    served: ServedDep, user: Caller, rights: Rights, granted: Granted, body: NewConversation
-) -> ConversationView:
-    """Begin a conversation before its first question. An `id` makes this safe to send again: the second time it is
-    taken (409). The answer is the conversation as in the list."""
+async def create(served: ServedDep, principal: PrincipalDep, rights: Rights, body: NewConversation) -> ConversationView:
+    """Begin a conversation before its first question, in a `project` if one is given. An `id` makes this safe to send
+    again: the second time it is taken (409). The answer is the conversation as in the list."""
+    user = await acting_user(served, principal, None, body.project)
+    granted = await served.analyst.runs.rights.of_caller(principal, user_id=user)
     await expect_client_id(served, user, body.id)
     thread = await served.analyst.threads.create(
         body.id,
@@ -179,7 +192,7 @@ async def create(
         metadata=body.metadata,
         rights=granted,
     )
-    return await _view(served, thread, user)
+    return await view_of(served, thread, user)
 
 
 @router.patch("/conversations/{thread_id}", responses=problems(ThreadNotFound, body=True))
@@ -204,7 +217,7 @@ async def change(served: ServedDep, user: Caller, thread_id: PathSegment, body: 
         archived=body.archived,
         pinned=body.pinned,
     )
-    return await _view(served, thread, user)
+    return await view_of(served, thread, user)
 
 
 @router.delete(
@@ -294,7 +307,8 @@ async def _stop(served: Served, user: str, thread_id: str, run_id: str | None = 
         await served.analyst.runs.stop(thread_id, user_id=user, run_id=run_id)
 
 
-async def _view(served: Served, thread: Thread, user: str) -> ConversationView:
+async def view_of(served: Served, thread: Thread, user: str) -> ConversationView:
+    """Return a conversation as the list has it."""
     async with served.analyst.store.reading() as tx:
         [item] = await _items(tx, [thread], user)
         return item

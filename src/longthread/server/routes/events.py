@@ -14,13 +14,14 @@ from fastapi import APIRouter, Header, Query
 from fastapi.responses import StreamingResponse
 from pydantic import Field
 
+from longthread.access.principal import Principal
 from longthread.errors import InvalidInput, PositionUnknown, RunNotFound, ThreadNotFound
 from longthread.runs.hub import Hub, RunPlace
 from longthread.server.openapi import EVENTS, problems
 from longthread.server.page import AskedLanguage
 from longthread.server.requests import EVENT_STREAM, NO_STORE
 from longthread.server.routes.conversations import list_conversations
-from longthread.server.state import Caller, Served, ServedDep
+from longthread.server.state import PrincipalDep, ProjectCaller, Served, ServedDep, acting_user
 from longthread.server.stream import (
     HEARTBEAT_SECONDS,
     RETRY_MS,
@@ -191,7 +192,8 @@ AskedText = Annotated[str, Field(pattern=RUN_PATTERN)]
 @router.get("/events", response_class=StreamingResponse, responses=problems(PositionUnknown, reads=True) | EVENTS)
 async def user_events(
     served: ServedDep,
-    user: Caller,
+    user: ProjectCaller,
+    principal: PrincipalDep,
     run: Annotated[list[AskedText], Query(max_length=MOST_RUNS)] = [],  # noqa: B006 - FastAPI copies it
     after: str = "",
     last_event_id: Annotated[str, Header()] = "",
@@ -202,14 +204,15 @@ async def user_events(
     asked = [AskedRun.parse(each) for each in run]
     positions = Positions.parse(last_event_id or after, asked)
     places = [each.place for each in asked]
-    gone = {place for place in places if not await _is_there(served, user, place)}
+    gone = {place for place in places if not await _is_there(served, principal, place)}
     listed = served.lists.of(user, partial(list_conversations, served, user))
     stream = UserStream(served.analyst.hub, served.encoders[lang], listed, places, gone, positions, served.closing)
     return StreamingResponse(aiter(stream), media_type=EVENT_STREAM, headers=NO_STORE)
 
 
-async def _is_there(served: Served, user: str, place: RunPlace) -> bool:
-    """Whether the user has such a run."""
+async def _is_there(served: Served, principal: Principal, place: RunPlace) -> bool:
+    """Whether the caller, or a project of the caller's, has such a run."""
+    user = await acting_user(served, principal, place[0])
     async with served.analyst.store.reading() as tx:
         try:
             await runs.run_of_user(tx, *place, user_id=user)

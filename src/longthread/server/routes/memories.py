@@ -17,7 +17,7 @@ from longthread.model.thread import Scope
 from longthread.server.answers import Timestamp
 from longthread.server.fields import Flag, Name, PathSegment, PlainText, Time
 from longthread.server.openapi import problems
-from longthread.server.state import Caller, ServedDep
+from longthread.server.state import Caller, ProjectCaller, ServedDep
 from longthread.store import log, memories, summaries
 from longthread.store.driver import Transaction
 from longthread.store.memories import Owner
@@ -151,7 +151,7 @@ class MemoryBody(BaseModel):
 @router.get("/memories", responses=problems(reads=True))
 async def list_memories(
     served: ServedDep,
-    user: Caller,
+    user: ProjectCaller,
     q: Annotated[PlainText, Query(max_length=4000)] = "",
     type_: Annotated[MemoryType | None, Query(alias="type")] = None,
     limit: Annotated[int, Query(ge=1, le=MOST)] = 100,
@@ -171,7 +171,7 @@ async def list_memories(
 @router.post(
     "/memories", status_code=201, responses=problems(DefinitionNotFound, InvalidInput, TooManyMemories, body=True)
 )
-async def remember(served: ServedDep, user: Caller, body: NewMemory) -> MemoryView:
+async def remember(served: ServedDep, user: ProjectCaller, body: NewMemory) -> MemoryView:
     """Remember something. What says the same as a memory is that memory, said again by the user."""
     agent = (await Catalog(served.analyst.store).agent(body.agent)).id if body.agent is not None else ANALYST
     statement = Statement(body.content, body.type, body.importance, body.expires_at)
@@ -181,7 +181,7 @@ async def remember(served: ServedDep, user: Caller, body: NewMemory) -> MemoryVi
 
 
 @router.get("/memories/{memory_id}", responses=problems(MemoryNotFound, reads=True))
-async def memory(served: ServedDep, user: Caller, memory_id: PathSegment) -> MemoryView:
+async def memory(served: ServedDep, user: ProjectCaller, memory_id: PathSegment) -> MemoryView:
     """One memory with the messages that it comes from."""
     async with served.analyst.store.reading() as tx:
         found = await memories.find(tx, memory_id, user_id=user)
@@ -189,7 +189,7 @@ async def memory(served: ServedDep, user: Caller, memory_id: PathSegment) -> Mem
 
 
 @router.patch("/memories/{memory_id}", responses=problems(MemoryNotFound, body=True))
-async def change(served: ServedDep, user: Caller, memory_id: PathSegment, body: MemoryBody) -> MemoryView:
+async def change(served: ServedDep, user: ProjectCaller, memory_id: PathSegment, body: MemoryBody) -> MemoryView:
     """Change a memory, or pin it. One with other words is the user's own then: it goes with no conversation. A
     pinned one is given to every run."""
     changed = await served.analyst.memories.edit(memory_id, body.changes, user_id=user)
@@ -198,7 +198,7 @@ async def change(served: ServedDep, user: Caller, memory_id: PathSegment, body: 
 
 
 @router.delete("/memories/{memory_id}", status_code=204, responses=problems(MemoryNotFound))
-async def forget(served: ServedDep, user: Caller, memory_id: PathSegment) -> Response:
+async def forget(served: ServedDep, user: ProjectCaller, memory_id: PathSegment) -> Response:
     """Forget a memory, also in the views of runs that were given it. Its conversation stays."""
     await forget_memory(served.analyst.store, memory_id, user_id=user)
     return Response(status_code=204)

@@ -58,7 +58,7 @@ from longthread.server.routes.chat import (
     once,
     question_key,
 )
-from longthread.server.state import Caller, CallerRights, Granted, Rights, Served, ServedDep
+from longthread.server.state import Caller, CallerRights, Granted, ProjectCaller, Rights, Served, ServedDep
 from longthread.store import attributes, listing, log
 from longthread.store.wait_list import QuestionKey
 
@@ -205,7 +205,7 @@ async def take_feedback_back(
 @feedback_router.get("/feedback", responses=problems(ThreadNotFound, CursorUnknown, reads=True))
 async def list_feedback(
     served: ServedDep,
-    user: Caller,
+    user: ProjectCaller,
     limit: Annotated[int, Query(ge=1, le=200)] = 50,
     cursor: str | None = None,
     thread_id: PlainText | None = None,
@@ -222,7 +222,7 @@ async def list_feedback(
 
 
 @feedback_router.get("/feedback/export", response_class=Response, responses=problems(reads=True) | _LINES)
-async def export_feedback(served: ServedDep, user: Caller) -> StreamingResponse:
+async def export_feedback(served: ServedDep, user: ProjectCaller) -> StreamingResponse:
     """All judged answers as an evaluation set: a JSON object a line, as `longthread eval analyst` reads it."""
 
     async def lines() -> AsyncIterator[str]:
@@ -271,7 +271,7 @@ async def edit(
     idempotency_key: IdempotencyKey = None,
 ) -> Accepted:
     """Ask another question in the place of one. The one that was there stays, with all that followed, as a sibling."""
-    key = question_key(idempotency_key, body, "edit", thread_id, message_id)
+    key = question_key(idempotency_key, body, "edit", thread_id, message_id, whose=rights.principal.user)
     options = _options(rights, body, key)
     edited = served.analyst.branches.edit
     return await _once(
@@ -291,7 +291,7 @@ async def again(
 ) -> Accepted:
     """Have a question answered again, given by its id or by that of an answer. The answers are siblings."""
     body = body or Options()
-    key = question_key(idempotency_key, body, "again", thread_id, message_id)
+    key = question_key(idempotency_key, body, "again", thread_id, message_id, whose=rights.principal.user)
     options = _options(rights, body, key)
     asked = served.analyst.branches.again
     return await _once(served, user, options, lambda: asked(thread_id, message_id, user_id=user, options=options))

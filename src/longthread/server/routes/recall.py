@@ -16,7 +16,7 @@ from longthread.model.entry import Entry, Role
 from longthread.model.thread import Scope
 from longthread.server.fields import PlainText, Time
 from longthread.server.openapi import problems
-from longthread.server.state import Caller, ServedDep
+from longthread.server.state import ProjectCaller, ServedDep
 from longthread.store import log
 from longthread.tools.catalog.definitions import Catalog
 
@@ -59,7 +59,7 @@ class RecallAnswer(TypedDict):
 @router.get("/recall", responses=problems(DefinitionNotFound, InvalidInput, ThreadNotFound, reads=True))
 async def recall(
     served: ServedDep,
-    user: Caller,
+    user: ProjectCaller,
     q: Annotated[PlainText, Query(max_length=4_000)] = "",
     topic: Annotated[PlainText, Query(max_length=400)] = "",
     thread_id: PlainText | None = None,
@@ -71,8 +71,9 @@ async def recall(
     other_branches: bool = False,
 ) -> RecallAnswer:
     """Find what was said before, the best first: by words, and by meaning with an embedder. No model is asked. It looks
-    in all conversations of the user, or in one (`thread_id`), or in those with an `agent`; for words (`q`), or for what
-    was said about a `topic`. `until` is excluded. `k` is how many at most, by default `MEMORY_RECALL_TOP_K`."""
+    in all conversations of the user or of a `project`, or in one (`thread_id`), or in those with an `agent`; for words
+    (`q`), or for what was said about a `topic`. `until` is excluded. `k` is how many at most, by default
+    `MEMORY_RECALL_TOP_K`."""
     if not (q.strip() or topic.strip()):
         raise InvalidInput(reason="There is nothing to look for. Give `q` or `topic`.")
     if thread_id is not None and agent is not None:

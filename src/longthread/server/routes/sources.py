@@ -40,7 +40,7 @@ from longthread.server.catalog_answers import NoteView, SourceList, SourcePrevie
 from longthread.server.fields import Name, PathSegment, PlainText
 from longthread.server.openapi import problems
 from longthread.server.requests import until_gone
-from longthread.server.state import DEMO, OWNER_ONLY, Caller, Granted, Rights, Served, ServedDep
+from longthread.server.state import DEMO, OWNER_ONLY, Caller, Granted, ProjectCaller, Rights, Served, ServedDep
 from longthread.tools.analysis.files.notes import Note
 from longthread.tools.analysis.source import Source
 from longthread.tools.catalog import address
@@ -192,10 +192,12 @@ async def discard(served: ServedDep, user: Caller, upload_id: PathSegment) -> Re
 
 
 @router.get("/sources", responses=problems(reads=True))
-async def sources(served: ServedDep, rights: Rights, granted: Granted) -> SourceList:
-    """The sources by the names that a question may give, as far as the caller may use them. Passwords are not shown.
+async def sources(served: ServedDep, rights: Rights, user: ProjectCaller) -> SourceList:
+    """The sources by the names that a question may give, as far as the caller may use them; with `project`, also those
+    of that project. Passwords are not shown.
     Where users log in, administrators alone see addresses."""
     own = rights.own_source
+    granted = await served.analyst.runs.rights.of_caller(rights.principal, user_id=user)
     found: list[SourceView] = [
         {
             "name": name,
