@@ -64,7 +64,14 @@ ELSE: Mapping[str, Set[str]] = {
         "select_spent_by_key",
     },
     "of a login provider's user, whom the provider has named": {"select_identity"},
-    "for administrators, who see names": {"select_keys", "select_names_of_keys", "select_groups", "select_members"},
+    "of a project that the caller was found to be a member of": {"delete_project_members", "select_project_members"},
+    "for administrators, who see names": {
+        "select_all_projects",
+        "select_keys",
+        "select_names_of_keys",
+        "select_groups",
+        "select_members",
+    },
     "of the one link that makes the first administrator": {"select_setup_link", "delete_setup_link"},
     "the server's own work for everyone, which answers nobody": {
         "call_off_job",

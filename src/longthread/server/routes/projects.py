@@ -234,8 +234,8 @@ async def move_conversation(
     served: ServedDep, user: Caller, principal: PrincipalDep, thread_id: PathSegment, body: MoveBody
 ) -> ConversationView:
     """Move a conversation into a project, or with null out of it, to the caller: that may who asked its first question,
-    and who manages the project. Nothing may work on it. What was remembered from it stays whose it is, and its share links
-    end."""
+    and who manages the project. Nothing may work on it. What was remembered from it stays whose it is, and its share
+    links end."""
     to = principal.user if body.project is None else await acting_user(served, principal, None, body.project)
     if user != principal.user and to != user:
         await _expect_may_take_out(served, principal.user, user, thread_id)
