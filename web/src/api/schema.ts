@@ -1222,7 +1222,7 @@ export interface ProfileBody {
   email?: string | null;
 }
 
-/** What changes of a project. `sources` are replaced: the caller may use those that are new in it. */
+/** What changes of a project. `sources` are replaced: the caller may use the new ones. */
 export interface ProjectBody {
   name?: string | null;
   instructions?: string | null;

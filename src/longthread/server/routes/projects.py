@@ -87,7 +87,7 @@ class NewProjectBody(BaseModel):
 
 
 class ProjectBody(BaseModel):
-    """What changes of a project. `sources` are replaced: the caller may use those that are new in it."""
+    """What changes of a project. `sources` are replaced: the caller may use the new ones."""
 
     model_config = ConfigDict(extra="forbid")
 
