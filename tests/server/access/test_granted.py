@@ -201,3 +201,42 @@ def test_models_are_listed_to_whom_they_were_granted(team: Team) -> None:
     ungrant(team, "model", "demo", None)
     assert "demo" not in names(bob, "/api/models")
     assert code_of(bob.post("/api/chat", json={"question": "?", "model": "demo"})) == (403, "not_granted")
+
+
+def test_a_tool_that_is_not_granted_is_not_tried_as_a_draft(team: Team) -> None:
+    bob = team.join("Bob", role="builder")
+    apply(team, CODE_TOOL)
+    power = team.admin.get("/api/catalog/tools/power").json()
+    written = power["definition"]
+    for given in (written, {**written, "description": "Changed."}, {**written, "id": power["id"]}):
+        tried = bob.post("/api/catalog/tools/power/run", json={"definition": given})
+        assert code_of(tried) == (403, "not_granted")
+    ones = team.admin.get("/api/catalog/tools/ones").json()["definition"]
+    assert code_of(bob.post("/api/catalog/tools/ones/run", json={"definition": ones})) == (403, "not_granted")
+    assert code_of(bob.put("/api/catalog/tools/ones", json={"definition": ones})) == (403, "not_granted")
+    grant(team, "tool", power["id"], me(bob), "edit")
+    refused = bob.post("/api/catalog/tools/power/run", json={"definition": written})
+    assert code_of(refused) == (403, "tool_on_command_line"), "a draft has no power"
+    assert bob.post("/api/catalog/tools/power/run", json={}).json()["observation"]["data"]["result"] == 1
+
+
+CODE_TOOL: dict[str, Any] = {
+    "kind": "tool",
+    "name": "power",
+    "type": "code",
+    "schema": {"name": "power", "description": "One.", "parameters": {"type": "object", "properties": {}}},
+    "implementation": {"code": "def execute():\n    return 1"},
+}
+
+
+def apply(team: Team, item: dict[str, Any]) -> None:
+    """Define something on the command line."""
+    import asyncio
+
+    from longthread import Catalog
+
+    async def define() -> None:
+        async with open_store(team.running.server._app.state.served.analyst.settings.database) as store:
+            await Catalog(store).apply([item])
+
+    asyncio.run(define())

@@ -45,7 +45,7 @@ from longthread.server.fields import Flag, Name, PathSegment, PlainText
 from longthread.server.openapi import problems
 from longthread.server.state import DEMO, KNOWN_ONLY, Caller, CallerRights, Granted, Rights, Served, ServedDep
 from longthread.tools.arguments import Arguments
-from longthread.tools.catalog.definitions import Catalog, power_of
+from longthread.tools.catalog.definitions import Catalog, expect_definable, power_of
 from longthread.tools.catalog.fields import LONGEST_NAME, MOST_OBJECTS
 from longthread.tools.catalog.names import Names
 from longthread.tools.catalog.role import AgentRole, active_roles
@@ -193,13 +193,11 @@ async def run(
     body: TrialBody | None = None,
 ) -> ToolTrial:
     """Call a tool as an agent would, without a model: no conversation has it. The answer is what the agent is told. A
-    `definition` is called before it is stored."""
+    `definition` is called before it is stored, by whom may store it."""
     body = body or TrialBody()
     source, draft = rights.source(body.source), None
     if body.definition is not None:
-        granted.principal.expect_role("builder")
-        item = _add_name(body.definition, "tools", name)
-        draft = (await Catalog(served.analyst.store).define_over_http(item, dry_run=True)).definition
+        draft = await _draft_tool(served, user, granted, _add_name(body.definition, "tools", name))
     trier = Trier(user, granted, served.analyst.sources.expect_granted)
     async with open_trial(
         served.analyst.store, served.analyst.settings, name, source=source, draft=draft, trier=trier
@@ -209,6 +207,18 @@ async def run(
         except LongthreadError as error:
             return {"tool": tool.name, "observation": make_failure(error)}
         return {"tool": tool.name, "observation": await _call_tool(tool, args, approved=body.approve)}
+
+
+async def _draft_tool(served: Served, user: str, granted: GrantedRights, item: JsonObject) -> Definition:
+    """Return a tool that is not stored. Raises RoleMissing, NotGranted: the caller could not store it. Raises
+    ToolOnCommandLine: an administrator alone tries one that has a power before it is stored."""
+    granted.principal.expect_role("builder")
+    draft = (
+        await Catalog(served.analyst.store, user=user, rights=granted).define_over_http(item, dry_run=True)
+    ).definition
+    if granted.principal.via != "local":
+        expect_definable(draft, None)
+    return draft
 
 
 async def _call_tool(tool: Tool, args: JsonObject, *, approved: bool) -> JsonObject:

@@ -221,6 +221,8 @@ class Catalog:
                 raise SourceTaken(name=taken[0])
             if over_http:
                 _expect_definable(known, changes)
+            for change in changes:
+                self._expect_right(change.action, change.definition)
             if not dry_run:
                 await self._write(tx, known, changes)
         return changes
@@ -310,6 +312,7 @@ class Catalog:
             body |= {"description": given["description"]} if "description" in given else {}
             about = {"id": there.id} if there.id else {}
             changes = _changes(known, _drafts([{"kind": "source", "name": there.name, **about, **body}]))
+            self._expect_right("changed" if there.id else "created", there)
             await self._write(tx, known, changes)
         return changes[0]
 
@@ -321,8 +324,6 @@ class Catalog:
 
     async def _write(self, tx: Transaction, known: KnownCatalog, changes: Sequence[Change]) -> None:
         before = {(each.definition.kind, each.definition.id): each for each in known.stored}
-        for change in changes:
-            self._expect_right(change.action, change.definition)
         made = [change.definition for change in changes if change.action != "unchanged"]
         for change in changes:
             definition = change.definition
@@ -340,7 +341,9 @@ class Catalog:
         """Raise RoleMissing: the caller makes no definitions. Raise NotGranted: this one is another's."""
         if action == "created":
             self._rights.principal.expect_role("builder" if definition.kind in _OF_BUILDERS else "admin")
-        elif action != "unchanged":
+        elif action == "unchanged":
+            self._rights.expect_use(definition.kind, definition.id, definition.name)
+        else:
             self._rights.expect_edit(definition.kind, definition.id, definition.name)
 
     async def _delete(
