@@ -7,6 +7,7 @@ from longthread.errors.base import InvalidInput, LongthreadError
 __all__ = [
     "AccessEnded",
     "AccountDisabled",
+    "AccountMissing",
     "AccountPending",
     "ApiKeyNotFound",
     "BudgetSpent",
@@ -45,6 +46,11 @@ __all__ = [
 class NotLocal(LongthreadError, exit_code=2):
     message = """This server has no login, and answers only programs of its own machine that come straight to it. To let
     others in, its operator sets LONGTHREAD_AUTH to login or proxy."""
+
+
+class AccountMissing(LongthreadError, exit_code=2):
+    message = """This server has no login, so you have no account here. Accounts, keys and logins are of servers with
+    LONGTHREAD_AUTH set to login or proxy."""
 
 
 class LoginNeeded(LongthreadError, exit_code=2):

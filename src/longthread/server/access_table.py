@@ -16,6 +16,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from longthread.access.audit import acting, acting_for, note_alone
 from longthread.access.principal import KeyScope, Principal, UserRole
+from longthread.errors import AccountMissing
 from longthread.server import page
 from longthread.server.authentication import PRINCIPAL, Authentication, StreamWatch
 from longthread.server.requests import route_of
@@ -29,17 +30,19 @@ metrics."""
 @dataclass(frozen=True, slots=True)
 class Rule:
     """Who may use a route. `scope` is what an API key needs; None: no key may, only a login. `role` is the least role
-    of a user."""
+    of a user. `of_account`: it is about an account, which a server without login has none of."""
 
     who: Who
     scope: KeyScope | None = None
     role: UserRole = "member"
+    of_account: bool = False
 
 
 _ANYONE, _VISITOR, _READER = Rule("anyone"), Rule("visitor", "read"), Rule("reader", "read")
 _READ, _CHAT, _MEMORIES = Rule("user", "read"), Rule("user", "chat"), Rule("user", "memories")
 _SOURCES, _CATALOG = Rule("user", "sources"), Rule("user", "catalog")
 _OWN, _ADMIN = Rule("user"), Rule("user", "admin", "admin")
+_ACCOUNT_OWN = Rule("user", of_account=True)
 
 _HEALTH: Mapping[str, Rule] = {
     "GET /health": _ANYONE,
@@ -58,16 +61,16 @@ _ACCOUNT: Mapping[str, Rule] = {
     "GET /api/oidc/{issuer}/callback": _ANYONE,
     "GET /api/oidc/{issuer}/logout": _ANYONE,
     "GET /api/me": _READ,
-    "PATCH /api/me": _OWN,
-    "DELETE /api/me": _OWN,
-    "GET /api/me/export": _OWN,
-    "PUT /api/me/password": _OWN,
-    "GET /api/me/sessions": _OWN,
-    "DELETE /api/me/sessions": _OWN,
-    "DELETE /api/me/sessions/{session_id}": _OWN,
-    "GET /api/me/keys": _OWN,
-    "POST /api/me/keys": _OWN,
-    "DELETE /api/me/keys/{key_id}": _OWN,
+    "PATCH /api/me": _ACCOUNT_OWN,
+    "DELETE /api/me": _ACCOUNT_OWN,
+    "GET /api/me/export": _ACCOUNT_OWN,
+    "PUT /api/me/password": _ACCOUNT_OWN,
+    "GET /api/me/sessions": _ACCOUNT_OWN,
+    "DELETE /api/me/sessions": _ACCOUNT_OWN,
+    "DELETE /api/me/sessions/{session_id}": _ACCOUNT_OWN,
+    "GET /api/me/keys": _ACCOUNT_OWN,
+    "POST /api/me/keys": _ACCOUNT_OWN,
+    "DELETE /api/me/keys/{key_id}": _ACCOUNT_OWN,
     "GET /api/me/usage": _READ,
 }
 _ADMINISTRATION: Mapping[str, Rule] = {
@@ -279,6 +282,8 @@ class GuardedRoute:
         if rule.who == "visitor":
             return await authentication.find_principal(scope)
         principal = await authentication.expect_principal(scope)
+        if rule.of_account and principal.via == "local":
+            raise AccountMissing  # also where the store has users, and its server was started without a login
         authentication.count_request(principal)
         if not principal.is_local:
             principal.expect_scope(rule.scope)

@@ -28,6 +28,7 @@ from uvicorn.loops.auto import auto_loop_factory
 
 from longthread import __version__
 from longthread.access import audit, sessions, users
+from longthread.errors import ServerError
 from longthread.gateway.stored_calls import rebuild_in_background
 from longthread.llm.connections import ModelFactory
 from longthread.llm.models import resolve_model
@@ -86,6 +87,7 @@ def create_app(settings: Settings, *, models: ModelFactory = resolve_model, anal
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
         async with nullcontext(analyst) if analyst is not None else Analyst.open(settings, models=models) as opened:
+            await expect_no_users(settings, opened.store)
             app.state.served = served = Served(opened, door)
             app.state.setup_token = await _make_setup_token(settings, opened.store)
             if not settings.read_only:
@@ -170,6 +172,17 @@ def create_app(settings: Settings, *, models: ModelFactory = resolve_model, anal
     )
     app.add_middleware(CountedRequests)
     return app
+
+
+async def expect_no_users(settings: Settings, store: Driver) -> None:
+    """Raise ServerError: everyone who reaches the server would act as one of the users whom its store has."""
+    if settings.auth != "local" or not settings.no_login:
+        return
+    async with store.reading() as tx:
+        if not await users.count_users(tx):
+            return
+    reason = "its store has users who log in, and `--no-login` would let everyone who reaches it act as one of them. "
+    raise ServerError(reason=f"{reason}Set LONGTHREAD_AUTH=login or proxy, or give another store.")
 
 
 async def _make_setup_token(settings: Settings, store: Driver) -> str | None:
@@ -322,6 +335,7 @@ def run(
         async def serve() -> None:
             nonlocal app
             async with Analyst.open(settings, models=models) as analyst:
+                await expect_no_users(settings, analyst.store)
                 app, limits = create_app(settings, analyst=analyst), HttpLimits.of(settings)
                 await Server(app, listener, limits=limits, on_ready=ready).serve()
 

@@ -159,6 +159,7 @@ _STATUS: dict[type[LongthreadError], int] = {
     errors.SecretKeyUnusable: 409,
     errors.SettingsNotAllowed: 403,
     errors.NotLocal: 403,
+    errors.AccountMissing: 403,
     errors.LoginNeeded: 401,
     errors.LoginFailed: 401,
     errors.IssuerNotFound: 404,

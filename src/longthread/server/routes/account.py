@@ -12,6 +12,7 @@ from longthread.access import audit, passwords, sessions, users
 from longthread.access.principal import Principal, Via
 from longthread.access.users import User
 from longthread.errors import (
+    AccountMissing,
     InvalidInput,
     LinkUnusable,
     LoginFailed,
@@ -158,7 +159,7 @@ async def me(served: ServedDep, principal: PrincipalDep) -> MeView:
     return await describe_caller(served, principal)
 
 
-@router.patch("/me", responses=problems(InvalidInput, RoleMissing, UserNotFound, body=True))
+@router.patch("/me", responses=problems(AccountMissing, InvalidInput, RoleMissing, UserNotFound, body=True))
 async def change_me(served: ServedDep, principal: PrincipalDep, body: ProfileBody) -> MeView:
     """Change how you are called, or your address: where that leads to an account, an administrator must do it."""
     if body.email is not None and any(each.of.link_by_email for each in served.providers.values()):
@@ -170,7 +171,11 @@ async def change_me(served: ServedDep, principal: PrincipalDep, body: ProfileBod
     return describe_me(user, principal)
 
 
-@router.put("/me/password", status_code=204, responses=problems(LoginFailed, PasswordRefused, UserNotFound, body=True))
+@router.put(
+    "/me/password",
+    status_code=204,
+    responses=problems(AccountMissing, LoginFailed, PasswordRefused, UserNotFound, body=True),
+)
 async def change_password(served: ServedDep, principal: PrincipalDep, body: PasswordBody) -> Response:
     """Change your password. Your other logins end."""
     async with served.analyst.store.writing() as tx:
@@ -193,7 +198,7 @@ async def change_password(served: ServedDep, principal: PrincipalDep, body: Pass
     return Response(status_code=204)
 
 
-@router.get("/me/sessions", responses=problems(reads=True))
+@router.get("/me/sessions", responses=problems(AccountMissing, reads=True))
 async def list_sessions(served: ServedDep, principal: PrincipalDep) -> LoginSessionList:
     """Your logins that have not ended, the last used first."""
     async with served.analyst.store.reading() as tx:
@@ -202,7 +207,7 @@ async def list_sessions(served: ServedDep, principal: PrincipalDep) -> LoginSess
         }
 
 
-@router.delete("/me/sessions", status_code=204, responses=problems())
+@router.delete("/me/sessions", status_code=204, responses=problems(AccountMissing))
 async def end_sessions(served: ServedDep, principal: PrincipalDep) -> Response:
     """Log out everywhere, here too."""
     async with served.analyst.store.writing() as tx:
@@ -212,7 +217,7 @@ async def end_sessions(served: ServedDep, principal: PrincipalDep) -> Response:
     return Response(status_code=204, headers={"Set-Cookie": make_cookie(served.authentication, None, 0)})
 
 
-@router.delete("/me/sessions/{session_id}", status_code=204, responses=problems())
+@router.delete("/me/sessions/{session_id}", status_code=204, responses=problems(AccountMissing))
 async def end_session(served: ServedDep, principal: PrincipalDep, session_id: PathSegment) -> Response:
     """End one of your logins."""
     async with served.analyst.store.writing() as tx:

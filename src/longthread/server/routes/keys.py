@@ -14,7 +14,7 @@ from longthread.access.keys import LONGEST_NAME, MOST_LIMITS, NewKey
 from longthread.access.principal import SCOPES, KeyScope
 from longthread.access.spending import SpendingGroup, list_spending
 from longthread.access.users import SpendingLimit
-from longthread.errors import ApiKeyNotFound, InvalidInput, RoleMissing, UserNotFound
+from longthread.errors import AccountMissing, ApiKeyNotFound, InvalidInput, RoleMissing, UserNotFound
 from longthread.server.fields import WHOLE, Name, PathSegment, PlainText, Time
 from longthread.server.key_answers import (
     ApiKeyList,
@@ -54,14 +54,14 @@ class ApiKeyBody(BaseModel):
     parallel: Count | None = None
 
 
-@router.get("/me/keys", responses=problems(reads=True))
+@router.get("/me/keys", responses=problems(AccountMissing, reads=True))
 async def list_keys(served: ServedDep, principal: PrincipalDep) -> ApiKeyList:
     """Your API keys that are not revoked, the oldest first."""
     async with served.analyst.store.reading() as tx:
         return {"keys": [describe_key(each) for each in await keys.list_keys(tx, principal.user)]}
 
 
-@router.post("/me/keys", status_code=201, responses=problems(InvalidInput, UserNotFound, body=True))
+@router.post("/me/keys", status_code=201, responses=problems(AccountMissing, InvalidInput, UserNotFound, body=True))
 async def add_key(served: ServedDep, principal: PrincipalDep, body: ApiKeyBody) -> NewApiKeyView:
     """Make an API key. Its text is in this answer alone. A key cannot make another one."""
     budget = SpendingLimit(**body.budget.model_dump()) if body.budget is not None else None
@@ -71,7 +71,7 @@ async def add_key(served: ServedDep, principal: PrincipalDep, body: ApiKeyBody) 
     return {**describe_key(key), "key": text}
 
 
-@router.delete("/me/keys/{key_id}", status_code=204, responses=problems(ApiKeyNotFound))
+@router.delete("/me/keys/{key_id}", status_code=204, responses=problems(AccountMissing, ApiKeyNotFound))
 async def revoke_key(served: ServedDep, principal: PrincipalDep, key_id: PathSegment) -> Response:
     """Revoke one of your API keys. It stops working within seconds."""
     return await _revoke(served, key_id, principal.user)

@@ -14,7 +14,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from longthread.access import audit, passwords, users
 from longthread.access.personal_export import export_person
-from longthread.errors import LastAdmin, LoginFailed, LoginThrottled, RoleMissing, UserNotFound
+from longthread.errors import AccountMissing, LastAdmin, LoginFailed, LoginThrottled, RoleMissing, UserNotFound
 from longthread.runs.services.erasure import erase_person
 from longthread.server.authentication import make_cookie
 from longthread.server.fields import PathSegment, PlainText
@@ -41,7 +41,7 @@ class ErasureBody(BaseModel):
     password: Annotated[PlainText, Field(max_length=passwords.LONGEST + 1)] | None = None
 
 
-@router.get("/me/export", response_class=StreamingResponse, responses=problems(reads=True) | _FILE)
+@router.get("/me/export", response_class=StreamingResponse, responses=problems(AccountMissing, reads=True) | _FILE)
 async def export_me(served: ServedDep, user: Caller) -> Response:
     """All that is kept of you as one zip file, as it is at one moment: conversations as `longthread import` reads them,
     memories, items, boards, and what is known of uploads, keys, logins, grants, usage and what you did. Secrets and
@@ -59,7 +59,9 @@ async def export_me(served: ServedDep, user: Caller) -> Response:
 
 
 @router.delete(
-    "/me", status_code=204, responses=problems(LastAdmin, LoginFailed, LoginThrottled, UserNotFound, body=True)
+    "/me",
+    status_code=204,
+    responses=problems(AccountMissing, LastAdmin, LoginFailed, LoginThrottled, UserNotFound, body=True),
 )
 async def erase_me(served: ServedDep, principal: PrincipalDep, body: ErasureBody | None = None) -> Response:
     """Erase your account with all that is kept of you. It cannot be undone. Projects and definitions stay, without your

@@ -98,6 +98,7 @@ export const problems = {
   "problem.upload_not_found":
     "This upload is gone: what became no source is deleted after a day. Upload the file again.",
   "problem.upload_refused": "{name} was not taken: {reason}",
+  "problem.account_missing": "This server has no login, so you have no account here.",
   "problem.not_local":
     "This server has no login, and answers only programs of its own machine. Its operator can let others in.",
   "problem.grant_not_found": "There is no such grant.",

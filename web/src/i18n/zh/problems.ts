@@ -75,6 +75,7 @@ export const problems: Record<keyof typeof en, string> = {
   "problem.upload_failed": "文件没有保存成功：{reason} 没有留下任何内容，请重试。",
   "problem.upload_not_found": "这个上传已不存在：没有成为数据源的文件会在一天后删除。请重新上传。",
   "problem.upload_refused": "没有接收 {name}：{reason}",
+  "problem.account_missing": "此服务器没有登录功能，因此没有账号。",
   "problem.not_local": "此服务器没有登录功能，只响应本机程序。运维人员可以让其他人使用。",
   "problem.grant_not_found": "没有这项授权。",
   "problem.run_not_executed": "没有进程在执行这次运行。已完成的内容都保留着：请继续运行。",
