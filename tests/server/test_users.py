@@ -36,6 +36,7 @@ def test_no_route_reaches_another_users_conversation(serve: Any) -> None:
             if "thread_id" not in named:
                 continue
             query = {"thread_id": asked["thread_id"]} if named["thread_id"] == "query" else {}
+            query |= {"q": "mine"} if "q" in named else {}
             body = {"json": BODIES.get(path, {})} if "requestBody" in about else {}
             answer = grace.client.request(method.upper(), path.format(**values), params=query, **body)
             assert (answer.status_code, answer.json()["code"]) == (404, "thread_not_found"), (method, path, answer.text)
