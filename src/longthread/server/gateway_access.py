@@ -86,11 +86,12 @@ class Door:
 
     @classmethod
     def of(cls, settings: Settings) -> Door:
-        """Raises ServerError: a token or an origin is none."""
+        """Where users log in, no token is read. Raises ServerError: a token or an origin is none."""
+        names, origins = own_names(settings.host, settings.public_url), read_origins(settings.gateway_origins)
+        if settings.auth != "local":
+            return cls(names, origins=origins, has_users=True)
         given = settings.gateway_token.get_secret_value() if settings.gateway_token else ""
-        return cls(
-            own_names(settings.host, settings.public_url), read_tokens(given), read_origins(settings.gateway_origins)
-        )
+        return cls(names, read_tokens(given), origins)
 
     def admit(
         self, dialect: Dialect, incoming: Incoming, scope: Scope, *, is_open: bool = False
