@@ -18,6 +18,7 @@ from longthread.access.users import (
     find_user_by_name,
     groups_of,
     list_users,
+    normalize_name,
     update_user,
 )
 from longthread.errors import AccountDisabled, AccountPending, DomainRefused, LongthreadError, SignupRefused
@@ -200,11 +201,11 @@ async def test_the_first_user_of_all_is_an_administrator(store: Driver) -> None:
 async def test_a_role_follows_the_groups_and_ends_sessions(store: Driver) -> None:
     admins = {"admin_groups": frozenset({"admins"})}
     leader = await come(store, replace(ADA, subject="2", name="grace", groups=frozenset({"admins"})), **admins)
-    user = await come(store, replace(ADA, groups=frozenset({"Admins"})), **admins)
+    user = await come(store, replace(ADA, groups=frozenset({"admins"})), **admins)
     assert leader.role == user.role == "admin"
     async with store.writing() as tx:
         token = await begin_session(tx, user)
-    assert (await come(store, replace(ADA, groups=frozenset({"Admins"})), **admins)).role == "admin"
+    assert (await come(store, replace(ADA, groups=frozenset({"admins"})), **admins)).role == "admin"
     async with store.reading() as tx:
         assert await find_session(tx, token) is not None
     assert (await come(store, **admins)).role == "member"
@@ -259,3 +260,53 @@ async def test_a_person_without_a_usable_name_gets_one(store: Driver) -> None:
     assert (await come(store, replace(ADA, name="n" * 300, subject="3"))).name == "n" * 196
     async with store.reading() as tx:
         assert (await find_user_by_name(tx, "1")).display == "Ada Lovelace"
+
+
+@pytest.mark.parametrize(
+    "name", ["ｒｏｏｔ", "ＲＯＯＴ", "ⓡoot", "ﬁona", "\N{KELVIN SIGN}arl", "Stra\N{LATIN SMALL LETTER SHARP S}e"]
+)
+@pytest.mark.parametrize("origin", ["oidc", "proxy"])
+async def test_a_name_that_looks_like_another_is_not_that_one(store: Driver, name: str, origin: str) -> None:
+    looks_like = normalize_name(name)
+    came = await come(store, replace(ADA, name=name), origin=origin)
+    assert came.name != looks_like
+
+
+@pytest.mark.parametrize(("name", "called"), [("chief", "chief"), ("Chief", "chief-2")])
+@pytest.mark.parametrize("reserved", [frozenset[str](), frozenset({"chief", "chief-2", "chief-3"})])
+async def test_with_policies_a_new_person_has_no_other_name(
+    store: Driver, name: str, called: str, reserved: frozenset[str]
+) -> None:
+    came = await come(store, replace(ADA, name=name), has_policies=True, reserved=reserved)
+    assert came.name == ("chief-4" if reserved else called)
+    assert (await come(store, replace(ADA, name="Bob", subject="2"))).name == "bob"
+
+
+@pytest.mark.parametrize(
+    ("invited", "display", "comes"),
+    [
+        ("Chief", "", "Chief"),
+        ("chief", "", "chief"),
+        ("Chief", "The Chief", "chief"),
+    ],
+)
+async def test_an_invitation_is_for_that_very_name(store: Driver, invited: str, display: str, comes: str) -> None:
+    async with store.writing() as tx:
+        known = await create_user(tx, invited, status="pending", display=display)
+    for number, name in enumerate(({"ＣＨＩＥＦ", "chief", "Chief", "CHIEF"}) - {comes}):
+        identity = Identity("proxy", f"{number}", name, "", None, False, frozenset())
+        assert (await come(store, identity, origin="proxy", link_by_name=True)).id != known.id
+    identity = Identity("proxy", "it", comes, "", None, False, frozenset())
+    assert (await come(store, identity, origin="proxy", link_by_name=True)).id == known.id
+
+
+@pytest.mark.parametrize("group", ["ａdmins", "Admins", "ADMINS", "admins "])
+async def test_a_group_that_looks_like_another_makes_no_administrator(store: Driver, group: str) -> None:
+    settings = Settings.of(auth="proxy", auth_admin_groups="admins,Chefs")
+    rules = AdmissionRules.of_proxy(settings)
+    of_group = replace(ADA, groups=frozenset({group}))
+    assert not rules.makes_admin(of_group)
+    for name in ("admins", "Chefs"):
+        assert rules.makes_admin(replace(ADA, groups=frozenset({name})))
+    if group == "ａdmins":
+        assert await group_names(store, await come(store, of_group)) == set()

@@ -6,6 +6,7 @@ account somewhere.
 
 from __future__ import annotations
 
+import unicodedata
 from collections.abc import Collection
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -63,7 +64,8 @@ class Identity:
 @dataclass(frozen=True, slots=True)
 class AdmissionRules:
     """Who may come in by an issuer, and as what. `heir` is the id of the first administrator of all: that of the user
-    of a server without login, whose conversations the administrator takes over."""
+    of a server without login, whose conversations the administrator takes over. `has_policies`: what a source shows
+    depends on the user's name. `reserved` are the names in policies, where people choose how they are called."""
 
     origin: GroupOrigin
     signup: Signup
@@ -72,16 +74,22 @@ class AdmissionRules:
     allowed_domains: frozenset[str] = frozenset()
     link_by_email: bool = False
     link_by_name: bool = False
+    has_policies: bool = False
+    reserved: frozenset[str] = frozenset()
 
     @classmethod
-    def of_issuer(cls, issuer: OidcIssuer, settings: Settings) -> AdmissionRules:
+    def of_issuer(
+        cls, issuer: OidcIssuer, settings: Settings, reserved: frozenset[str] = frozenset()
+    ) -> AdmissionRules:
         return cls(
             origin="oidc",
             signup=issuer.signup,
             heir=settings.user,
-            admin_groups=usable_names(issuer.admin_groups),
+            admin_groups=frozenset(issuer.admin_groups),
             allowed_domains=frozenset(each.lower().lstrip("@") for each in issuer.allowed_domains),
             link_by_email=issuer.link_by_email,
+            has_policies=settings.source_policies is not None,
+            reserved=reserved,
         )
 
     @classmethod
@@ -90,21 +98,33 @@ class AdmissionRules:
             origin="proxy",
             signup=settings.auth_signup,
             heir=settings.user,
-            admin_groups=usable_names(settings.auth_admin_groups),
+            admin_groups=frozenset(settings.auth_admin_groups),
             link_by_name=True,
+            has_policies=settings.source_policies is not None,
         )
 
     def makes_admin(self, identity: Identity) -> bool:
-        return not self.admin_groups.isdisjoint(usable_names(identity.groups))
+        return not self.admin_groups.isdisjoint(identity.groups)
+
+    def may_be_called(self, identity: Identity, name: str) -> bool:
+        """Whether a new user may have this name. One that only looks like the identity's is somebody else's. Policies
+        know users by their names: where there are any, the identity has that very name."""
+        return identity.name == name or (is_unmistakable(identity.name) and not self.has_policies)
 
 
 def usable_names(names: Collection[str]) -> frozenset[str]:
-    """Return names of groups as they are compared, but no name that a group cannot have."""
+    """Return names of groups as they are stored, but no name that a group cannot have, or that only looks like it."""
     found = set()
-    for name in names:
+    for name in filter(is_unmistakable, names):
         with suppress(InvalidInput):
             found.add(normalize_name(name))
     return frozenset(found)
+
+
+def is_unmistakable(name: str) -> bool:
+    """Whether a name from outside differs from its stored form in upper and lower case alone. Else it may be made to
+    look like another: full-width letters, ligatures and the like."""
+    return unicodedata.is_normalized("NFKC", name) and name.lower() == name.casefold()
 
 
 def expect_active(user: User) -> None:
@@ -167,9 +187,17 @@ async def _find_linkable(tx: Transaction, identity: Identity, rules: AdmissionRu
     if rules.link_by_name:
         with suppress(UserNotFound, InvalidInput):
             user = await find_user_by_name(tx, identity.name)
-            if await _is_unused(tx, user):
+            if identity.name == _name_as_typed(user) and await _is_unused(tx, user):
                 return await _accept_invitation(tx, user)
     return None
+
+
+def _name_as_typed(user: User) -> str:
+    """Return an invited user's name with the letters that the administrator typed, as far as they are known."""
+    with suppress(InvalidInput):
+        if normalize_name(user.display) == user.name:
+            return user.display
+    return user.name
 
 
 async def _is_unused(tx: Transaction, user: User) -> bool:
@@ -191,10 +219,13 @@ async def _sign_up(tx: Transaction, identity: Identity, rules: AdmissionRules) -
         raise SignupRefused  # the first user of all manages the others
     name = _own_name(identity)
     for number in range(1, _TRIES + 1):
+        numbered = name if number == 1 else f"{name}-{number}"
+        if numbered in rules.reserved or (number == 1 and not rules.may_be_called(identity, name)):
+            continue
         with suppress(NameInUse):
             user = await create_user(
                 tx,
-                name if number == 1 else f"{name}-{number}",
+                numbered,
                 role="admin" if is_admin else "member",
                 status="active" if is_admin or rules.signup == "yes" else "pending",
                 display=identity.display[:LONGEST_NAME],

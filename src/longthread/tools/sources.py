@@ -46,6 +46,11 @@ class Opener:
         self._uploads = Uploads.of(settings)
         self._own = OwnFiles.of(settings)
 
+    @property
+    def named_users(self) -> frozenset[str]:
+        """The users whom policies name."""
+        return self._policies.names if self._policies is not None else frozenset()
+
     async def open(self, spec: str, user_id: str, person: Principal | None = None) -> Source:
         """Open a source for a user; the caller closes it. Raises SourceError. Of an uploaded file, the source and its
         errors show the name, and not where this server keeps it. Policies name a `person` who has logged in, and the

@@ -31,6 +31,11 @@ class Sources:
         self._addresses: dict[str, str] = {}
         """Addresses with their passwords, as callers gave them."""
 
+    @property
+    def named_users(self) -> frozenset[str]:
+        """The users whom policies name."""
+        return self._opener.named_users
+
     async def open(
         self, spec: str | None, thread: Thread | str | None, *, user_id: str, rights: GrantedRights = EVERYTHING
     ) -> Source:

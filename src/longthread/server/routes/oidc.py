@@ -123,7 +123,7 @@ async def _admit(
     served: Served, request: Request, response: Response, provider: LoginProvider, identity: Identity
 ) -> User:
     """Let a person in. A user who is not active gets no session; a session that the browser had ends."""
-    rules = AdmissionRules.of_issuer(provider.of, served.analyst.settings)
+    rules = AdmissionRules.of_issuer(provider.of, served.analyst.settings, served.analyst.sources.named_users)
     authentication = served.authentication
     former = await authentication.find_principal(request.scope)
     async with served.analyst.store.writing() as tx:

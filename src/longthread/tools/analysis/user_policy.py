@@ -188,6 +188,12 @@ class Policies(_Strict):
         except (OSError, ValueError, yaml.YAMLError) as error:
             raise PoliciesInvalid(where=path, reason=f"{' '.join(str(error).split())[:300]}.") from None
 
+    @property
+    def names(self) -> frozenset[str]:
+        """The users whom policies name."""
+        exempt = (table.exempt for source in self.sources for table in source.tables.values())
+        return frozenset(self.users).union(*exempt)
+
     def of(self, source: str, user: str, groups: Collection[str] | None = None) -> UserPolicy:
         """The policy of a source for one user, who is in these groups; None: there is no login. Raises
         SourceWithoutPolicy for a source that is not listed: another address of the same database must not circumvent a
