@@ -19,11 +19,12 @@ from starlette.types import Receive, Scope, Send
 from longthread.access import projects
 from longthread.access.grants import GrantedRights
 from longthread.access.oidc import LoginProvider, make_providers
-from longthread.access.principal import PROJECT, Principal
+from longthread.access.principal import PROJECT, Principal, UserRole
 from longthread.errors import (
     InvalidInput,
     ModelNotAllowed,
     ProjectNotFound,
+    RoleMissing,
     SettingsNotAllowed,
     SourceNotAllowed,
     StoreError,
@@ -53,7 +54,8 @@ DEMO = "demo"
 class CallerRights:
     """The rights of one request's caller.
 
-    The `owner` is the user of the server's own machine, or an administrator. Others make the server open no file or
+    The `owner` is the user of the server's own machine, or an administrator, except with an API key that is limited to
+    some agents, models or sources. Others make the server open no file or
     database of their choice, and reach no servers on this machine: they name the configured source and models, the
     demo, or nothing, for a thread has its own source.
     """
@@ -63,7 +65,12 @@ class CallerRights:
 
     @property
     def owner(self) -> bool:
-        return self.principal.has_role("admin")
+        return self.principal.has_role("admin") and not self._is_limited
+
+    @property
+    def _is_limited(self) -> bool:
+        key = self.principal.key
+        return key is not None and (key.agents, key.models, key.sources) != (None, None, None)
 
     def expect_known(self) -> None:
         """Raise SettingsNotAllowed for whom a server without a login lets in, and who is not its owner."""
@@ -74,7 +81,14 @@ class CallerRights:
         """Raise SettingsNotAllowed or, where users log in, RoleMissing for anybody else."""
         if not self.owner and self.principal.via == "local":
             raise SettingsNotAllowed
-        self.principal.expect_role("admin")
+        self.expect_role("admin")
+
+    def expect_role(self, role: UserRole) -> None:
+        """Raise RoleMissing: the caller has a lower role, or a key with limits to some agents, models or sources, and
+        what the caller would make or open is outside of them."""
+        self.principal.expect_role(role)
+        if self._is_limited:
+            raise RoleMissing(needed="API keys without limits to agents, models and sources")
 
     @property
     def own_source(self) -> str | None:

@@ -160,6 +160,12 @@ async def belongings(tx: Transaction, agent_id: str) -> Belongings:
     return Belongings(int(row["threads"]), int(row["memories"]))
 
 
+async def others_belongings(tx: Transaction, agent_id: str, *, user_id: str) -> Belongings:
+    """Count what would be deleted with an agent, and is not of the user."""
+    [row] = await tx.fetch("count_others_belongings", id=agent_id, user_id=user_id)
+    return Belongings(int(row["threads"]), int(row["memories"]))
+
+
 async def forget_maker(tx: Transaction, user_id: str) -> int:
     """Remove a user's name from the versions they made, and return how many. The bodies stay."""
     return await tx.run("forget_maker", user_id=user_id)

@@ -11,6 +11,7 @@ import pytest
 from tests.server.access.team import Team, code_of, team_of
 from tests.server.conftest import Serve
 
+from longthread.server.routes import definitions
 from longthread.store.open import open_store
 
 TOOL = {
@@ -240,3 +241,61 @@ def apply(team: Team, item: dict[str, Any]) -> None:
             await Catalog(store).apply([item])
 
     asyncio.run(define())
+
+
+def test_a_builder_deletes_no_conversation_of_others(team: Team) -> None:
+    bob, eve = team.join("Bob", role="builder"), team.join("Eve")
+    made = put(bob, "agents/helper", {"system_prompt": "You help."})
+    grant(team, "agent", made["id"], me(eve))
+    asked = eve.post("/api/chat", json={"question": "?", "agent": "helper"}).json()
+    eve.get(asked["events"])
+    refused = bob.delete("/api/catalog/agents/helper", params={"force": True})
+    assert code_of(refused) == (403, "role_missing")
+    assert eve.get("/api/chat/history", params={"thread_id": asked["thread_id"]}).status_code == 200
+    put(bob, "agents/other", {"system_prompt": "You help."})
+    own = bob.post("/api/chat", json={"question": "?", "agent": "other"}).json()
+    bob.get(own["events"])
+    assert bob.delete("/api/catalog/agents/other", params={"force": True}).status_code == 204
+    assert team.admin.delete("/api/catalog/agents/helper", params={"force": True}).status_code == 204
+
+
+def test_a_key_with_limits_is_no_administrators(team: Team, shop: str) -> None:
+    scopes = ["read", "sources", "catalog", "chat"]
+    about = {"name": "narrow", "scopes": scopes, "sources": ["demo"]}
+    narrow, whole = (
+        team.admin.post("/api/me/keys", json=each).json()["key"] for each in (about, about | {"sources": None})
+    )
+    client = team.visitor()
+    source = {"name": "again", "address": shop}
+    for key, wanted in ((narrow, (403, "role_missing")), (whole, None)):
+        client.headers["Authorization"] = f"Bearer {key}"
+        answers = [
+            client.post("/api/sources", json=source),
+            client.post("/api/uploads", params={"name": "a.csv"}, content=b"n\n1\n"),
+            client.delete("/api/sources/again"),
+        ]
+        assert all(code_of(each) == wanted if wanted else each.is_success for each in answers), answers
+    client.headers["Authorization"] = f"Bearer {narrow}"
+    assert [each["name"] for each in client.get("/api/sources").json()["sources"]] == ["demo"]
+    assert client.post("/api/chat", json={"question": "?", "source": shop}).status_code == 403
+
+
+def test_a_source_is_opened_for_whom_may_teach_it(team: Team, monkeypatch: pytest.MonkeyPatch) -> None:
+    bob = team.join("Bob", role="builder")
+    grant(team, "source", item_of(team, "source", "sales"), me(bob))
+    opened = []
+    monkeypatch.setattr(definitions, "_find_wrong_sql", lambda *given: opened.append(given))
+    terms = {"terms": [{"name": "big", "sql": "amount > 10"}]}
+    for name in ("sales", "demo"):
+        refused = bob.patch(f"/api/sources/{name}/terms", json=terms)
+        assert refused.status_code == 403, refused.text
+    assert opened == []
+
+
+def test_a_grant_is_taken_back_by_the_name_it_was_made_by(team: Team) -> None:
+    bob = team.join("Bob")
+    grant(team, "source", "sales", me(bob))
+    assert ungrant(team, "source", "sales", me(bob)).status_code == 204
+    assert names(bob, "/api/sources") == ["demo"]
+    assert code_of(ungrant(team, "source", "sales", me(bob))) == (404, "grant_not_found")
+    assert code_of(ungrant(team, "source", "nothing", me(bob))) == (404, "grant_not_found")

@@ -411,9 +411,11 @@ async def change_terms(
         given["description"] = body.description or None
     gone = {"terms": body.remove_terms, "examples": body.remove_examples}
     spec = await _spec_of(served, rights, granted, name)
-    if has_sql(given) and (wrong := await _find_wrong_sql(served, user, rights, name, given)):
+    catalog = Catalog(served.analyst.store, user=user, rights=granted)
+    await catalog.expect_teachable(spec)
+    if has_sql(given) and (wrong := await _find_wrong_sql(served, user, rights, granted, name, given)):
         raise CatalogInvalid(problems=wrong)
-    change = await Catalog(served.analyst.store, user=user, rights=granted).teach(spec, given, gone)
+    change = await catalog.teach(spec, given, gone)
     return _describe_terms(served, name, change.definition)
 
 
@@ -427,13 +429,13 @@ async def _spec_of(served: Served, rights: CallerRights, granted: GrantedRights,
 
 
 async def _find_wrong_sql(
-    served: Served, user: str, rights: CallerRights, name: str, given: Mapping[str, Any]
+    served: Served, user: str, rights: CallerRights, granted: GrantedRights, name: str, given: Mapping[str, Any]
 ) -> list[str]:
     """Compare SQL with what the user sees of a source. One that cannot be opened now is taught all the same."""
     with suppress(DefinitionNotFound, ExtraMissing, SecretUnusable, SourceError):
         is_own = name in {DEMO, rights.own_source}
         where = (rights.source(name) or name) if is_own else await Catalog(served.analyst.store).address(name)
-        async with await served.analyst.sources.open(where, None, user_id=user) as source:
+        async with await served.analyst.sources.open(where, None, user_id=user, rights=granted) as source:
             return await find_wrong_sql(source, given)
     return []
 

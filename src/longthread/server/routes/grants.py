@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import Annotated, Literal
 
 from fastapi import APIRouter, Query, Response
@@ -94,7 +95,9 @@ async def grant(served: ServedDep, user: Caller, body: GrantBody) -> GrantView:
     return _describe_grant(names, made)
 
 
-@router.delete("/grants", status_code=204, responses=problems(GrantNotFound, RoleMissing, reads=True))
+@router.delete(
+    "/grants", status_code=204, responses=problems(DefinitionAmbiguous, GrantNotFound, RoleMissing, reads=True)
+)
 async def take_back(
     served: ServedDep,
     user: Caller,
@@ -103,13 +106,17 @@ async def take_back(
     to_kind: Annotated[ToKind, Query()],
     to_id: Annotated[PlainText, Query(max_length=200)] = "",
 ) -> Response:
-    """Take a right back: runs under way lose it within seconds. From everyone also what is granted by default."""
+    """Take a right back; `item` is named as in `PUT`. Runs under way lose it within seconds. From everyone also what is
+    granted by default."""
     await _take_back(served, user, kind, item, to_kind, to_id)
     return Response(status_code=204)
 
 
 async def _take_back(served: Served, user: str, kind: GrantKind, item: str, to_kind: ToKind, to_id: str) -> None:
     defaults = served.analyst.runs.rights.defaults
+    names = await Catalog(served.analyst.store).names()
+    with suppress(DefinitionNotFound):  # it may be deleted
+        item = find_item(names, kind, item, defaults)
     async with served.analyst.store.writing() as tx:
         if not await grants.remove_grant(tx, kind, item, to_kind, to_id, defaults=defaults, by=user):
             raise GrantNotFound

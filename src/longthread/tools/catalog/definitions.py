@@ -260,7 +260,8 @@ class Catalog:
         """Deletes a definition, but not its versions, which former runs refer to. `dry_run` only returns the deletion.
 
         `force` also removes references to it, and deletes an agent's threads and memories. Raises DefinitionNotFound,
-        DefinitionBuiltIn; DefinitionInUse without `force`, or where a query tool needs it.
+        DefinitionBuiltIn; DefinitionInUse without `force`, or where a query tool needs it. Raises RoleMissing: some of
+        the threads or memories are other users', which administrators alone delete.
         """
         async with self._store.reading() if dry_run else self._store.writing() as tx:
             if not dry_run:
@@ -280,6 +281,7 @@ class Catalog:
                         users=describe_belongings(found.belongings),
                         remedy="To keep them, set is_active: false instead. --force deletes them too, for ever.",
                     )
+                await self._expect_deletes_own(tx, found.definition.id)
             if not dry_run:
                 await self._delete(tx, {(s.definition.kind, s.definition.id): s for s in stored}, found)
         if not dry_run and found.belongings != NOTHING:
@@ -316,6 +318,12 @@ class Catalog:
             await self._write(tx, known, changes)
         return changes[0]
 
+    async def expect_teachable(self, source: str) -> None:
+        """Raise NotGranted, RoleMissing: the caller may not teach a source, by its name or address. Raises
+        DefinitionNotFound."""
+        there = _source_named(await self.names(), source)
+        self._expect_right("changed" if there.id else "created", there)
+
     async def taught_source(self, source: str) -> Definition:
         """A source by its name or address. Raises DefinitionNotFound."""
         names = await self.names()
@@ -345,6 +353,13 @@ class Catalog:
             self._rights.expect_use(definition.kind, definition.id, definition.name)
         else:
             self._rights.expect_edit(definition.kind, definition.id, definition.name)
+
+    async def _expect_deletes_own(self, tx: Transaction, agent_id: str) -> None:
+        principal = self._rights.principal
+        if principal.via in ("local", "token") or principal.has_role("admin"):
+            return
+        if await catalog_store.others_belongings(tx, agent_id, user_id=principal.user) != NOTHING:
+            principal.expect_role("admin")
 
     async def _delete(
         self, tx: Transaction, stored: Mapping[Any, catalog_store.StoredDefinition], found: CatalogDeletion

@@ -46,6 +46,11 @@ UPDATE catalog_versions SET made_by = NULL WHERE made_by = :user_id;
 SELECT (SELECT count(*) FROM threads WHERE agent_id = CAST(:id AS TEXT)) AS threads,
        (SELECT count(*) FROM memories WHERE agent_id = UUID[:id]) AS memories;
 
+-- name: count_others_belongings
+-- What goes with an agent, and is not of the user.
+SELECT (SELECT count(*) FROM threads WHERE agent_id = CAST(:id AS TEXT) AND user_id <> :user_id) AS threads,
+       (SELECT count(*) FROM memories WHERE agent_id = UUID[:id] AND user_id <> :user_id) AS memories;
+
 -- name: set_agent
 UPDATE threads SET agent_id = :agent_id WHERE id = :id;
 
