@@ -142,6 +142,22 @@ async def test_a_right_that_is_taken_back_while_a_run_works(
     assert await said_of(store, run) == working
 
 
+@pytest.mark.parametrize("taken", ["user", "key", "agent", "model"])
+async def test_a_reply_that_is_on_its_way_is_broken_off(
+    open_analyst: OpenAnalyst, store: Driver, shop: str, monkeypatch: pytest.MonkeyPatch, taken: str
+) -> None:
+    monkeypatch.setattr(run_rights, "READ_AGAIN_SECONDS", 0.0)
+    monkeypatch.setattr(run_rights, "_LOOK_SECONDS", 0.02)
+    team, model = await make_team(store, shop), Gated([COUNT, finish("Done.")])
+    analyst = await open_analyst(model)
+    handle = await analyst.ask("How many?", **asking(team))
+    await model.asked.wait()
+    await team.take(taken)
+    await asyncio.wait_for(handle.wait(), 20)  # the model has not replied
+    ends = "access_ended" if taken in ("user", "key") else "not_granted"
+    assert await said_of(store, await ended(store)) == f"failed {ends}"
+
+
 @each_right
 async def test_a_right_that_is_gone_when_another_process_claims_the_run(
     open_analyst: OpenAnalyst, store: Driver, shop: str, taken: str, asked: Any, error: Any, claimed: str, working: str

@@ -272,10 +272,11 @@ async def _until_left(context: RunContext, models: RunModels, known: KnownFacts,
 
 
 async def _in_time(context: RunContext, models: RunModels) -> bool:
-    """Drive the run. Raises RunTimeUp: it took too long. What it did is stored."""
+    """Drive the run. Raises RunTimeUp: it took too long; AccessEnded, NotGranted: who asked may not go on. What it did
+    is stored."""
     seconds = context.settings.run_timeout
     try:
-        async with asyncio.timeout(seconds) as clock:
+        async with asyncio.timeout(seconds) as clock, context.rights.keep_watch():
             return await drive(context, models)
     except TimeoutError:
         if not clock.expired():

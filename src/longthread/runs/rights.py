@@ -6,8 +6,11 @@ run reads the rights again if they are old. Without a login there is no asker, a
 
 from __future__ import annotations
 
+import asyncio
+import logging
 import time
-from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -22,7 +25,7 @@ from longthread.access.grants import (
 )
 from longthread.access.principal import Principal
 from longthread.access.projects import join_rights, project_of
-from longthread.errors import LongthreadError, NotGranted
+from longthread.errors import LongthreadError, NotGranted, StoreError
 from longthread.llm.connections import ProviderKeys
 from longthread.llm.models import DEMO as DEMO_MODEL
 from longthread.llm.providers import OWN
@@ -38,6 +41,9 @@ from longthread.tools.tool import Observation, Tool, make_failure
 
 READ_AGAIN_SECONDS = 10.0
 """How old the rights of a run may be."""
+_LOOK_SECONDS = 2.5
+"""How often a run looks whether its rights are too old, while a model replies or a tool works."""
+_logger = logging.getLogger(__name__)
 OWN_UPSTREAMS = ("anthropic", "openai")
 """The gateway's upstreams that need no definition."""
 
@@ -200,6 +206,38 @@ class RunRights:
             return
         rights.expect_use("agent", self.role.agent.id, self.role.agent.name)
         await self.reader.expect_model(rights, self.model, user_id=self.payer)
+
+    @asynccontextmanager
+    async def keep_watch(self) -> AsyncIterator[None]:
+        """Break the block off when who asked may not go on, also in a long reply. Raises what `expect` raises."""
+        if self.asker is None:
+            yield
+            return
+        working, watch = asyncio.current_task(), asyncio.create_task(self._wait_for_end())
+        assert working is not None
+
+        def leave(_: object) -> None:
+            working.cancel()
+
+        watch.add_done_callback(leave)
+        try:
+            yield
+        except asyncio.CancelledError:
+            # The run may be stopped as well.
+            if not watch.done() or working.uncancel():
+                raise
+            watch.result()
+        finally:
+            watch.remove_done_callback(leave)
+            watch.cancel()
+
+    async def _wait_for_end(self) -> None:
+        while True:
+            await asyncio.sleep(_LOOK_SECONDS)
+            try:
+                await self.expect()
+            except StoreError as error:
+                _logger.warning("The rights of a run cannot be read: %s", error)
 
     async def refusal(self, tool: Tool, args: Mapping[str, Any]) -> Observation | None:
         """Return what the model reads where the asker has no right to a call any more; else None."""
