@@ -129,6 +129,30 @@ async def test_an_issuer_may_be_written_without_its_last_slash(issuer: Issuer) -
     assert (await provider.finish(login, answered)).issuer == f"{issuer.url}/"
 
 
+@pytest.mark.parametrize(
+    ("token", "userinfo", "is_verified"),
+    [
+        ({"email_verified": True}, {"email": "eve@example.org"}, False),
+        ({"email_verified": True}, {"email": "eve@example.org", "email_verified": False}, False),
+        ({"email_verified": False}, {"email": "eve@example.org", "email_verified": True}, True),
+        ({"email": "eve@example.org"}, {"email": "ada@example.org", "email_verified": True}, False),
+        ({"email": "eve@example.org"}, {"email": "eve@example.org", "email_verified": True}, True),
+        ({"email": "eve@example.org"}, {"email_verified": True}, False),
+    ],
+)
+async def test_an_address_is_verified_by_what_says_it(
+    issuer: Issuer, token: Claims, userinfo: Claims, is_verified: bool
+) -> None:
+    named = ("email", "email_verified", "groups")
+    issuer.lie = lambda claims: {name: value for name, value in claims.items() if name not in named} | token
+    issuer.userinfo = {"sub": issuer.person["sub"], **userinfo}
+    found = await log_in(provider_of(issuer))
+    assert (found.email, found.email_verified) == (
+        (token | userinfo if "email" not in token else token)["email"],
+        is_verified,
+    )
+
+
 async def test_groups_may_be_deep_in_the_token_or_in_userinfo(issuer: Issuer) -> None:
     issuer.person["realm_access"] = {"roles": ["a", "b", 3]}
     assert (await log_in(provider_of(issuer, groups_claim="realm_access.roles"))).groups == {"a", "b"}

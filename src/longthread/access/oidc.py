@@ -232,6 +232,11 @@ class LoginProvider:
         more = await self._fetch("GET", facts.userinfo, headers={"Authorization": f"Bearer {access_token}"})
         if more.get("sub") != claims.get("sub"):
             raise self._refuse("Its userinfo is of somebody else.")
+        # An address counts as verified only by what says that address.
+        if "email" not in claims:
+            claims = {name: value for name, value in claims.items() if name != "email_verified"}
+        elif more.get("email") != claims["email"]:
+            more = {name: value for name, value in more.items() if name != "email_verified"}
         return {**more, **claims}
 
     def _identify(self, claims: Mapping[str, Any]) -> Identity:

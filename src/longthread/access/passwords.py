@@ -23,7 +23,8 @@ _TOGETHER = 2
 """How many hashes are computed at once: each takes 19 MiB and a processor."""
 FREE_TRIES = 5
 """Wrong passwords in a row before the first wait."""
-LONGEST_WAIT = timedelta(minutes=15)
+LONGEST_WAITS = {"account": timedelta(seconds=30), "address": timedelta(minutes=15)}
+"""An account waits shorter: others may fail at it to keep its user out."""
 _FORGOTTEN = timedelta(days=1)
 
 
@@ -69,15 +70,17 @@ async def expect_tries_left(tx: Transaction, account: str, address: str) -> None
 
 
 async def note_failure(tx: Transaction, account: str, address: str) -> None:
-    """Count a wrong password for the account and the address: from the sixth in a row each waits twice as long."""
-    for kind, subject in {"account": account, "address": address}.items():
+    """Count a wrong password for the account and the address: from the sixth in a row each waits twice as long. An
+    address that is not known ("") would be of many: it is not counted. Who is logged in is counted without one."""
+    subjects = {"account": account, **({"address": address} if address else {})}
+    for kind, subject in subjects.items():
         await tx.run("save_try", kind=kind, subject=subject, now=now())
     counts: Mapping[str, int] = {
         row["kind"]: int(row["failures"]) for row in await tx.fetch("select_tries", account=account, address=address)
     }
-    for kind, subject in {"account": account, "address": address}.items():
+    for kind, subject in subjects.items():
         if (over := counts[kind] - FREE_TRIES) >= 0:
-            wait = min(timedelta(seconds=2 ** min(over, 20)), LONGEST_WAIT)
+            wait = min(timedelta(seconds=2 ** min(over, 20)), LONGEST_WAITS[kind])
             until = (datetime.now(UTC) + wait).isoformat(timespec="microseconds")
             await tx.run("update_try", kind=kind, subject=subject, until_at=until)
     before = (datetime.now(UTC) - _FORGOTTEN).isoformat(timespec="microseconds")
@@ -88,7 +91,7 @@ async def forget_failures(tx: Transaction, account: str, address: str | None) ->
     """Begin again for an account whose password was right, and take back what this try counted for its address: others
     may have failed from there."""
     await tx.run("delete_tries", kind="account", subject=account)
-    if address is not None:
+    if address:
         await tx.run("take_back_try", subject=address, now=now())
 
 

@@ -12,10 +12,11 @@ from tests.server.access.team import OTHER, PASSWORD, Team, code_of, team_of
 from tests.server.conftest import Serve
 
 from longthread.access import passwords
-from longthread.errors import ExtraMissing, ServerError
+from longthread.errors import ExtraMissing, LoginThrottled, ServerError
 from longthread.server import authentication
 from longthread.server.authentication import expect_login
 from longthread.settings import Settings
+from longthread.store.driver import Driver
 
 
 @pytest.fixture
@@ -209,3 +210,28 @@ def test_a_page_of_another_site_uses_no_cookie_but_a_key_that_it_has(team: Team)
     answer = team.visitor().post("/api/conversations", json={}, headers=evil | {"Authorization": f"Bearer {key}"})
     assert answer.status_code == 201
     assert not [name for name in answer.headers if name.startswith("access-control-")]
+
+
+async def test_nobody_is_kept_out_long_by_the_wrong_passwords_of_others(store: Driver) -> None:
+    """Whoever knows a name may send wrong passwords for it, from many addresses."""
+    async with store.writing() as tx:
+        for number in range(40):
+            await passwords.note_failure(tx, "ada", f"192.0.2.{number}")
+            await passwords.note_failure(tx, f"user {number}", "192.0.2.99")
+        with pytest.raises(LoginThrottled) as account:
+            await passwords.expect_tries_left(tx, "ada", "198.51.100.1")
+        with pytest.raises(LoginThrottled) as address:
+            await passwords.expect_tries_left(tx, "bob", "192.0.2.99")
+    assert 20 <= account.value.seconds <= 30
+    assert 800 <= address.value.seconds <= 900
+
+
+def test_wrong_passwords_of_one_member_stop_no_other(team: Team) -> None:
+    """Members are behind one proxy, or come by a Unix socket: each is known by the session."""
+    bob, eve = team.join("Bob"), team.join("Eve")
+    wrong = {"current": "wrong password", "password": OTHER}
+    for number in range(5):
+        assert code_of(eve.put("/api/me/password", json=wrong)) == (401, "login_failed"), number
+    assert code_of(eve.put("/api/me/password", json=wrong)) == (429, "login_throttled")
+    right = {"current": PASSWORD, "password": OTHER}
+    assert bob.put("/api/me/password", json=right).status_code == 204

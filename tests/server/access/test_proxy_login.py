@@ -160,3 +160,16 @@ def test_the_address_of_a_session_is_that_of_its_browser(serve: Serve) -> None:
         visitor.post("/api/login", json={"name": "bob", "password": PASSWORD})
         [session] = visitor.get("/api/me/sessions").json()["sessions"]
         assert session["address"] == "192.0.2.7"
+
+
+def test_who_comes_by_a_proxy_sets_no_password_that_outlives_it(proxied: Running) -> None:
+    with through_proxy(proxied, "ada", "admins") as ada:
+        me = ada.get("/api/me").json()
+        body = {"current": None, "password": PASSWORD}
+        assert code_of(ada.put("/api/me/password", json=body)) == (422, "password_refused")
+        assert ada.get("/api/me").json()["has_password"] is False
+        answer = httpx.post(f"{proxied.url}/api/login", json={"name": "ada", "password": PASSWORD}, trust_env=False)
+        assert code_of(answer) == (401, "login_failed")
+        path = ada.post(f"/api/admin/users/{me['id']}/link", json={"kind": "reset"}).json()["path"]
+        body = {"token": path.partition("#")[2], "password": PASSWORD}
+        assert httpx.post(f"{proxied.url}/api/links", json=body, trust_env=False).status_code == 200

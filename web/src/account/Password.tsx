@@ -32,7 +32,7 @@ export function Password({ user }: { user: MeView }) {
     if (refused !== undefined) return;
     setBusy(true);
     try {
-      await changePassword({ password, ...(user.has_password ? { current: String(given.get("current")) } : {}) });
+      await changePassword({ password, current: String(given.get("current")) });
       form.current?.reset();
       say({ text: t("account.passwordSet") });
       await Promise.all(["sessions", "me"].map((key) => queryClient.invalidateQueries({ queryKey: [key] })));
@@ -44,8 +44,15 @@ export function Password({ user }: { user: MeView }) {
       setBusy(false);
     }
   };
+  if (!user.has_password) {
+    return (
+      <Part title={t("account.password")} about={t("account.passwordNone")}>
+        {null}
+      </Part>
+    );
+  }
   return (
-    <Part title={t("account.password")} about={t(user.has_password ? "account.passwordAbout" : "account.passwordNone")}>
+    <Part title={t("account.password")} about={t("account.passwordAbout")}>
       <form
         ref={form}
         className={styles["form"]}
@@ -55,7 +62,7 @@ export function Password({ user }: { user: MeView }) {
       >
         {/* A password manager sees whose password it is. */}
         <input hidden readOnly autoComplete="username" name="username" value={user.name} />
-        {user.has_password && <PasswordField label={t("account.passwordNow")} name="current" wrong={wrong.current} />}
+        <PasswordField label={t("account.passwordNow")} name="current" wrong={wrong.current} />
         <PasswordField
           label={t("login.newPassword")}
           name="password"
@@ -65,7 +72,7 @@ export function Password({ user }: { user: MeView }) {
         />
         <div className={styles["buttons"]}>
           <Button type="submit" disabled={busy}>
-            {t(user.has_password ? "account.passwordChange" : "account.passwordMake")}
+            {t("account.passwordChange")}
           </Button>
         </div>
       </form>

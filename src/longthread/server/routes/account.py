@@ -177,16 +177,18 @@ async def change_me(served: ServedDep, principal: PrincipalDep, body: ProfileBod
     responses=problems(AccountMissing, LoginFailed, PasswordRefused, UserNotFound, body=True),
 )
 async def change_password(served: ServedDep, principal: PrincipalDep, body: PasswordBody) -> Response:
-    """Change your password. Your other logins end."""
+    """Change your password. Your other logins end. Who logs in elsewhere has none here, and gets one by an
+    administrator's link alone."""
     async with served.analyst.store.writing() as tx:
         user = await users.find_user(tx, principal.user)
+        if user.password is None:
+            raise PasswordRefused(reason="You log in elsewhere. An administrator can give you a link that sets one.")
         await passwords.expect_tries_left(tx, user.name, "")
         await passwords.note_failure(tx, user.name, "")
-    if user.password is not None:
-        is_right, _ = await passwords.check_password(user.password, body.current or "")
-        if not is_right:
-            await audit.note_alone(served.analyst.store, "password.change", user.id, outcome="failed")
-            raise LoginFailed
+    is_right, _ = await passwords.check_password(user.password, body.current or "")
+    if not is_right:
+        await audit.note_alone(served.analyst.store, "password.change", user.id, outcome="failed")
+        raise LoginFailed
     passwords.validate_password(body.password, user.name)
     hashed = await passwords.hash_password(body.password)
     async with served.analyst.store.writing() as tx:
