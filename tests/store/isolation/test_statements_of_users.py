@@ -16,7 +16,7 @@ _TABLE = re.compile(r"\b(?:FROM|JOIN|UPDATE|INTO)\s+(\w+)")
 _COMMENT = re.compile(r"--[^\n]*")
 _OF_USER = re.compile(
     r"user_id\b[^;]*:user_id|:user_id[^;]*user_id|\(:user_id|user_id = :id"
-    r"|(?:to_id|actor|made_by|subject|\bid) = :user_id"
+    r"|(?:to_id|actor|asker|decided_by|made_by|subject|\bid) = :user_id"
 )
 _OF_THREAD = re.compile(
     r"\b(?:thread_id|session_id|asked_in|parent_thread_id) (?:=|<>) (?:CAST\()?:\w+|:thread_id\b|:session_id\b"
@@ -63,6 +63,7 @@ ELSE: Mapping[str, Set[str]] = {
         "select_budget_of_key",
         "select_spent_by_key",
     },
+    "of an upload, whose user the caller compares or has asked for": {"select_upload", "delete_upload"},
     "of a login provider's user, whom the provider has named": {"select_identity"},
     "of a project that the caller was found to be a member of": {"delete_project_members", "select_project_members"},
     "for administrators, who see names": {

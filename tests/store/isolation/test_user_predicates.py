@@ -118,6 +118,8 @@ VALUES: Mapping[str, Mapping[str, Any]] = {
     "update_user": {"name": "new"},
 }
 """Values of single statements."""
+_MEMBERS = ("access_members", "access_project_members")
+"""Of amy's group and amy's project: bob is in neither."""
 EQUIVALENT: Mapping[tuple[str, str], str] = {
     ("select_loose_threads", "user_id = :user_id"): "a trigger keeps it equal to the thread's, which is compared, too",
 }
@@ -181,7 +183,7 @@ async def fill_for(tx: Transaction, tables: Tables, thread_id: str, user_id: str
     for table in tables.all:
         rows = [row async for row in read_rows(tx, table, thread_id)] if table.thread else []
         is_shared = not table.thread and "user_id" not in table.by_name and table.name != "access_users"
-        if not rows and not (user_id == BOB and (is_shared or table.name == "access_members")):
+        if not rows and not (user_id == BOB and (is_shared or table.name in _MEMBERS)):
             await write_rows(tx, table, [row_of(table, thread_id, user_id)])
 
 
@@ -221,7 +223,16 @@ async def cross(tx: Transaction, tables: Tables) -> None:
     answers = row_of(tables["runs"], f"{BOBS}-stray", BOB, status="finished", parent_run_id="asking")
     await write_rows(tx, tables["runs"], [answers])
     await write_rows(tx, tables["board_cards"], [row_of(tables["board_cards"], AMYS, AMY, id=BOB, asked_in=BOBS)])
+    memory = "0192f0c1-5a0e-7cc3-98c4-dc0c0c07b0b1"
+    astray = row_of(tables["memories"], BOBS, BOB, id=memory, session_id=AMYS, said="astray")
+    await write_rows(tx, tables["memories"], [astray])
+    source = row_of(tables["memory_sources"], BOBS, BOB, memory_id=memory, session_id=AMYS)
+    await write_rows(tx, tables["memory_sources"], [source])
+    await write_rows(tx, tables["access_projects"], [row_of(tables["access_projects"], BOBS, BOB, id=BOB)])
+    alone = row_of(tables["access_project_members"], BOBS, BOB, project_id=BOB)
+    await write_rows(tx, tables["access_project_members"], [alone])
     for change in (
+        "UPDATE pending_deletions SET root = thread_id",
         "UPDATE threads SET tags = '[\"word\"]'",
         f"UPDATE threads SET expires_at = '{TIME}' WHERE id IN ('{AMYS}', '{BOBS}')",
         "UPDATE thread_clients SET owner = NULL",
