@@ -85,7 +85,7 @@ async def test_what_was_done_stays_under_a_pseudonym(store: Driver) -> None:
 async def test_the_last_administrator_is_not_erased(store: Driver) -> None:
     async with store.writing() as tx:
         await create_user(tx, "admin", role="admin", user_id="admin")
-        await tx.run(Sql("INSERT INTO access_groups VALUES ('g', 'g', 'local', '')"))
+        await tx.run(Sql("INSERT INTO access_groups VALUES ('g', 'g', 'local', '', '')"))
     before = await rows_of(store)
     with pytest.raises(LastAdmin):
         await forget_user(store, "admin")

@@ -19,6 +19,7 @@ from longthread.access.users import (
     groups_of,
     list_users,
     normalize_name,
+    set_groups,
     update_user,
 )
 from longthread.errors import AccountDisabled, AccountPending, DomainRefused, LongthreadError, SignupRefused
@@ -310,3 +311,17 @@ async def test_a_group_that_looks_like_another_makes_no_administrator(store: Dri
         assert rules.makes_admin(replace(ADA, groups=frozenset({name})))
     if group == "ａdmins":
         assert await group_names(store, await come(store, of_group)) == set()
+
+
+async def test_groups_of_one_provider_are_not_those_of_another(store: Driver) -> None:
+    staff = await come(store, replace(ADA, issuer="https://staff.example", groups=frozenset({"finance", "staff"})))
+    guest = await come(store, replace(ADA, issuer="https://guests.example", groups=frozenset({"finance", "guests"})))
+    assert await group_names(store, staff) == {"finance", "staff"}
+    assert await group_names(store, guest) == {"guests"}, "it would have what is granted to the staff's group"
+    both = replace(ADA, issuer="https://guests.example", groups=frozenset({"finance", "guests"}))
+    async with store.writing() as tx:
+        assert await is_settled(tx, guest, both, RULES)
+        await set_groups(tx, staff, {"guests", "vip"}, origin="oidc", issuer="https://guests.example")
+    assert await group_names(store, staff) == {"finance", "staff", "guests", "vip"}
+    came = await come(store, replace(ADA, issuer="https://staff.example", groups=frozenset({"staff"})))
+    assert await group_names(store, came) == {"staff", "guests", "vip"}, "each provider takes back its own alone"

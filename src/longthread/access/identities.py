@@ -21,6 +21,7 @@ from longthread.access.users import (
     count_users,
     create_user,
     delete_user,
+    find_group,
     find_user,
     find_user_by_name,
     groups_of,
@@ -32,6 +33,7 @@ from longthread.errors import (
     AccountDisabled,
     AccountPending,
     DomainRefused,
+    GroupNotFound,
     InvalidInput,
     LastAdmin,
     NameInUse,
@@ -143,10 +145,19 @@ async def find_user_of(tx: Transaction, issuer: str, subject: str) -> User | Non
 
 async def is_settled(tx: Transaction, user: User, identity: Identity, rules: AdmissionRules) -> bool:
     """Whether a login would change nothing of a user: groups and role are as the issuer says."""
-    groups = await groups_of(tx, user.id)
-    present = {each.name for each in groups if each.origin == rules.origin}
-    others = {each.name for each in groups} - present
-    return present == usable_names(identity.groups) - others and _role_by(rules, identity, user) == user.role
+    own = (rules.origin, identity.issuer)
+    present = {each.name for each in await groups_of(tx, user.id) if (each.origin, each.issuer) == own}
+    wanted = usable_names(identity.groups)
+    if present - wanted or _role_by(rules, identity, user) != user.role:
+        return False
+    for name in wanted - present:
+        try:
+            group = await find_group(tx, name)
+        except GroupNotFound:
+            return False
+        if (group.origin, group.issuer) == own:
+            return False
+    return True
 
 
 async def admit(tx: Transaction, identity: Identity, rules: AdmissionRules) -> User:
@@ -165,7 +176,7 @@ async def admit(tx: Transaction, identity: Identity, rules: AdmissionRules) -> U
     if user.email is None and identity.email_verified:
         user = await update_user(tx, user, email=identity.email)
     user = await _set_role(tx, user, _role_by(rules, identity, user), rules)
-    await set_groups(tx, user, usable_names(identity.groups), origin=rules.origin)
+    await set_groups(tx, user, usable_names(identity.groups), origin=rules.origin, issuer=identity.issuer)
     return user
 
 

@@ -49,9 +49,12 @@ class User:
 
 @dataclass(frozen=True, slots=True)
 class Group:
+    """`issuer` is the login provider or the proxy that says who is a member, as identities have it; "": people here."""
+
     id: str
     name: str
     origin: GroupOrigin
+    issuer: str = ""
 
 
 def normalize_name(name: str) -> str:
@@ -191,11 +194,11 @@ async def load_principal(
     )
 
 
-async def create_group(tx: Transaction, name: str, *, origin: GroupOrigin = "local") -> Group:
+async def create_group(tx: Transaction, name: str, *, origin: GroupOrigin = "local", issuer: str = "") -> Group:
     """Raises InvalidInput, NameInUse."""
     normal = normalize_name(name)
-    group = Group(new_id(), normal, origin)
-    if not await tx.run("insert_group", id=group.id, name=normal, origin=origin, now=now()):
+    group = Group(new_id(), normal, origin, issuer)
+    if not await tx.run("insert_group", id=group.id, name=normal, origin=origin, issuer=issuer, now=now()):
         raise NameInUse(name=normal)
     return group
 
@@ -235,16 +238,18 @@ async def delete_group(tx: Transaction, group: Group) -> None:
     await tx.run("delete_group", group_id=group.id)
 
 
-async def set_groups(tx: Transaction, user: User, names: Collection[str], *, origin: GroupOrigin) -> None:
-    """Set a user's groups of an issuer or a proxy to these names; local ones stay. New groups are added. A name that
-    a group of another origin already has does not let the user in."""
+async def set_groups(tx: Transaction, user: User, names: Collection[str], *, origin: GroupOrigin, issuer: str) -> None:
+    """Set a user's groups of a login provider or a proxy to these names; others stay. New groups are added. A name
+    that a group here, or of another provider, already has does not let the user in."""
     wanted: dict[str, Group] = {}
     for name in sorted({normalize_name(name) for name in names}):
         row = await one(tx, "select_group_by_name", name=name)
-        group = _group(row) if row is not None else await create_group(tx, name, origin=origin)
-        if group.origin == origin:
+        group = _group(row) if row is not None else await create_group(tx, name, origin=origin, issuer=issuer)
+        if (group.origin, group.issuer) == (origin, issuer):
             wanted[group.id] = group
-    present: Sequence[Group] = [each for each in await groups_of(tx, user.id) if each.origin == origin]
+    present: Sequence[Group] = [
+        each for each in await groups_of(tx, user.id) if (each.origin, each.issuer) == (origin, issuer)
+    ]
     for group in present:
         if group.id not in wanted:
             await remove_member(tx, group, user)
@@ -253,7 +258,7 @@ async def set_groups(tx: Transaction, user: User, names: Collection[str], *, ori
 
 
 def _group(row: Row) -> Group:
-    return Group(row["id"], row["name"], row["origin"])
+    return Group(row["id"], row["name"], row["origin"], row["issuer"])
 
 
 def _user(row: Row) -> User:

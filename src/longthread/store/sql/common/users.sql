@@ -59,7 +59,8 @@ INSERT INTO access_secrets (name, secret, made_at) VALUES (:name, :secret, :now)
 SELECT secret FROM access_secrets WHERE name = :name;
 
 -- name: insert_group
-INSERT INTO access_groups (id, name, origin, created_at) VALUES (:id, :name, :origin, :now) ON CONFLICT DO NOTHING;
+INSERT INTO access_groups (id, name, origin, issuer, created_at) VALUES (:id, :name, :origin, :issuer, :now)
+ON CONFLICT DO NOTHING;
 
 -- name: select_groups
 SELECT g.*, (SELECT count(*) FROM access_members m WHERE m.group_id = g.id) AS members

@@ -30,11 +30,12 @@ CREATE TABLE access_identities (
 ) WITHOUT ROWID;
 CREATE INDEX access_identities_of_user ON access_identities (user_id);
 
--- A group of people. Those of an issuer or a proxy (`origin`) are set at each login.
+-- A group of people. Those of a login provider (`issuer`) or a proxy are set at each login there, and by nothing else.
 CREATE TABLE access_groups (
     id         TEXT PRIMARY KEY NOT NULL,
     name       TEXT NOT NULL,
     origin     TEXT NOT NULL CHECK (origin IN ('local', 'oidc', 'proxy')),
+    issuer     TEXT NOT NULL DEFAULT '',
     created_at TEXT NOT NULL
 ) WITHOUT ROWID;
 CREATE UNIQUE INDEX access_groups_by_name ON access_groups (name);
