@@ -9,8 +9,9 @@ from collections.abc import Iterable, Mapping
 from copy import copy
 from dataclasses import dataclass
 from typing import Any, Literal, cast
-from urllib.parse import parse_qs, unquote
+from urllib.parse import unquote
 
+from starlette.datastructures import QueryParams
 from starlette.routing import BaseRoute, Mount, Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
@@ -280,7 +281,11 @@ class GuardedRoute:
         if rule.who == "monitor" and authentication.is_monitor(scope):
             return None
         if rule.who == "visitor":
-            return await authentication.find_principal(scope)
+            visitor = await authentication.find_principal(scope)
+            if visitor is None:
+                return None
+            authentication.count_request(visitor)
+            return visitor if rule.scope is None or visitor.has_scope(rule.scope) else None
         principal = await authentication.expect_principal(scope)
         if rule.of_account and principal.via == "local":
             raise AccountMissing  # also where the store has users, and its server was started without a login
@@ -294,6 +299,6 @@ class GuardedRoute:
 async def _note_reading(scope: Scope) -> None:
     """Note that an administrator reads what is a user's, before anything is read."""
     given = scope["path_params"].get("thread_id")
-    asked = parse_qs(scope["query_string"].decode("latin-1")).get("thread_id", [""])
-    thread_id = unquote(given) if given is not None else asked[0]
+    # Of several in the query, the route reads the last, and so does this.
+    thread_id = unquote(given) if given is not None else QueryParams(scope["query_string"]).get("thread_id", "")
     await note_alone(scope["app"].state.served.analyst.store, "admin.read", thread_id, route=route_of(scope))

@@ -70,3 +70,21 @@ def test_it_is_for_reading_and_for_administrators(serve: Serve) -> None:
         assert asked.status_code == 404
         assert team.admin.get("/api/memories", headers=header).json()["memories"] == []
         assert bob.get("/api/me", headers={"X-Longthread-User": "ada"}).json()["name"] == "bob"
+
+
+def test_what_is_noted_is_what_is_read(serve: Serve) -> None:
+    with team_of(serve(["An answer."], auth="login", admin_reads=True)) as team:
+        bob = team.join("Bob")
+        harmless, other = ask(bob), ask(bob)
+        header = {"X-Longthread-User": "Bob"}
+        for query in (
+            f"thread_id={harmless}&thread_id={other}",
+            f"thread_id={harmless}&thread%5Fid={other}",
+            f"thread_id={harmless}&thread_id={other.replace('-', '%2D')}",
+        ):
+            answer = team.admin.get(f"/api/chat/history?{query}", headers=header)
+            assert answer.json()["thread_id"] == other
+            assert readings(team)[-1][1] == other, query
+        answer = team.admin.get(f"/api/chat/history?thread_id={harmless}&thread_id=", headers=header)
+        assert readings(team)[-1][1] == "", "an empty one counts, too"
+        assert answer.status_code != 200

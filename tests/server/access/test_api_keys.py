@@ -153,3 +153,13 @@ def test_usage_is_told_to_the_user_and_to_administrators(team: Team, store_addre
     backwards = {"since": "2020-01-31", "until": "2020-01-01"}
     assert code_of(team.admin.get("/api/admin/usage", params=backwards)) == (422, "invalid_input")
     assert code_of(bob.get("/api/admin/usage")) == (403, "role_missing")
+
+
+def test_what_a_page_asks_first_is_bound_by_a_keys_limits(team: Team) -> None:
+    told = {"auth": {"mode": "login", "user": None, "setup": False, "issuers": [], "share": "users"}}
+    with with_key(team, make_key(team.admin, scopes=["gateway"])["key"]) as narrow:
+        assert narrow.get("/api/info").json() == told
+    with with_key(team, make_key(team.admin, scopes=["read"], requests_per_minute=3)["key"]) as slow:
+        answers = [slow.get("/api/info") for _ in range(4)]
+    assert answers[0].json()["auth"]["user"]["name"] == "ada"
+    assert [each.status_code for each in answers] == [200, 200, 200, 429]
