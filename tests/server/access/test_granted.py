@@ -299,3 +299,42 @@ def test_a_grant_is_taken_back_by_the_name_it_was_made_by(team: Team) -> None:
     assert names(bob, "/api/sources") == ["demo"]
     assert code_of(ungrant(team, "source", "sales", me(bob))) == (404, "grant_not_found")
     assert code_of(ungrant(team, "source", "nothing", me(bob))) == (404, "grant_not_found")
+
+
+def test_a_builder_names_only_what_he_may_use(team: Team) -> None:
+    bob = team.join("Bob", role="builder")
+    tool = {**TOOL, "schema": {**TOOL["schema"], "name": "twos"}}
+    given: dict[str, Any] = {
+        "tools/twos": lambda name: {**tool, "implementation": {"database": name, "sql_template": "SELECT 2 AS two"}},
+        "skills/own": lambda name: {"tools": [name], "config": {"instructions": "Count."}},
+        "agents/own": lambda name: {"system_prompt": "You help.", "skills": [name]},
+        "agents/over": lambda name: {"system_prompt": "You help.", "sub_agents": [name]},
+        "agents/asks": lambda name: {"system_prompt": "You help.", "config": {"source": name}},
+    }
+    hidden = {"tools/twos": "sales", "skills/own": "ones", "agents/own": "counting", "agents/over": "clerk"}
+    hidden["agents/asks"] = "sales"
+    for path, make in given.items():
+        name, texts = hidden[path], []
+        for each in (name, "nothing"):
+            refused = bob.put(f"/api/catalog/{path}", json={"definition": make(each)})
+            assert code_of(refused) == (422, "catalog_invalid")
+            texts.append(refused.text.replace(each, "NAME"))
+        assert texts[0] == texts[1]
+        assert not any(each in texts[1] for each in hidden.values())
+    grant(team, "source", "sales", me(bob))
+    put(bob, "tools/twos", given["tools/twos"]("sales"))
+    ungrant(team, "source", "sales", me(bob))
+    renamed = {**given["tools/twos"]("sales"), "description": "Two."}
+    assert bob.put("/api/catalog/tools/twos", json={"definition": renamed}).status_code != 403, "it was named before"
+
+
+def test_no_error_names_agents_that_are_not_granted(team: Team) -> None:
+    bob = team.join("Bob")
+    for ask in (
+        lambda name: bob.get("/api/recall", params={"q": "x", "agent": name}),
+        lambda name: bob.post("/api/memories", json={"content": "x", "agent": name}),
+    ):
+        hidden, unknown = ask("clerk"), ask("nothing")
+        assert (hidden.status_code, unknown.status_code) == (404, 404)
+        assert hidden.text.replace("clerk", "NAME") == unknown.text.replace("nothing", "NAME")
+        assert "clerk" not in unknown.text

@@ -12,11 +12,14 @@ from longthread.memory.index.entry_text import content_of, excerpt
 from longthread.memory.index.indexer import SAID_AT
 from longthread.memory.index.terms import find_telling_terms
 from longthread.memory.recall import Hit, Question
+from longthread.model.catalog import Definition
 from longthread.model.entry import Entry
 from longthread.model.language import moment_of
 from longthread.model.memory import ANALYST, Memory, MemoryType, Statement
+from longthread.model.run import RunAsker
 from longthread.model.thread import Scope
 from longthread.runs.analyst import Analyst
+from longthread.runs.rights import granted_names
 from longthread.server.mcp.offer import (
     NUMBER,
     TEXT,
@@ -174,9 +177,10 @@ _HIT = {
 class RecallTool:
     """What was said in a user's conversations."""
 
-    def __init__(self, analyst: Analyst, user: str) -> None:
+    def __init__(self, analyst: Analyst, user: str, *, asker: RunAsker | None = None) -> None:
         self._analyst = analyst
         self._user = user
+        self._asker = asker
 
     def offer(self) -> OfferedTool:
         """`recall`."""
@@ -210,7 +214,7 @@ class RecallTool:
             raise InvalidInput(reason="There is nothing to look for. Give a query or a topic.")
         if given.get("thread") and given.get("agent"):
             raise InvalidInput(reason="Give thread or agent, not both.")
-        agent = await Catalog(self._analyst.store).agent(given["agent"]) if given.get("agent") else None
+        agent = await self._find_agent(given["agent"]) if given.get("agent") else None
         question = Question(
             text=query,
             topic=topic,
@@ -232,6 +236,10 @@ class RecallTool:
         return ToolAnswer(
             {"found": found, "warnings": list(recalled.warnings)}, "\n\n".join([*parts, *recalled.warnings])
         )
+
+    async def _find_agent(self, name: str) -> Definition:
+        rights = await self._analyst.runs.rights.of(self._asker, user_id=self._user)
+        return (await granted_names(self._analyst.store, rights)).one("agent", name)
 
 
 def _hit(hit: Hit, titles: Mapping[str, str], wanted: set[str]) -> dict[str, Any]:

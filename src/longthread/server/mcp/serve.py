@@ -73,7 +73,7 @@ def offers(
     every = [
         *AskTools(analyst, user, agent=agent, any_source=any_source, asker=asker).offers(),
         *ThreadTools(store, user).offers(),
-        RecallTool(analyst, user).offer(),
+        RecallTool(analyst, user, asker=asker).offer(),
         *MemoryTools(analyst, user, agent=agent).offers(),
         ViewTool(store, user).offer(),
     ]

@@ -248,7 +248,9 @@ def _may_make(served: Served, granted: GrantedRights) -> bool:
 async def _apply_definition(served: Served, user: str, granted: GrantedRights, item: JsonObject) -> CatalogChange:
     catalog = Catalog(served.analyst.store, user=user, rights=granted)
     change = await catalog.define_over_http(item)
-    names = await catalog.names()
+    there = (await catalog.names()).by_key.values()
+    id_ = change.definition.id
+    names = Names(each for each in there if each.id == id_ or granted.may_use(each.kind, each.id, each.name))
     return {"action": change.action, "item": _item(names, names.one(change.kind, change.definition.id))}
 
 

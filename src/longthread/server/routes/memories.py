@@ -14,15 +14,15 @@ from longthread.memory.forget import forget_memory
 from longthread.memory.user_memories import LONGEST, STANDING
 from longthread.model.memory import ANALYST, Memory, MemoryChanges, MemorySource, MemoryType, Statement
 from longthread.model.thread import Scope
+from longthread.runs.rights import granted_names
 from longthread.server.answers import Timestamp
 from longthread.server.fields import Flag, Name, PathSegment, PlainText, Time
 from longthread.server.openapi import problems
-from longthread.server.state import Caller, ProjectCaller, ServedDep
+from longthread.server.state import Caller, Granted, ProjectCaller, ServedDep
 from longthread.store import log, memories, summaries
 from longthread.store.driver import Transaction
 from longthread.store.memories import Owner
 from longthread.store.summaries import TOPICS
-from longthread.tools.catalog.definitions import Catalog
 
 
 class MemoryEntries(TypedDict):
@@ -171,9 +171,10 @@ async def list_memories(
 @router.post(
     "/memories", status_code=201, responses=problems(DefinitionNotFound, InvalidInput, TooManyMemories, body=True)
 )
-async def remember(served: ServedDep, user: ProjectCaller, body: NewMemory) -> MemoryView:
+async def remember(served: ServedDep, user: ProjectCaller, granted: Granted, body: NewMemory) -> MemoryView:
     """Remember something. What says the same as a memory is that memory, said again by the user."""
-    agent = (await Catalog(served.analyst.store).agent(body.agent)).id if body.agent is not None else ANALYST
+    names = await granted_names(served.analyst.store, granted) if body.agent is not None else None
+    agent = names.one("agent", body.agent).id if names is not None and body.agent is not None else ANALYST
     statement = Statement(body.content, body.type, body.importance, body.expires_at)
     stored = await served.analyst.memories.remember(Owner(user, agent), statement)
     served.analyst.memories.keep_up(user)

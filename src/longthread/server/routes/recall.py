@@ -14,11 +14,11 @@ from longthread.memory.index.terms import find_telling_terms
 from longthread.memory.recall import Hit, Question
 from longthread.model.entry import Entry, Role
 from longthread.model.thread import Scope
+from longthread.runs.rights import granted_names
 from longthread.server.fields import PlainText, Time
 from longthread.server.openapi import problems
-from longthread.server.state import ProjectCaller, ServedDep
+from longthread.server.state import Granted, ProjectCaller, ServedDep
 from longthread.store import log
-from longthread.tools.catalog.definitions import Catalog
 
 router = APIRouter(prefix="/api", tags=["memories"])
 
@@ -60,6 +60,7 @@ class RecallAnswer(TypedDict):
 async def recall(
     served: ServedDep,
     user: ProjectCaller,
+    granted: Granted,
     q: Annotated[PlainText, Query(max_length=4_000)] = "",
     topic: Annotated[PlainText, Query(max_length=400)] = "",
     thread_id: PlainText | None = None,
@@ -82,7 +83,7 @@ async def recall(
     if thread_id is not None:
         async with analyst.store.reading() as tx:
             await log.find_thread(tx, thread_id, user_id=user)
-    agent_id = (await Catalog(analyst.store).agent(agent)).id if agent is not None else None
+    agent_id = (await granted_names(analyst.store, granted)).one("agent", agent).id if agent is not None else None
     question = Question(
         text=q,
         topic=topic,

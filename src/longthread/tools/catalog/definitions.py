@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -215,7 +215,8 @@ class Catalog:
         async with self._store.reading() if dry_run else self._store.writing() as tx:
             if not dry_run:
                 await catalog_store.lock(tx)
-            known = KnownCatalog(await catalog_store.definitions(tx), await catalog_store.list_deleted(tx))
+            there, deleted = await catalog_store.definitions(tx), await catalog_store.list_deleted(tx)
+            known = KnownCatalog(there, deleted, self._may_use)
             changes = _changes(known, drafts)
             if taken := [each.name for each in changes if is_new and each.action != "created"]:
                 raise SourceTaken(name=taken[0])
@@ -271,7 +272,7 @@ class Catalog:
             wanted = names.one(kind, name)
             if not wanted.is_builtin:
                 self._rights.expect_edit(kind, wanted.id, wanted.name)
-            found = _deletable(names, kind, name, force=force)
+            found = _deletable(names, kind, name, force=force, usable=self._may_use)
             if kind == "agent":
                 found = replace(found, belongings=await catalog_store.belongings(tx, found.definition.id))
                 if found.belongings != NOTHING and not force:
@@ -344,6 +345,9 @@ class Catalog:
         for change in changes:
             if change.action == "created" and not self._rights.may_edit(change.kind, change.definition.id):
                 await own_item(tx, change.kind, change.definition.id, maker.user)
+
+    def _may_use(self, each: Definition) -> bool:
+        return self._rights.may_use(each.kind, each.id, each.name)
 
     def _expect_right(self, action: str, definition: Definition) -> None:
         """Raise RoleMissing: the caller makes no definitions. Raise NotGranted: this one is another's."""
@@ -436,7 +440,9 @@ _NEEDED = frozenset({("source", "tool"), ("upstream", "route")})
 """Kinds, and the kinds of definitions that do not work without them."""
 
 
-def _deletable(names: Names, kind: Kind, name: str, *, force: bool) -> CatalogDeletion:
+def _deletable(
+    names: Names, kind: Kind, name: str, *, force: bool, usable: Callable[[Definition], bool]
+) -> CatalogDeletion:
     """The deletion, checked."""
     definition = names.one(kind, name)
     if definition.is_builtin:
@@ -446,10 +452,10 @@ def _deletable(names: Names, kind: Kind, name: str, *, force: bool) -> CatalogDe
     if needing is not None:
         user = "query tool" if needing == "tool" else needing
         remedy = f"A {user} needs its {kind}: give it another, or delete it first."
-        raise DefinitionInUse(kind=kind, name=definition.name, users=_list_users(users), remedy=remedy)
+        raise DefinitionInUse(kind=kind, name=definition.name, users=_list_users(users, usable), remedy=remedy)
     if users and not force:
         remedy = "Take it out there first; or delete it with --force, which takes it out of them."
-        raise DefinitionInUse(kind=kind, name=definition.name, users=_list_users(users), remedy=remedy)
+        raise DefinitionInUse(kind=kind, name=definition.name, users=_list_users(users, usable), remedy=remedy)
     return CatalogDeletion(definition, [_without(each, definition) for each in users])
 
 
@@ -474,5 +480,6 @@ def describe_belongings(belongings: Belongings) -> str:
     return " and ".join(f"{count:,} {one if count == 1 else many}" for count, one, many in counted if count)
 
 
-def _list_users(users: Iterable[Definition]) -> str:
-    return ", ".join(f"the {each.kind} {each.name}" for each in users)
+def _list_users(users: Iterable[Definition], usable: Callable[[Definition], bool]) -> str:
+    named = (f"the {each.kind} {each.name}" if usable(each) else f"another {each.kind}" for each in users)
+    return ", ".join(dict.fromkeys(named))

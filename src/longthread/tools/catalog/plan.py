@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
@@ -154,10 +154,12 @@ _REFERRING: Mapping[Kind, str] = {
 
 @dataclass(frozen=True, slots=True)
 class KnownCatalog:
-    """The stored definitions, and the last versions of deleted ones."""
+    """The stored definitions, and the last versions of deleted ones. What drafts name anew must be `usable`; no problem
+    names anything else."""
 
     stored: Sequence[StoredDefinition]
     deleted: Sequence[Version] = ()
+    usable: Callable[[Definition], bool] = lambda _: True
 
 
 def plan_changes(known: KnownCatalog, drafts: Sequence[DefinitionDraft], problems: list[str]) -> list[Change]:
@@ -166,7 +168,10 @@ def plan_changes(known: KnownCatalog, drafts: Sequence[DefinitionDraft], problem
     made = [_identify_definition(before, known, draft, problems) for draft in drafts]
     _expect_each_once(made, drafts, problems)
     after = Names({**before.by_key, **{(each.kind, each.id): each for each in made}}.values())
-    made = [_resolve_names(after, each, draft, problems) for each, draft in zip(made, drafts, strict=True)]
+    made = [
+        _resolve_names(_nameable(known, before, after, each), each, draft, problems)
+        for each, draft in zip(made, drafts, strict=True)
+    ]
     after = Names({**before.by_key, **{(each.kind, each.id): each for each in made}}.values())
     built_in = "the {} {} is built in and stays as it is. Give yours another name."
     problems += [
@@ -180,13 +185,25 @@ def plan_changes(known: KnownCatalog, drafts: Sequence[DefinitionDraft], problem
         FieldProblem(
             wrong.field,
             wrong.reason,
-            labels.get((each.kind, each.id), f"{each.kind} {each.name}, which is there"),
+            labels.get((each.kind, each.id)) or _label_affected(known, each),
             wrong.kind,
         )
         for each in _find_affected(before, after, labels)
-        for wrong in _wrong(after, each)
+        for wrong in _wrong(after, _nameable(known, before, after, each), each)
     ]
     return [_change(before, after, each, labels) for each in made]
+
+
+def _nameable(known: KnownCatalog, before: Names, after: Names, made: Definition) -> Names:
+    """The definitions that a definition may name: usable ones, those of the drafts, and those it named before."""
+    old = before.by_key.get((made.kind, made.id))
+    kept = {(each.kind, each.id) for each in before.targets(old)} if old is not None else set()
+    found = after.by_key.items()
+    return Names(each for key, each in found if key in kept or key not in before.by_key or known.usable(each))
+
+
+def _label_affected(known: KnownCatalog, each: Definition) -> str:
+    return f"{each.kind} {each.name}, which is there" if known.usable(each) else f"another {each.kind} that uses it"
 
 
 def _identify_definition(before: Names, known: KnownCatalog, draft: DefinitionDraft, problems: list[str]) -> Definition:
@@ -220,19 +237,19 @@ def _expect_each_once(made: Sequence[Definition], drafts: Sequence[DefinitionDra
         places.update(dict.fromkeys(marks, draft.document.label))
 
 
-def _resolve_names(after: Names, made: Definition, draft: DefinitionDraft, problems: list[str]) -> Definition:
+def _resolve_names(there: Names, made: Definition, draft: DefinitionDraft, problems: list[str]) -> Definition:
     """Resolves names to ids."""
     body = dict(made.body)
 
     def resolve(kind: Kind, reference: str, field: str) -> str:
-        found = after.find_definitions(kind, reference)
+        found = there.find_definitions(kind, reference)
         if len(found) == 1:
             return found[0].id
         what: FieldKind = "other" if found else "unknown_name"
         if found:
             problem = f"several {kind}s are called {reference} ({', '.join(each.id for each in found)}). Give an id."
         else:
-            problem = f"there is no {kind} {reference}.{near(reference, after.names(kind))}"
+            problem = f"there is no {kind} {reference}.{near(reference, there.names(kind))}"
         problems.append(FieldProblem(field, problem, draft.document.label, what))
         return reference
 
@@ -277,11 +294,11 @@ def _find_affected(before: Names, after: Names, labels: Mapping[DefinitionKey, s
     return list(found.values())
 
 
-def _wrong(after: Names, each: Definition) -> Iterator[FieldProblem]:
+def _wrong(after: Names, nameable: Names, each: Definition) -> Iterator[FieldProblem]:
     """The problems of a definition in its catalog: each a field and why."""
     for kind, reference in references(each.kind, each.body):
-        if kind in BY_NAME and after.target(kind, reference) is None:
-            there = near(reference, after.names(kind))
+        if kind in BY_NAME and nameable.target(kind, reference) is None:
+            there = near(reference, nameable.names(kind))
             yield FieldProblem(_REFERRING[each.kind], f"there is no {kind} {reference}.{there}", kind="unknown_name")
     if each.kind == "agent":
         yield from (FieldProblem(*wrong) for wrong in _cycle(after, each))
