@@ -230,10 +230,17 @@ OWNER_ONLY = Depends(_expect_owner)
 """A route with this dependency answers the owner alone."""
 
 
+async def _expect_builder(rights: Rights) -> None:
+    rights.expect_known()
+    rights.expect_role("builder")
+
+
 async def _expect_known(rights: Rights) -> None:
     rights.expect_known()
 
 
+BUILDER_ONLY = Depends(_expect_builder)
+"""A route with this dependency answers the owner, and builders who have logged in."""
 KNOWN_ONLY = Depends(_expect_known)
 """A route with this dependency answers the owner, and users who have logged in."""
 

@@ -52,3 +52,23 @@ def test_what_came_before_there_were_users_is_the_first_users(serve: Serve) -> N
         bob = team.join("Bob", role="admin")
         assert code_of(bob.delete(f"/api/uploads/{mine}")) == (404, "upload_not_found")
         assert team.admin.delete(f"/api/uploads/{mine}").status_code == 204
+
+
+def test_a_builder_adds_files_and_no_addresses(team: Team, shop: str) -> None:
+    bob, eve, max_ = team.join("Bob", role="builder"), team.join("Eve", role="builder"), team.join("Max")
+    refused = max_.post("/api/uploads", params={"name": "a.csv"}, content=CSV)
+    assert code_of(refused) == (403, "role_missing")
+    added = bob.post("/api/sources", json={"name": "mine", "uploads": [upload(bob)]})
+    assert added.status_code == 201, added.text
+    assert (added.json()["address"], added.json()["files"]) == (None, ["a.csv"])
+    assert [each["name"] for each in bob.get("/api/sources").json()["sources"]] == ["demo", "mine"]
+    assert bob.get("/api/sources/mine/preview").json()["of"] == 1
+    for where in (shop, "/etc/passwd", "postgres://localhost/x"):
+        refused = bob.post("/api/sources", json={"name": "there", "address": where})
+        assert code_of(refused) == (403, "role_missing")
+    assert [each["name"] for each in eve.get("/api/sources").json()["sources"]] == ["demo"]
+    assert upload(eve), "no conflict with a file that she does not see"
+    replaced = bob.post("/api/uploads", params={"name": "a.csv", "on_conflict": "replace"}, content=CSV + b"b,2\n")
+    assert replaced.json()["source"]["name"] == "mine"
+    again = eve.post("/api/uploads", params={"name": "a.csv", "on_conflict": "replace"}, content=CSV)
+    assert again.json()["source"] is None

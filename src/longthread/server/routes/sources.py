@@ -40,7 +40,17 @@ from longthread.server.catalog_answers import NoteView, SourceList, SourcePrevie
 from longthread.server.fields import Name, PathSegment, PlainText
 from longthread.server.openapi import problems
 from longthread.server.requests import until_gone
-from longthread.server.state import DEMO, OWNER_ONLY, Caller, Granted, ProjectCaller, Rights, Served, ServedDep
+from longthread.server.state import (
+    BUILDER_ONLY,
+    DEMO,
+    OWNER_ONLY,
+    Caller,
+    Granted,
+    ProjectCaller,
+    Rights,
+    Served,
+    ServedDep,
+)
 from longthread.tools.analysis.files.notes import Note
 from longthread.tools.analysis.source import Source
 from longthread.tools.catalog import address
@@ -112,7 +122,7 @@ class AddedFiles(BaseModel):
 
 @router.post(
     "/uploads",
-    dependencies=[OWNER_ONLY],
+    dependencies=[BUILDER_ONLY],
     status_code=201,
     responses=problems(
         *_OPENS, SettingsNotAllowed, UploadExists, UploadFailed, UploadNotFound, UploadRefused, UploadTooLarge
@@ -122,6 +132,7 @@ class AddedFiles(BaseModel):
 async def upload(
     served: ServedDep,
     user: Caller,
+    granted: Granted,
     request: Request,
     name: FileName,
     encoding: Encoding | None = None,
@@ -138,7 +149,7 @@ async def upload(
     uploads = served.uploads
     await _forget(served, await uploads.sweep(await _list_used_uploads(served)))
     file = safe_name(name)
-    there = await _of_equal_name(served, file)
+    there = await _of_equal_name(served, file, granted)
     if there is not None and on_conflict != "replace":
         file = await _beside(served, file, there, on_conflict)
     received = await uploads.receive(file, _pieces(request), encoding)
@@ -173,7 +184,7 @@ async def upload(
 
 @router.delete(
     "/uploads/{upload_id}",
-    dependencies=[OWNER_ONLY],
+    dependencies=[BUILDER_ONLY],
     status_code=204,
     responses=problems(SettingsNotAllowed, UploadNotFound, DefinitionInUse),
 )
@@ -221,7 +232,7 @@ async def sources(served: ServedDep, rights: Rights, user: ProjectCaller) -> Sou
 
 @router.post(
     "/sources",
-    dependencies=[OWNER_ONLY],
+    dependencies=[BUILDER_ONLY],
     status_code=201,
     responses=problems(
         CatalogInvalid,
@@ -234,18 +245,21 @@ async def sources(served: ServedDep, rights: Rights, user: ProjectCaller) -> Sou
         body=True,
     ),
 )
-async def add(served: ServedDep, user: Caller, body: NewSource) -> SourceView:
+async def add(served: ServedDep, user: Caller, rights: Rights, granted: Granted, body: NewSource) -> SourceView:
     """Add a source to the catalog. It is opened first, and can be asked at once. No password is kept: an
-    address with `${NAME}` is defined in a file."""
+    address with `${NAME}` is defined in a file. Where users log in, builders add files, and administrators alone
+    addresses."""
+    catalog = Catalog(served.analyst.store, user=user, rights=granted)
     if body.uploads is None:
+        rights.expect_owner()
         where = await _address(served, str(body.address), user)
-        return await _view_named(served, await _add(served, body, user, where, name_of(where)))
+        return await _view_named(served, await _add(catalog, body, where, name_of(where)))
     kept = await served.uploads.keep(await _uploads(served, body.uploads, user))
     upload = kept.upload
     try:
         if kept.moved:
             await _expect_opens(served, upload, user)
-        name = await _add(served, body, user, str(upload.path), upload.name)
+        name = await _add(catalog, body, str(upload.path), upload.name)
     except LongthreadError:
         await served.uploads.give_back(kept)
         raise
@@ -321,8 +335,7 @@ async def _expect_opens(served: Served, upload: Upload, user: str) -> None:
         return
 
 
-async def _add(served: Served, body: NewSource, user: str, where: str, default: str) -> str:
-    catalog = Catalog(served.analyst.store, user=user)
+async def _add(catalog: Catalog, body: NewSource, where: str, default: str) -> str:
     taken = {each.name for each in await catalog.definitions("source")}
     name = (body.name or _free(default, taken)).strip()
     if name == DEMO:
@@ -399,12 +412,13 @@ class _SourceFile:
     received_at: datetime
 
 
-async def _of_equal_name(served: Served, file: str) -> _SourceFile | None:
-    """The source with an uploaded file of this name; of several, the one with the newest file."""
+async def _of_equal_name(served: Served, file: str, granted: GrantedRights) -> _SourceFile | None:
+    """The source with an uploaded file of this name that the caller may change; of several, the one with the newest
+    file."""
     found: list[_SourceFile] = []
     for each in await _list_definitions(served):
         upload = await served.uploads.of_address(each.address)
-        if upload is None or not each.is_active:
+        if upload is None or not each.is_active or not granted.may_edit("source", each.id, each.name):
             continue
         for path in upload.files:
             if are_equal(path.name, file) and (received_at := await served.uploads.received_at(path)):

@@ -194,7 +194,8 @@ class Catalog:
         return await self._apply(items, dry_run=dry_run)
 
     async def add_source(self, item: Mapping[str, Any]) -> None:
-        """Applies a source under a name that none has. Raises CatalogInvalid, SourceTaken."""
+        """Applies a source under a name that none has. A builder may; the caller checks the address. Raises
+        CatalogInvalid, SourceTaken."""
         await self._apply([item], is_new=True)
 
     async def define_over_http(self, item: Mapping[str, Any], *, dry_run: bool = False) -> Change:
@@ -223,7 +224,7 @@ class Catalog:
             if over_http:
                 _expect_definable(known, changes)
             for change in changes:
-                self._expect_right(change.action, change.definition)
+                self._expect_right(change.action, change.definition, of_builders=is_new)
             if not dry_run:
                 await self._write(tx, known, changes)
         return changes
@@ -349,10 +350,11 @@ class Catalog:
     def _may_use(self, each: Definition) -> bool:
         return self._rights.may_use(each.kind, each.id, each.name)
 
-    def _expect_right(self, action: str, definition: Definition) -> None:
+    def _expect_right(self, action: str, definition: Definition, *, of_builders: bool = False) -> None:
         """Raise RoleMissing: the caller makes no definitions. Raise NotGranted: this one is another's."""
         if action == "created":
-            self._rights.principal.expect_role("builder" if definition.kind in _OF_BUILDERS else "admin")
+            is_theirs = of_builders or definition.kind in _OF_BUILDERS
+            self._rights.principal.expect_role("builder" if is_theirs else "admin")
         elif action == "unchanged":
             self._rights.expect_use(definition.kind, definition.id, definition.name)
         else:
