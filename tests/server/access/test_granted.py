@@ -11,7 +11,7 @@ import pytest
 from tests.server.access.team import Team, code_of, team_of
 from tests.server.conftest import Serve
 
-from longthread.server.routes import definitions
+from longthread.server.routes import definitions, models
 from longthread.store.open import open_store
 
 TOOL = {
@@ -198,7 +198,7 @@ def test_models_are_listed_to_whom_they_were_granted(team: Team) -> None:
     grant(team, "model", "openai:*", me(bob))
     assert names(bob, "/api/models") == [*before, "other:model"]
     found = bob.get("/api/models").json()
-    assert (found["servers"], found["keys_allowed"]) == ([], False)
+    assert (found["servers"], found["keys_allowed"]) == ([], True)
     ungrant(team, "model", "demo", None)
     assert "demo" not in names(bob, "/api/models")
     assert code_of(bob.post("/api/chat", json={"question": "?", "model": "demo"})) == (403, "not_granted")
@@ -338,3 +338,34 @@ def test_no_error_names_agents_that_are_not_granted(team: Team) -> None:
         assert (hidden.status_code, unknown.status_code) == (404, 404)
         assert hidden.text.replace("clerk", "NAME") == unknown.text.replace("nothing", "NAME")
         assert "clerk" not in unknown.text
+
+
+def test_a_user_keeps_keys_of_providers_at_their_addresses(team: Team, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[tuple[str, str | None, str]] = []
+
+    async def list_models(provider: str, key: Any, url: str) -> list[str]:
+        asked.append((provider, None if key is None else key.get_secret_value(), url))
+        return [f"{provider}:big"]
+
+    monkeypatch.setattr(models, "models_of", list_models)
+    bob, eve = team.join("Bob"), team.join("Eve")
+    body = {"key": "sk-of-bob", "check": False}
+    saved = bob.put("/api/models/keys/anthropic", json=body)
+    assert saved.status_code == 200, saved.text
+    assert "anthropic:big" in names(bob, "/api/models")
+    assert asked == [("anthropic", "sk-of-bob", "https://api.anthropic.com")]
+    of_bob = {each["provider"]: each for each in bob.get("/api/models").json()["providers"]}
+    assert (of_bob["anthropic"]["key"], of_bob["openai"]["connected"]) == ("stored", False)
+    assert "ollama" not in of_bob
+    assert "anthropic:big" not in names(eve, "/api/models")
+    for provider, url in (("own:mine", "http://127.0.0.1:1/v1"), ("anthropic", "http://127.0.0.1:1"), ("ollama", None)):
+        given = {"key": "k", "url": url}
+        for answer in (
+            bob.put(f"/api/models/keys/{provider}", json={**given, "check": False}),
+            bob.post(f"/api/models/keys/{provider}/check", json=given),
+        ):
+            assert code_of(answer) == (403, "role_missing"), (provider, url)
+    assert code_of(eve.post("/api/models/keys/anthropic/check", json={})) == (404, "key_not_found")
+    assert code_of(eve.delete("/api/models/keys/anthropic")) == (404, "key_not_found")
+    assert bob.delete("/api/models/keys/anthropic").status_code == 204
+    assert "anthropic:big" not in names(bob, "/api/models")

@@ -29,7 +29,7 @@ from longthread.llm.server_facts import expect_key, find_models, local_servers, 
 from longthread.server.catalog_answers import KeyChecked, ModelChecked, ModelInfo, ModelList, ModelOrigin, ModelProvider
 from longthread.server.fields import Flag, Name
 from longthread.server.openapi import problems
-from longthread.server.state import OWNER_ONLY, Caller, Granted, Rights, Served, ServedDep
+from longthread.server.state import KNOWN_ONLY, OWNER_ONLY, Caller, CallerRights, Granted, Rights, Served, ServedDep
 from longthread.settings import Settings
 from longthread.store import endpoints
 
@@ -75,7 +75,8 @@ async def models(served: ServedDep, user: Caller, rights: Rights, granted: Grant
     Where users log in, the list has what was granted to the caller, and the models of the caller's own keys."""
     settings, own = served.analyst.settings, rights.owner
     logs_in = rights.principal.via != "local"
-    rows = _rows(settings, await served.analyst.keys.list_connections(user)) if own or logs_in else []
+    stored = await served.analyst.keys.list_connections(user) if own or logs_in else []
+    rows = _rows(settings, stored) if own or logs_in else []
     servers = await local_servers() if own else []
     lists = await asyncio.gather(*(_list(row) for row in rows))
     default = model_name(None, settings)
@@ -99,22 +100,27 @@ async def models(served: ServedDep, user: Caller, rights: Rights, granted: Grant
     return {
         "default": default,
         "models": list({each["name"]: each for each in reversed(found)}.values())[::-1],
-        "providers": [row.about for row in rows if own or row.about["provider"] in connected],
+        "providers": [
+            row.about if own or row.about["provider"] in connected else _hide(row.about)
+            for row in rows
+            if own or row.about["provider"] in connected or _is_vendor(row.about["provider"])
+        ],
         "servers": [{"kind": server.kind, "url": server.url} for server in servers],
-        "keys_allowed": own,
+        "keys_allowed": own or logs_in,
     }
 
 
 @router.put(
     "/keys/{provider}",
-    dependencies=[OWNER_ONLY],
     responses=problems(
         KeyNotFound, KeyRefused, ProviderUnreachable, SecretKeyUnusable, SettingsNotAllowed, StoreReadOnly, body=True
     ),
 )
-async def save_key(served: ServedDep, user: Caller, provider: ProviderId, body: KeyBody) -> KeyChecked:
+async def save_key(served: ServedDep, user: Caller, rights: Rights, provider: ProviderId, body: KeyBody) -> KeyChecked:
     """Store a key and its address, sealed, for the user's next runs. The key is given back to nobody. It is checked
-    first. `own:NAME` is a server of your own."""
+    first. `own:NAME` is a server of your own. Where users log in, each keeps keys of the known providers, at their own
+    addresses; administrators alone name others."""
+    await _expect_may_keep(served, user, rights, provider, body)
     url, key = await _read_given(served, user, provider, body.url, body.key)
     if key is None and not provider.startswith(f"{OWN}:"):
         raise KeyNotFound(provider=provider)
@@ -129,13 +135,15 @@ async def save_key(served: ServedDep, user: Caller, provider: ProviderId, body: 
 
 @router.post(
     "/keys/{provider}/check",
-    dependencies=[OWNER_ONLY],
     responses=problems(KeyNotFound, KeyRefused, ProviderUnreachable, SettingsNotAllowed, body=True),
 )
-async def check_key(served: ServedDep, user: Caller, provider: ProviderId, body: CheckBody | None = None) -> KeyChecked:
+async def check_key(
+    served: ServedDep, user: Caller, rights: Rights, provider: ProviderId, body: CheckBody | None = None
+) -> KeyChecked:
     """Ask a provider for its models with a key: that uses no tokens, and tells whether the key is right. Without a key
     and an address, the ones of runs are checked."""
     given = body or CheckBody()
+    await _expect_may_keep(served, user, rights, provider, given)
     url, key = await _read_given(served, user, provider, given.url, given.key)
     if key is None and not provider.startswith(f"{OWN}:"):
         raise KeyNotFound(provider=provider)
@@ -145,7 +153,7 @@ async def check_key(served: ServedDep, user: Caller, provider: ProviderId, body:
 
 @router.delete(
     "/keys/{provider}",
-    dependencies=[OWNER_ONLY],
+    dependencies=[KNOWN_ONLY],
     status_code=204,
     responses=problems(KeyNotFound, SettingsNotAllowed),
 )
@@ -166,6 +174,31 @@ async def check(served: ServedDep, user: Caller, body: ModelBody) -> ModelChecke
     analyst = served.analyst
     tokens, origin = await check_model(await analyst.runs.models_of(body.model, user_id=user), analyst.windows)
     return {"model": body.model, "window": tokens, "origin": origin}
+
+
+async def _expect_may_keep(
+    served: Served, user: str, rights: CallerRights, provider: str, given: KeyBody | CheckBody
+) -> None:
+    """Raise SettingsNotAllowed; RoleMissing: only administrators make the server ask an address of their choice. Raise
+    KeyNotFound: there is no key of the user's own, and those of the settings are the operator's."""
+    if rights.owner:
+        return
+    rights.expect_known()
+    if not _is_vendor(provider) or (given.url is not None and read_address(given.url) not in ROWS[provider].addresses):
+        rights.expect_owner()
+    known = await served.analyst.keys.of(user)
+    if given.key is None and (provider not in known or known[provider].key is None):
+        raise KeyNotFound(provider=provider)
+
+
+def _is_vendor(provider: str) -> bool:
+    """Whether a provider is known, and has addresses of its own."""
+    return provider in ROWS and bool(ROWS[provider].addresses)
+
+
+def _hide(about: ModelProvider) -> ModelProvider:
+    """What a user sees of a provider that the settings may connect."""
+    return {**about, "connected": False, "url": None, "key": None, "set_at": None, "problem": None}
 
 
 async def _is_environment(served: Served, user: str, provider: str, url: str) -> bool:

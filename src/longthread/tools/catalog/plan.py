@@ -154,7 +154,7 @@ _REFERRING: Mapping[Kind, str] = {
 
 @dataclass(frozen=True, slots=True)
 class KnownCatalog:
-    """The stored definitions, and the last versions of deleted ones. What drafts name anew must be `usable`; no problem
+    """The stored definitions, and the last versions of deleted ones. What drafts name for the first time must be `usable`; no problem
     names anything else."""
 
     stored: Sequence[StoredDefinition]
