@@ -154,8 +154,8 @@ _REFERRING: Mapping[Kind, str] = {
 
 @dataclass(frozen=True, slots=True)
 class KnownCatalog:
-    """The stored definitions, and the last versions of deleted ones. What drafts name for the first time must be `usable`; no problem
-    names anything else."""
+    """The stored definitions, and the last versions of deleted ones. What drafts name for the first time must be
+    `usable`; no problem names anything else."""
 
     stored: Sequence[StoredDefinition]
     deleted: Sequence[Version] = ()
