@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
 
+from longthread.access import keys, sessions
 from longthread.access.audit import Acting, AuditFilter, acting, list_rows
 from longthread.access.keys import (
     NewKey,
@@ -201,3 +203,38 @@ def test_two_keys_of_ours_in_one_request_are_refused(first: str, second: str) ->
         headers[0] = (first.encode(), KEY.encode())
     with pytest.raises(SeveralKeys):
         find_credential(headers)
+
+
+async def test_a_user_has_so_many_keys_and_no_more(store: Driver, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(keys, "MOST_KEYS", 3)
+    async with store.writing() as tx:
+        one, other = await create_user(tx, "one"), await create_user(tx, "other")
+        made = [(await keys.create_key(tx, one, NewKey("k", ["read"])))[0] for _ in range(3)]
+        with pytest.raises(InvalidInput, match="at most 3 keys"):
+            await keys.create_key(tx, one, NewKey("k", ["read"]))
+        await keys.create_key(tx, other, NewKey("k", ["read"]))
+        await keys.revoke_key(tx, made[0].id)
+        await keys.create_key(tx, one, NewKey("k", ["read"]))
+
+
+def test_the_limits_of_a_key_are_short_together() -> None:
+    names = [f"{number:0100}" for number in range(50)]
+    keys.validate_key(NewKey("k", ["read"], agents=names, models=names))
+    with pytest.raises(InvalidInput, match="10,000 characters together"):
+        keys.validate_key(NewKey("k", ["read"], agents=names, models=names, sources=["s"]))
+
+
+async def test_a_login_too_many_ends_the_one_least_used(store: Driver, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sessions, "MOST_SESSIONS", 3)
+    async with store.writing() as tx:
+        user, other = await create_user(tx, "one"), await create_user(tx, "other")
+        kept = await sessions.begin_session(tx, other)
+    tokens = []
+    for _ in range(5):
+        async with store.writing() as tx:
+            tokens.append(await sessions.begin_session(tx, user))
+        await asyncio.sleep(0.002)
+    async with store.reading() as tx:
+        found = [await sessions.find_session(tx, token) is not None for token in tokens]
+        assert found == [False, False, True, True, True]
+        assert await sessions.find_session(tx, kept) is not None

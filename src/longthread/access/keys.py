@@ -27,6 +27,10 @@ AUTHORIZATION, OWN_HEADER = b"authorization", b"x-longthread-key"
 HEADERS = (AUTHORIZATION, b"x-api-key", b"x-goog-api-key", b"api-key", OWN_HEADER)
 """The headers that may carry a key."""
 LONGEST_NAME, MOST_LIMITS = 200, 200
+MOST_LIMIT_CHARACTERS = 10_000
+"""Of all names that a key is limited to: they are read with each request of the key."""
+MOST_KEYS = 100
+"""Keys of a user that are not revoked."""
 _ID_LETTERS, _ID_LENGTH, _SECRET_BYTES = string.ascii_lowercase + string.digits, 8, 32
 _FORM = re.compile(r"lt_([a-z0-9]{8})_[A-Za-z0-9_-]{43}")
 _NOTED = timedelta(minutes=5)
@@ -102,6 +106,10 @@ def validate_key(new: NewKey) -> frozenset[KeyScope]:
     for what, names in {"agents": new.agents, "models": new.models, "sources": new.sources}.items():
         if names is not None and (not names or len(names) > MOST_LIMITS or not all(names)):
             raise InvalidInput(reason=f"Name 1 to {MOST_LIMITS} {what}, or leave them out: then all are allowed.")
+    named = sum(len(name) for names in (new.agents, new.models, new.sources) for name in names or ())
+    if named > MOST_LIMIT_CHARACTERS:
+        reason = f"The names that a key is limited to have at most {MOST_LIMIT_CHARACTERS:,} characters together."
+        raise InvalidInput(reason=reason)
     if new.expires_at is not None and new.expires_at <= datetime.now(UTC):
         raise InvalidInput(reason="The key would have expired already.")
     if new.budget is not None and not 0 < new.budget.amount < float("inf"):
@@ -114,6 +122,8 @@ def validate_key(new: NewKey) -> frozenset[KeyScope]:
 async def create_key(tx: Transaction, user: User, new: NewKey) -> tuple[ApiKey, str]:
     """Return a new key, and its text, which can never be read again. Raises InvalidInput."""
     scopes = validate_key(new)
+    if len(await list_keys(tx, user.id)) >= MOST_KEYS:
+        raise InvalidInput(reason=f"A user has at most {MOST_KEYS} keys. Revoke those that nothing uses any more.")
     budget = new.budget or SpendingLimit(0, "tokens", "month")
     while True:
         key_id = "".join(secrets.choice(_ID_LETTERS) for _ in range(_ID_LENGTH))

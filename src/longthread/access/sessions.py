@@ -15,6 +15,8 @@ from longthread.store.share_links import hash_token, new_token
 
 SLIDING, ABSOLUTE = timedelta(days=14), timedelta(days=90)
 """How long a session lasts without a request, and in any case."""
+MOST_SESSIONS = 100
+"""Of a user: a login beyond them ends the one that was used least recently."""
 _NOTED = timedelta(minutes=5)
 """How often the use of a session is written."""
 LinkKind = Literal["setup", "invitation", "reset"]
@@ -62,6 +64,8 @@ async def begin_session(
         via=via,
         issuer=issuer,
     )
+    for row in (await tx.fetch("select_sessions", user_id=user.id, now=now()))[MOST_SESSIONS:]:
+        await end_session(tx, row["id_hash"])
     await tx.run("touch_user", user_id=user.id, now=now())
     return token
 
