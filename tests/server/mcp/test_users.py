@@ -10,7 +10,7 @@ from tests.server.mcp.clients import called, directly, listening, over_http, ref
 from tests.server.mcp.test_auth import ACCEPT, PING
 
 from longthread import Catalog, Owner, Statement
-from longthread.access.keys import NewKey, create_key
+from longthread.access.keys import NewKey, create_key, revoke_key
 from longthread.access.users import create_user
 from longthread.server.mcp.serve import offers
 from longthread.store import runs
@@ -94,3 +94,25 @@ async def test_a_key_without_the_scope_opens_nothing(open_analyst: Any) -> None:
             answer = await client.post(url, json=PING, headers=ACCEPT | headers)
             assert answer.status_code == status, answer.text
             assert ("WWW-Authenticate" in answer.headers) == (status == 401)
+
+
+async def test_a_stream_ends_with_its_key(open_analyst: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("longthread.server.authentication.FRESH_SECONDS", 0.02)
+    monkeypatch.setattr("longthread.server.authentication.WATCH_SECONDS", 0.02)
+    analyst = await open_analyst(auth="login")
+    async with analyst.store.writing() as tx:
+        user = await create_user(tx, "ada")
+        key, secret = await create_key(tx, user, NewKey("mcp", ["mcp"]))
+    async with (
+        listening(analyst) as (url, _),
+        httpx.AsyncClient(trust_env=False, timeout=20, headers=ACCEPT | {"X-Api-Key": secret}) as client,
+    ):
+        opened = await client.post(url, json=PING)
+        session = {"Mcp-Session-Id": opened.headers["mcp-session-id"]}
+        async with client.stream("GET", url, headers=session) as answer:
+            assert answer.status_code == 200
+            async with analyst.store.writing() as tx:
+                await revoke_key(tx, key.id, user_id=user.id)
+            async for _ in answer.aiter_raw():
+                pass
+        assert (await client.post(url, json=PING, headers=session)).status_code == 401

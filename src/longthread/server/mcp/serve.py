@@ -12,6 +12,7 @@ import hmac
 from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, TypeVar, cast
 
 import anyio
@@ -38,7 +39,7 @@ from longthread.model.run import RunAsker
 from longthread.runs.analyst import Analyst
 from longthread.runs.rights import asker_of
 from longthread.server.app import Server
-from longthread.server.authentication import PRINCIPAL, Authentication
+from longthread.server.authentication import PRINCIPAL, Authentication, StreamWatch
 from longthread.server.http import HttpLimits, listen
 from longthread.server.mcp import stdio
 from longthread.server.mcp.ask_tools import AskTools
@@ -265,11 +266,18 @@ class Authenticator:
         with anyio.CancelScope() as cancel:
             self._requests.enter(cancel, scope["method"])
             try:
-                await self._app(scope, receive, sender.send)
+                await self._watch(scope)(scope, receive, sender.send)
             finally:
                 self._requests.leave(cancel)
         if cancel.cancelled_caught:
             await sender.finish(scope, receive)
+
+    def _watch(self, scope: Scope) -> ASGIApp:
+        """Return what answers a request, and ends a stream when its caller's key ends."""
+        callers, principal = self._callers, cast(Principal | None, scope.get(PRINCIPAL))
+        if callers is None or principal is None:
+            return self._app
+        return partial(StreamWatch(lambda: callers.find_by_key(scope), principal).run, self._app)
 
     def _refusal(self, scope: Scope) -> Problem | None:
         headers = Headers(scope=scope)
