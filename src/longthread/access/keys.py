@@ -13,6 +13,7 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
+from urllib.parse import unquote_plus
 
 from longthread.access import audit
 from longthread.access.principal import KeyLimits, KeyScope, Principal, parse_scopes
@@ -194,6 +195,11 @@ def has_credential(headers: RawHeaders) -> bool:
 def remove_credential(headers: RawHeaders) -> list[tuple[bytes, bytes]]:
     """Return a request's headers without its keys of ours: no provider may see them."""
     return [(name, value) for name, value in headers if _own_key(name.lower(), value) is None]
+
+
+def is_in_address(path: str, query: bytes) -> bool:
+    """Whether the address of a request has a key of ours."""
+    return any(_FORM.search(each) for each in (path, unquote_plus(query.decode("latin-1"))))
 
 
 async def find_key_principal(tx: Transaction, credential: str) -> Principal | None:

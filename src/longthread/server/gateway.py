@@ -17,7 +17,7 @@ import aiohttp
 from starlette.types import Message, Receive, Scope, Send
 from uvicorn.loops.auto import auto_loop_factory
 
-from longthread.access.keys import remove_credential
+from longthread.access.keys import is_in_address, remove_credential
 from longthread.errors import LoginNeeded, ScopeMissing, SeveralKeys, StoreError, TooManyRequests
 from longthread.gateway.dialects.dialect import Dialect
 from longthread.gateway.http import Incoming, Outgoing, decode_request
@@ -263,6 +263,9 @@ class GatewayRouter:
         """Return a request with the user whose key it carries, and without that key; or its refusal."""
         if self._callers is None:
             return incoming
+        if is_in_address(incoming.path, incoming.query):
+            message = "An API key of this server is in the address, which the provider would see. Send it in a header."
+            return make_refusal(dialect, 400, "", message)
         try:
             principal = await self._callers.find_by_key(scope)
             if principal is None:
