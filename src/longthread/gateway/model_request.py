@@ -30,10 +30,11 @@ from longthread.gateway.restore import (
     restored_by_call,
     with_stand_ins,
 )
+from longthread.gateway.shared_account import is_account_shared
 from longthread.gateway.spending import CallPayer
-from longthread.gateway.state import Expanded, StateUnknown, expand_request, names_state, without_state
+from longthread.gateway.state import Expanded, StateUnknown, expand_request, names_state, rebuilt, without_state
 from longthread.gateway.tracing import describe_kept, describe_reply, send_within
-from longthread.gateway.tree import Place, find_place, hidden_until
+from longthread.gateway.tree import Place, find_place, hidden_until, mark_names
 from longthread.gateway.upstream import Connections, Upstream, UpstreamResponse, family_of
 from longthread.loop_bridge import to_the_end
 from longthread.store import gateway as calls
@@ -118,6 +119,7 @@ class GatewayRequest:
         self._span = span
         self._dialect: Dialect = asked.dialect
         self._upstream = upstream
+        self._is_shared = is_account_shared(incoming, upstream)
         self._keeps = keeps
         self._restores = restores
         self._original = self._whole = asked
@@ -157,11 +159,11 @@ class GatewayRequest:
 
     async def _run(self) -> Outgoing:
         try:
-            if self._keeps or self._restores:
+            if self._keeps or self._restores or (self._is_shared and names_state(self._original)):
                 await self._find()
         except LongthreadError as error:
             self._not_kept(error)
-            is_half = names_state(self._original) and not self._upstream.holds_state
+            is_half = names_state(self._original) and (self._is_shared or not self._upstream.holds_state)
             if self._shared.strict or is_half:
                 raise StoreFailed(str(error)) from error
         try:
@@ -208,6 +210,8 @@ class GatewayRequest:
             aside = sent.client.is_aside
             whom, client = (sent.upstream, sent.family), sent.client.label
             named = find_named_thread(self._incoming, found)
+            if named is not None and self._incoming.principal is not None:
+                named = await mark_names(tx, named, found.asked.owner or "", found.asked.user)
             place = await find_place(tx, found.asked, named, *whom, aside=aside, client=client)
             self._place = place
             await self._put_back(tx, place)
@@ -238,11 +242,15 @@ class GatewayRequest:
         return self._dialect.asks_hidden(self._whole.fields, by_default=by_default) and not self._takes_none
 
     async def _expand_request(self, tx: Transaction) -> Expanded | None:
-        """Put in what the request names by ids; None if the provider alone may know it."""
+        """Put in what the request names by ids; None if the provider alone may know it. Of an account that users share,
+        each names what the log has of the user's own."""
         try:
-            return await expand_request(tx, self._original, self._sent.upstream, self._sent.family)
+            found = await expand_request(tx, self._original, self._sent.upstream, self._sent.family)
+            if self._is_shared and "conversation" in found.asked.fields:
+                found = replace(found, asked=rebuilt(found.asked, {}, leave_out=("conversation",)))
+            return found
         except StateUnknown:
-            if self._keeps and not self._upstream.holds_state:
+            if self._is_shared or (self._keeps and not self._upstream.holds_state):
                 raise
         if not self._keeps:
             return None
@@ -307,7 +315,8 @@ class GatewayRequest:
         and its body if that was read."""
         if self._whole is self._original:
             return await self._send(self._sent.asked), None
-        if self._upstream.holds_state:
+        is_anyones = self._is_shared and "conversation" in self._original.fields
+        if self._upstream.holds_state and not is_anyones:
             response = await self._send(self._original)
             if response.status not in _UNKNOWN:
                 return response, None

@@ -22,6 +22,7 @@ from longthread.gateway.http import REPLY_LIMIT, Decoder, Incoming, Outgoing, Re
 from longthread.gateway.model_request import Counts, GatewayRequest, Resources, StoreFailed
 from longthread.gateway.raw_json import write_json
 from longthread.gateway.request import Asked, Recent
+from longthread.gateway.shared_account import is_account_shared, is_stateless, is_unreadable, names_stored
 from longthread.gateway.spending import CallPayer, find_payer
 from longthread.gateway.state import InvalidQuery, StateUnknown, StoredResponses, is_about_response, response_path
 from longthread.gateway.tracing import begin_call
@@ -99,6 +100,8 @@ class Gateway:
             upstream, model = await self._find_upstream([dialect.name], asked.model, incoming)
         except NoUpstream as error:
             return make_refusal(dialect, error.status, "", str(error))
+        if is_account_shared(incoming, upstream) and names_stored(incoming.body):
+            return make_refusal(dialect, 404, "", _NOT_SHARED)
         if model != asked.model:
             asked = asked.with_field("model", write_json(model))
         keeps = not counts and self._keeps(asked, incoming)
@@ -156,25 +159,27 @@ class Gateway:
                 payer = find_payer(incoming, self.options.settings, upstream.name, model)
             if payer is not None and (refusal := await self._check_budget(dialect, incoming, payer, is_read=False)):
                 return refusal
+            if is_account_shared(incoming, upstream) and not is_stateless(incoming):
+                return _refuse_stored(dialect, incoming)
             is_upload = asked.upload is not None
             response = await self._connections.send(upstream, dialect.name, asked, asked.body, is_patient=is_upload)
             if payer is not None and response.is_success:
-                return await self._relay_paid(response, payer)
+                return await self._relay_paid(response, payer, asked)
         except NoUpstream as error:
             return make_refusal(dialect, error.status, "", str(error))
         except aiohttp.ClientError as error:
             return _unreachable(dialect, upstream, error)
         return Outgoing(response.status, for_client(response.headers), stream=response.pieces())
 
-    async def _relay_paid(self, response: UpstreamResponse, payer: CallPayer) -> Outgoing:
+    async def _relay_paid(self, response: UpstreamResponse, payer: CallPayer, asked: Incoming) -> Outgoing:
         """Pass an answer back whose usage the payer is charged. Raises aiohttp.ClientError."""
         headers, said = for_client(response.headers), b""
         if "json" not in (response.header("content-type") or ""):
-            await payer.note_body(self._shared.store, said)
+            await payer.note_body(self._shared.store, asked, said)
             return Outgoing(response.status, headers, stream=response.pieces())
         body = await response.read(self.options.reply_limit)
         said = Decoder(response.header("content-encoding"), self.options.reply_limit)(body)
-        await payer.note_body(self._shared.store, said)
+        await payer.note_body(self._shared.store, asked, said)
         return Outgoing(response.status, headers, body)
 
     async def _check_budget(
@@ -231,6 +236,19 @@ class Gateway:
         if self.options.keep == "nothing" or incoming.header("x-longthread-keep") == "nothing":
             return False
         return self.options.keep == "all" or asked.value("store") is not False
+
+
+_NOT_SHARED = (
+    "All users of this gateway share one account at this provider, so nothing that is stored there can be named, read "
+    "or changed."
+)
+
+
+def _refuse_stored(dialect: Dialect, incoming: Incoming) -> Outgoing:
+    """Return the refusal of a request about what a provider stores for all users."""
+    if is_unreadable(incoming):
+        return make_refusal(dialect, 400, "", "The request cannot be read.")
+    return make_refusal(dialect, 404, "", _NOT_SHARED)
 
 
 def no_websockets() -> Outgoing:

@@ -22,6 +22,10 @@ from longthread.view.tokens import estimate
 _APART = ("input_tokens", "cache_read_input_tokens", "cache_creation_input_tokens")
 _log = logging.getLogger(__name__)
 _FREE_UPLOADS = ("/v1/files", "/v1/uploads")
+_WITH_USAGE = frozenset(
+    f"/v1/{end}" for end in ("chat/completions", "completions", "embeddings", "messages", "responses")
+)
+"""Paths whose replies say what they used."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,16 +84,17 @@ class CallPayer:
             given = estimate("".join(raw for raws in reply.raws for raw in raws)) if reply is not None else 0
         await self._note(tx, taken, given, used.cached or 0)
 
-    async def note_body(self, store: Driver, body: bytes) -> None:
-        """Add a call whose reply nothing else reads: of its JSON only the usage is looked at. If the store fails, that
-        is logged: the answer is there."""
+    async def note_body(self, store: Driver, asked: Incoming, body: bytes) -> None:
+        """Add a call whose reply nothing else reads: of its JSON only the usage is looked at. Without that, the tokens
+        of what was asked are estimated. If the store fails, that is logged: the answer is there."""
         try:
             used = read_usage(json.loads(body)["usage"])
         except (ValueError, LookupError, TypeError, AttributeError, RecursionError):
             used = TokenUsage(None, None)
+        taken = estimate(asked.body.decode("utf-8", "replace")) if used.taken is None else used.taken
         try:
             async with store.writing() as tx:
-                await self._note(tx, used.taken or 0, used.given or 0, used.cached or 0)
+                await self._note(tx, taken, used.given or 0, used.cached or 0)
         except LongthreadError as error:
             _log.error("What a request cost cannot be written: %s", error)
 
@@ -109,12 +114,13 @@ def find_payer(incoming: Incoming, settings: Settings | None, upstream: str, mod
 
 
 def _is_countable(incoming: Incoming) -> bool:
-    """Whether the reply to a request that is passed on unread says what it used: no batch does, and no stream."""
+    """Whether the reply to a request that is passed on unread says what it used: no image does, no batch and no
+    stream."""
     path = incoming.path.rstrip("/")
-    if path.endswith("/batches") or path.startswith("/v1/fine_tuning"):
-        return False
     if incoming.upload is not None:
         return path.startswith(_FREE_UPLOADS)
+    if path not in _WITH_USAGE:
+        return False
     try:
         return json.loads(incoming.body or b"{}").get("stream") is not True
     except (ValueError, AttributeError, RecursionError):

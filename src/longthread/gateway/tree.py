@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import count, takewhile
 
+from longthread.errors import ThreadNotFound
 from longthread.gateway.dialects.dialect import Dialect
 from longthread.gateway.parts import Anchored, Part, anchor_hidden
 from longthread.gateway.raw_json import element_texts
@@ -16,7 +17,7 @@ from longthread.model.ids import short_id
 from longthread.store import gateway as calls
 from longthread.store.driver import Transaction
 from longthread.store.gateway import GatewayCall, HiddenPart, KnownNode
-from longthread.store.log import entries_at
+from longthread.store.log import entries_at, find_thread
 
 UNANSWERED = -1
 """The place of a node of a request that has no whole reply."""
@@ -115,10 +116,27 @@ def _own_name(name: str, owner: str) -> str:
     return short_id() if name.endswith(mark) else name + mark
 
 
+async def mark_names(tx: Transaction, named: NamedThread, owner: str, user_id: str) -> NamedThread:
+    """Return a thread with the names that a user has for it: where several users have threads, no answer may tell that
+    another one has a name already."""
+    parent = named.parent and await _mark_name(tx, named.parent, owner, user_id)
+    return replace(named, thread_id=await _mark_name(tx, named.thread_id, owner, user_id), parent=parent)
+
+
+async def _mark_name(tx: Transaction, name: str, owner: str, user_id: str) -> str:
+    """Return a user's name of a thread, with the user's mark if the user has none of the name."""
+    mark = f"~{owner[:8]}"
+    try:
+        await find_thread(tx, name, user_id=user_id)
+    except ThreadNotFound:
+        return name if name.endswith(mark) else name + mark
+    return name
+
+
 async def own_name(tx: Transaction, name: str, owner: str | None, user_id: str) -> str:
     """Return the name of an owner's thread that a client of a user's names."""
     is_taken = is_anothers(await calls.owner_of(tx, name, user_id=user_id), owner)
-    return _own_name(name, owner or "") if is_taken else name
+    return _own_name(name, owner or "") if is_taken else await _mark_name(tx, name, owner or "", user_id)
 
 
 async def _choose_prefix(

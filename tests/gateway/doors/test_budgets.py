@@ -108,7 +108,11 @@ async def test_a_budget_in_money_needs_a_price(open_client: Open, provider: Prov
 
 @pytest.mark.parametrize(
     ("path", "body"),
-    [("/v1/batches", {"input_file_id": "f"}), ("/v1/completions", {"model": "m", "prompt": "Hello", "stream": True})],
+    [
+        ("/v1/batches", {"input_file_id": "f"}),
+        ("/v1/images/generations", {"model": "m", "prompt": "A rocket"}),
+        ("/v1/completions", {"model": "m", "prompt": "Hello", "stream": True}),
+    ],
 )
 async def test_what_no_reply_counts_is_refused_where_there_is_a_budget(
     open_client: Open, provider: ProviderEmulator, path: str, body: dict[str, Any]
