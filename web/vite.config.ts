@@ -13,6 +13,7 @@ import { chart as enChart } from "./src/i18n/en/chart";
 import { connect as enConnect } from "./src/i18n/en/connect";
 import { files as enFiles } from "./src/i18n/en/files";
 import { login as enLogin } from "./src/i18n/en/login";
+import { projects as enProjects } from "./src/i18n/en/projects";
 import { settings as enSettings } from "./src/i18n/en/settings";
 import { share as enShare } from "./src/i18n/en/share";
 import { sql as enSql } from "./src/i18n/en/sql";
@@ -25,6 +26,7 @@ import { chart as zhChart } from "./src/i18n/zh/chart";
 import { connect as zhConnect } from "./src/i18n/zh/connect";
 import { files as zhFiles } from "./src/i18n/zh/files";
 import { login as zhLogin } from "./src/i18n/zh/login";
+import { projects as zhProjects } from "./src/i18n/zh/projects";
 import { settings as zhSettings } from "./src/i18n/zh/settings";
 import { share as zhShare } from "./src/i18n/zh/share";
 import { sql as zhSql } from "./src/i18n/zh/sql";
@@ -119,8 +121,10 @@ const MESSAGES: Record<string, { name: string; messages: Record<string, string> 
   "en/files": { name: "files", messages: enFiles },
   "en/login": { name: "login", messages: enLogin },
   "zh/login": { name: "login", messages: zhLogin },
+  "en/projects": { name: "projects", messages: enProjects },
   "en/settings": { name: "settings", messages: enSettings },
   "zh/files": { name: "files", messages: zhFiles },
+  "zh/projects": { name: "projects", messages: zhProjects },
   "zh/settings": { name: "settings", messages: zhSettings },
   "en/share": { name: "share", messages: enShare },
   "zh/share": { name: "share", messages: zhShare },

@@ -24,7 +24,18 @@ def html(built: None) -> str:
 def test_each_answer_has_a_nonce_of_its_own_and_no_other_style_or_script(serve: Any, built: None) -> None:
     running = serve(["x"])
     nonces = []
-    for path in ("/", "/c/a%2Fb", "/c/..%2F..", "/s/token", "/settings", "/settings/usage", "/boards", "/b/x"):
+    for path in (
+        "/",
+        "/c/a%2Fb",
+        "/c/..%2F..",
+        "/s/token",
+        "/settings",
+        "/settings/usage",
+        "/boards",
+        "/b/x",
+        "/projects",
+        "/p/x",
+    ):
         answer = running.client.get(path)
         assert (answer.status_code, answer.headers["cache-control"]) == (200, "no-cache"), path
         policy = answer.headers["content-security-policy"]

@@ -4,7 +4,7 @@ const CACHE = "longthread-BUILD-OF-THE-PAGE";
 const SHELL = "/";
 /** Files whose names stay, that the empty page needs. */
 const TOP = ["/early.js", "/icon.svg"];
-const ADDRESSES = /^\/($|[bc]\/|boards$|login$|settings(\/|$))/;
+const ADDRESSES = /^\/($|[bcp]\/|boards$|projects$|login$|settings(\/|$))/;
 /** What a proxy answers while its server is away. */
 const AWAY = [502, 503, 504];
 

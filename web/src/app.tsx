@@ -17,6 +17,7 @@ const SharedPage = lazy(async () => {
   return { default: (await import("./share/SharedPage")).SharedPage };
 });
 const Boards = lazy(() => import("./boards/load").then(({ load }) => load()));
+const Projects = lazy(() => import("./projects/load").then(({ load }) => load()));
 const LoginPage = lazy(() => import("./login/load").then(({ load }) => load()));
 const Settings = lazy(() => import("./settings/load").then(({ load }) => load()));
 
@@ -53,13 +54,15 @@ function Own({ route }: { route: Route }) {
 }
 
 function Page({ route }: { route: Route }) {
-  if (route.page === "settings" || route.page === "boards" || route.page === "board") {
+  if (route.page === "settings" || route.page === "projects" || route.page === "boards" || route.page === "board") {
     return (
       <Layout thread={null}>
         <Boundary>
           <Suspense>
             {route.page === "settings" ? (
               <Settings section={route.section} name={route.name} part={route.part} />
+            ) : route.page === "projects" ? (
+              <Projects id={route.id} />
             ) : (
               <Boards route={route} />
             )}
@@ -73,7 +76,11 @@ function Page({ route }: { route: Route }) {
     return (
       <Layout thread={thread} inspects={thread !== null}>
         <Boundary>
-          <Conversation threadId={thread} at={route.page === "conversation" ? route.at : null} />
+          <Conversation
+            threadId={thread}
+            at={route.page === "conversation" ? route.at : null}
+            project={route.page === "new" ? route.project : undefined}
+          />
         </Boundary>
       </Layout>
     );

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { parse, toConversation, toDefinition, toSettings, toTerms } from "./route";
+import { parse, toConversation, toDefinition, toNewIn, toProject, toProjects, toSettings, toTerms } from "./route";
 
 test.each(["t1", "a/b", "100%", "ä 中 ?#&", "%2F"])("the id %j goes through its address", (id) => {
   const address = new URL(toConversation(id, "e/1"), "http://localhost");
@@ -18,6 +18,14 @@ test("a new definition has an address of its own", () => {
   const address = new URL(toDefinition("tools"), "http://localhost");
   expect(parse(address.pathname, address.search)).toEqual({ page: "settings", section: "tools", name: "" });
   expect(parse("/settings/usage/x")).toEqual({ page: "unknown" });
+});
+
+test.each(["p1", "a/b", "100%", "项目 ?#&", "%2F"])("the project %j goes through its addresses", (id) => {
+  const address = new URL(toProject(id), "http://localhost");
+  expect(parse(address.pathname, address.search)).toEqual({ page: "projects", id });
+  const begun = new URL(toNewIn(id), "http://localhost");
+  expect(parse(begun.pathname, begun.search)).toEqual({ page: "new", project: id });
+  expect(parse(toProjects)).toEqual({ page: "projects", id: null });
 });
 
 test("what is no page is unknown", () => {

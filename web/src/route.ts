@@ -17,11 +17,14 @@ export type CatalogPage = (typeof CATALOG)[number];
 export const isCatalog = (section: SettingsPage): section is CatalogPage => CATALOG.some((each) => each === section);
 
 export type Route =
-  | { page: "new" }
+  /** `project` is the one in which a new conversation begins. */
+  | { page: "new"; project?: string }
   /** `at` is the id of an entry to show first. */
   | { page: "conversation"; id: string; at: string | null }
   | { page: "login" }
   | { page: "shared"; token: string; at: string | null }
+  /** All projects, or one. */
+  | { page: "projects"; id: string | null }
   /** All boards, and one of them; a link to one. */
   | { page: "boards" }
   | { page: "board"; id: string }
@@ -33,10 +36,15 @@ export type Route =
 export function parse(path: string, query = ""): Route {
   const [, first = "", ...rest] = path.split("/");
   const tail = rest.join("/");
-  if (first === "" && tail === "") return { page: "new" };
+  if (first === "" && tail === "") {
+    const project = new URLSearchParams(query).get("project");
+    return project ? { page: "new", project } : { page: "new" };
+  }
   if (path === LOGIN) return { page: "login" };
   if (first === "c" && tail)
     return { page: "conversation", id: decoded(tail), at: new URLSearchParams(query).get("at") };
+  if (first === "projects" && !tail) return { page: "projects", id: null };
+  if (first === "p" && tail) return { page: "projects", id: decoded(tail) };
   if (first === "boards" && !tail) return { page: "boards" };
   if (first === "b" && tail) return { page: "board", id: decoded(tail) };
   if (first === "s" && rest[0] === "b" && rest[1]) return { page: "sharedBoard", token: decoded(rest[1]) };
@@ -67,6 +75,9 @@ function decoded(part: string): string {
 export const toNew = "/";
 export const toConversation = (id: string, at?: string) =>
   `/c/${encodeURIComponent(id)}${at === undefined ? "" : `?at=${encodeURIComponent(at)}`}`;
+export const toNewIn = (project: string) => `/?project=${encodeURIComponent(project)}`;
+export const toProjects = "/projects";
+export const toProject = (id: string) => `/p/${encodeURIComponent(id)}`;
 export const toBoards = "/boards";
 export const toBoard = (id: string) => `/b/${encodeURIComponent(id)}`;
 export const toSettings = (section: SettingsPage) => `/settings/${section}`;

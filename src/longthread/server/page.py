@@ -36,6 +36,8 @@ ROUTES = (
     SHARED + "{rest:path}",
     "/settings",
     "/settings/{rest:path}",
+    "/projects",
+    "/p/{rest:path}",
     "/boards",
     "/b/{rest:path}",
 )

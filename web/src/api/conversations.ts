@@ -20,6 +20,7 @@ export interface Asked {
   archived?: "exclude" | "only";
   pinned?: boolean;
   tag?: string;
+  project?: string;
 }
 
 export const conversations = (asked: Asked, signal?: AbortSignal) =>

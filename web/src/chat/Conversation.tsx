@@ -8,13 +8,15 @@ export interface ConversationProps {
   threadId: string | null;
   /** The id of an entry to show first. */
   at: string | null;
+  /** Where a new conversation begins. */
+  project?: string | undefined;
 }
 
 /** What draws a conversation is not needed to begin one: it comes while the question is typed. */
 export const Thread = later(async () => (await import("./Thread")).Thread);
 
-export function Conversation({ threadId, at }: ConversationProps) {
+export function Conversation({ threadId, at, project }: ConversationProps) {
   useEffect(() => void Thread.load().catch(() => undefined), []);
-  if (threadId === null) return <NewConversation />;
+  if (threadId === null) return <NewConversation project={project} />;
   return <Thread key={threadId} threadId={threadId} at={at} fallback={<Header threadId={threadId} />} />;
 }

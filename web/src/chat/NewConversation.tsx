@@ -1,4 +1,4 @@
-import { useEffect, useRef } from "react";
+import { Suspense, lazy, useEffect, useRef } from "react";
 import { Chips } from "../layout/Chips";
 import { Header } from "../layout/Header";
 import { ModelChip } from "../layout/ModelChip";
@@ -10,8 +10,10 @@ import * as requests from "../stream/requests";
 import { Composer, type ComposerHandle } from "./Composer";
 import { chooseModel, modelOf, withModel } from "./model";
 
-/** Where a conversation begins. */
-export function NewConversation() {
+const ProjectChip = lazy(() => import("../projects/ProjectChip"));
+
+/** Where a conversation begins; `project` is the one in which it is then. */
+export function NewConversation({ project }: { project: string | undefined }) {
   const composer = useRef<ComposerHandle>(null);
   const choice = useChoice();
   const here = useRef(true);
@@ -22,7 +24,10 @@ export function NewConversation() {
   const settled = useSettled(choice);
   const ask = async (question: string, key: string) => {
     const { fields } = await settled();
-    const answer = await withModel(null, (model) => requests.ask({ question, ...fields, ...model }, null, key));
+    const place = project === undefined ? {} : { project };
+    const answer = await withModel(null, (model) =>
+      requests.ask({ question, ...fields, ...model, ...place }, null, key),
+    );
     chooseModel(answer.thread_id, modelOf(null));
     keepSource(fields.source);
     if ("run_id" in answer) conversation(answer.thread_id).begins(answer.run_id);
@@ -37,9 +42,14 @@ export function NewConversation() {
         ref={composer}
         threadId={null}
         onAsk={ask}
-        goesWith={`${choice.agent.id} ${choice.source ?? ""}`}
+        goesWith={`${choice.agent.id} ${choice.source ?? ""} ${project ?? ""}`}
         attaches={choice.sources !== null}
       >
+        {project !== undefined && (
+          <Suspense>
+            <ProjectChip id={project} />
+          </Suspense>
+        )}
         <Chips choice={choice} />
         <ModelChip threadId={null} agent={choice.agent.name} />
       </Composer>

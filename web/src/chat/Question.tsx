@@ -1,4 +1,5 @@
 import { type KeyboardEvent, useEffect, useRef, useState } from "react";
+import { useUser } from "../api/server";
 import { useT } from "../i18n";
 import type { Conversation } from "../stream/conversation";
 import type { Entry } from "../stream/types";
@@ -13,6 +14,8 @@ interface QuestionProps {
   /** Null where it is only read. */
   conversation: Conversation | null;
   question: Entry;
+  /** The name of the member who asked, in a project. */
+  askedBy: string | null;
   editing: boolean;
   onEdit: (editing: boolean) => void;
 }
@@ -20,7 +23,7 @@ interface QuestionProps {
 /** Longer ones are shown in part. */
 const LONG = 1200;
 
-export function Question({ conversation, question, editing, onEdit }: QuestionProps) {
+export function Question({ conversation, question, askedBy, editing, onEdit }: QuestionProps) {
   const t = useT();
   const isLong = question.text.length > LONG || question.text.split("\n").length > 12;
   const [whole, setWhole] = useState(false);
@@ -28,9 +31,10 @@ export function Question({ conversation, question, editing, onEdit }: QuestionPr
     return <Editor conversation={conversation} question={question} onDone={() => onEdit(false)} />;
   return (
     <div className={styles["row"]}>
+      {askedBy !== null && <Asker name={askedBy} />}
       <div className={styles["bubble"]}>
         <h2 dir="auto" className={classes(styles["text"], isLong && !whole && styles["cut"])}>
-          <span className="unseen">{t("chat.you")}: </span>
+          {askedBy === null && <span className="unseen">{t("chat.you")}: </span>}
           {question.text}
         </h2>
         {isLong && (
@@ -47,6 +51,18 @@ export function Question({ conversation, question, editing, onEdit }: QuestionPr
         />
       )}
     </div>
+  );
+}
+
+/** Who asked: a name is shown where it is not the reader's. */
+function Asker({ name }: { name: string }) {
+  const t = useT();
+  const user = useUser();
+  const isMe = user === null || (user.display || user.name) === name;
+  return (
+    <p className={isMe ? "unseen" : styles["asker"]} dir="auto">
+      {isMe ? t("chat.you") : name}
+    </p>
   );
 }
 

@@ -59,6 +59,7 @@ export const TurnView = memo(function TurnView({ conversation, turn, isLast, edi
         <Question
           conversation={acting}
           question={question}
+          askedBy={run?.askedBy ?? null}
           editing={editing}
           onEdit={(edits) => onEdit(edits ? turn.id : null)}
         />

@@ -13,6 +13,7 @@ import type { connect } from "./en/connect";
 import type { feedback } from "./en/feedback";
 import type { files } from "./en/files";
 import type { login } from "./en/login";
+import type { projects } from "./en/projects";
 import type { settings } from "./en/settings";
 import type { share } from "./en/share";
 import type { sql } from "./en/sql";
@@ -28,6 +29,7 @@ export type MessageId =
   | keyof typeof feedback
   | keyof typeof files
   | keyof typeof login
+  | keyof typeof projects
   | keyof typeof settings
   | keyof typeof share
   | keyof typeof sql

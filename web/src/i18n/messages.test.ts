@@ -10,6 +10,7 @@ import { connect as enConnect } from "./en/connect";
 import { feedback as enFeedback } from "./en/feedback";
 import { files as enFiles } from "./en/files";
 import { login as enLogin } from "./en/login";
+import { projects as enProjects } from "./en/projects";
 import { settings as enSettings } from "./en/settings";
 import { share as enShare } from "./en/share";
 import { team as enTeam } from "./en/team";
@@ -23,6 +24,7 @@ import { connect as zhConnect } from "./zh/connect";
 import { feedback as zhFeedback } from "./zh/feedback";
 import { files as zhFiles } from "./zh/files";
 import { login as zhLogin } from "./zh/login";
+import { projects as zhProjects } from "./zh/projects";
 import { settings as zhSettings } from "./zh/settings";
 import { share as zhShare } from "./zh/share";
 import { team as zhTeam } from "./zh/team";
@@ -30,6 +32,7 @@ import { team as zhTeam } from "./zh/team";
 const en = {
   ...enFirst,
   ...enCatalog,
+  ...enProjects,
   ...enSettings,
   ...enShare,
   ...enConnect,
@@ -45,6 +48,7 @@ const en = {
 const zh = {
   ...zhFirst,
   ...zhCatalog,
+  ...zhProjects,
   ...zhSettings,
   ...zhShare,
   ...zhConnect,

@@ -9,7 +9,17 @@ import { brief, number } from "../i18n/format";
 import { toggleInspector, useSelection } from "../inspector/selection";
 import { openApps, openShare } from "../palette/open";
 import { toConversation } from "../route";
-import { ArchiveItem, DeleteItem, ExportItems, NameItems, PinItem, Rename, Tags, follow } from "../sidebar/Row";
+import {
+  ArchiveItem,
+  DeleteItem,
+  ExportItems,
+  MoveItem,
+  NameItems,
+  PinItem,
+  Rename,
+  Tags,
+  follow,
+} from "../sidebar/Row";
 import { useListed } from "../sidebar/list";
 import { useConversation } from "../stream/useConversation";
 import { IconButton, Menu, MenuItem, MenuSeparator } from "../ui";
@@ -123,6 +133,7 @@ function Tools({ threadId, item, onDo }: ToolsProps) {
   const t = useT();
   const isOpen = useSelection() !== null;
   const shares = useSharing() !== "off";
+  const moves = !useConversation(threadId).data?.parent;
   return (
     <>
       <span className={styles["space"]} />
@@ -134,6 +145,7 @@ function Tools({ threadId, item, onDo }: ToolsProps) {
             <NameItems onRename={() => onDo("renames")} onTags={() => onDo("tags")} />
             <PinItem item={item} />
             <ArchiveItem item={item} />
+            {moves && <MoveItem id={threadId} />}
             <MenuSeparator />
           </>
         )}

@@ -19,6 +19,7 @@ const dialogs = async () => {
   return found;
 };
 const Connect = lazy(async () => (await import("../connect/load")).load());
+const MoveDialog = lazy(async () => (await import("../projects/load")).loadMove());
 const AppsDialog = lazy(() => dialogs().then(({ AppsDialog }) => ({ default: AppsDialog })));
 const ShareDialog = lazy(() => dialogs().then(({ ShareDialog }) => ({ default: ShareDialog })));
 
@@ -40,6 +41,9 @@ export function Overlays() {
       </Dialog>
       <Dialog open={open?.name === "share"} onClose={closeOverlay} title={t("share.open")}>
         <Suspense>{open?.name === "share" && <ShareDialog thread={open.thread} />}</Suspense>
+      </Dialog>
+      <Dialog open={open?.name === "move"} onClose={closeOverlay} title={t("list.move")}>
+        <Suspense>{open?.name === "move" && <MoveDialog thread={open.thread} onDone={closeOverlay} />}</Suspense>
       </Dialog>
       <Dialog open={open?.name === "apps"} onClose={closeOverlay} title={t("apps.open")} place="broad">
         <Suspense>{open?.name === "apps" && <AppsDialog thread={open.thread} />}</Suspense>

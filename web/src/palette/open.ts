@@ -3,7 +3,7 @@ import { createStore } from "../store";
 /** What is open above the page: the palette, the list of keys, or what is done with a conversation. */
 type Overlay =
   | { name: "palette" | "keys" }
-  | { name: "share" | "apps"; thread: string }
+  | { name: "share" | "apps" | "move"; thread: string }
   | { name: "connect"; thread: string | null; provider: string | null }
   | { name: "delete"; thread: string; label: string; memories: number };
 
@@ -13,6 +13,7 @@ export const openPalette = () => overlay.set({ name: "palette" });
 export const openKeys = () => overlay.set({ name: "keys" });
 export const openShare = (thread: string) => overlay.set({ name: "share", thread });
 export const openApps = (thread: string) => overlay.set({ name: "apps", thread });
+export const openMove = (thread: string) => overlay.set({ name: "move", thread });
 /** Connects a model for the next questions of a conversation; null: of new ones. `provider` is the one to change. */
 export const openConnect = (thread: string | null, provider: string | null = null) =>
   overlay.set({ name: "connect", thread, provider });

@@ -85,6 +85,7 @@ function runOf({ agent, outcome, ...run }: SharedRun, steps: number): RunView {
     max_steps: steps,
     continues: null,
     edited_by: null,
+    asked_by: null,
     approvals: [],
     warnings: [],
     last_event_seq: 0,

@@ -29,7 +29,7 @@ function useGroupName() {
 export function List({ asked, active }: { asked: Asked; active: string | null }) {
   const t = useT();
   const nameOf = useGroupName();
-  const pins = usePinned();
+  const own = usePinned();
   const { data, error, isPending, hasNextPage, isFetchingNextPage, fetchNextPage, refetch } = useList(asked);
   if (isPending)
     return <div className={styles["list"]}>{!error && <Skeleton label={t("list.loading")} lines={6} />}</div>;
@@ -42,6 +42,7 @@ export function List({ asked, active }: { asked: Asked; active: string | null })
     );
   }
   const items = data.pages.flatMap((page) => page.conversations);
+  const pins = asked.project === undefined ? own : items.filter(({ pinned_at }) => pinned_at !== null);
   const damaged = data.pages.flatMap((page) => page.damaged);
   const pinned = asked.archived ? [] : pins.filter(({ tags }) => !asked.tag || tags.includes(asked.tag));
   const others = grouped(asked.archived ? items : items.filter(({ pinned_at }) => pinned_at === null));

@@ -5,7 +5,7 @@ import type { ConversationView } from "../api/types";
 import { type MessageId, useT } from "../i18n";
 import { whole } from "../i18n/format";
 import { agentName } from "../layout/Chips";
-import { openApps, openShare } from "../palette/open";
+import { openApps, openMove, openShare } from "../palette/open";
 import { navigate, toConversation } from "../route";
 import { Dialog, IconButton, Menu, MenuItem, MenuLink, MenuSeparator, classes } from "../ui";
 import styles from "./Row.module.css";
@@ -123,6 +123,7 @@ function RowMenu({ item, name, onRename, onTags }: RowMenuProps) {
       <NameItems onRename={onRename} onTags={onTags} />
       <PinItem item={item} />
       <ArchiveItem item={item} />
+      {item.parent_id === null && <MoveItem id={item.id} />}
       {shares && (
         <MenuItem icon="share" onClick={() => openShare(item.id)}>
           {t("share.open")}
@@ -169,6 +170,15 @@ export function ArchiveItem({ item }: { item: Pick<ConversationView, "id" | "lab
   return (
     <MenuItem icon="archive" onClick={() => void archive(item, !isArchived)}>
       {t(isArchived ? "list.unarchive" : "list.archive")}
+    </MenuItem>
+  );
+}
+
+export function MoveItem({ id }: { id: string }) {
+  const t = useT();
+  return (
+    <MenuItem icon="folder" onClick={() => openMove(id)}>
+      {t("list.move")}
     </MenuItem>
   );
 }

@@ -2,7 +2,7 @@ import { Suspense, lazy, useDeferredValue, useState } from "react";
 import { useInfo, useUser } from "../api/server";
 import { useT } from "../i18n";
 import { openPalette } from "../palette/open";
-import { toBoards, toNew, toSettings } from "../route";
+import { toBoards, toNew, toProjects, toSettings, useRoute } from "../route";
 import { Icon, IconButton, classes } from "../ui";
 import { List } from "./List";
 import { follow } from "./Row";
@@ -10,6 +10,7 @@ import styles from "./Sidebar.module.css";
 import { useList } from "./list";
 
 const TagBar = lazy(() => import("./TagBar"));
+const ProjectLinks = lazy(() => import("../projects/ProjectLinks"));
 const UserMenu = lazy(() => import("../account/UserMenu"));
 
 /** New, search, the list of conversations, and the way to the settings. `active` is the conversation that is shown. */
@@ -23,6 +24,7 @@ export function Sidebar({ active }: { active: string | null }) {
   const q = useDeferredValue(text.trim());
   const { data: info } = useInfo();
   const user = useUser();
+  const route = useRoute();
   return (
     <>
       <div className={styles["head"]}>
@@ -42,6 +44,17 @@ export function Sidebar({ active }: { active: string | null }) {
         <Icon name="board" size={16} />
         {t("shell.boards")}
       </a>
+      <a
+        className={classes(styles["link"], styles["boards"])}
+        href={toProjects}
+        onClick={(event) => follow(event, toProjects)}
+      >
+        <Icon name="folder" size={16} />
+        {t("shell.projects")}
+      </a>
+      <Suspense>
+        <ProjectLinks active={route.page === "projects" ? route.id : null} />
+      </Suspense>
       <input
         type="search"
         className={styles["search"]}

@@ -12,6 +12,8 @@ export interface Asked {
   archived: boolean;
   tag?: string;
   pinned?: boolean;
+  /** Those of a project, and not the own ones. */
+  project?: string;
 }
 
 type Pages = InfiniteData<ConversationList, string | null>;
@@ -21,6 +23,7 @@ const ALL = [KEY, { q: "", archived: false }];
 const PINNED: Asked = { q: "", archived: false, pinned: true };
 /** A list that came so short a time ago needs only what the stream's list has besides. */
 const FRESH_MS = 3000;
+const PROJECT_MS = 10_000;
 
 /** Conversations, newest first, page by page; those that a search finds come at once. */
 export const useList = (asked: Asked) =>
@@ -30,7 +33,10 @@ export const useList = (asked: Asked) =>
       conversations({ ...asked, cursor: pageParam, archived: asked.archived ? "only" : "exclude" }, signal),
     initialPageParam: null as string | null,
     getNextPageParam: (page) => page.next_cursor,
-    placeholderData: (previous) => previous,
+    placeholderData: asked.project === undefined ? (previous) => previous : undefined,
+    // The stream tells of the own ones alone.
+    refetchInterval: asked.project === undefined ? false : PROJECT_MS,
+    refetchOnMount: asked.project === undefined ? true : "always",
   });
 
 /** The pinned ones, also those that the list has further below. */

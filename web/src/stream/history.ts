@@ -49,6 +49,7 @@ export function runOf(body: RunView, steps: readonly StepView[]): Run {
     warnings: body.warnings,
     decided: decidedOf(body.approvals),
     editedBy: body.edited_by,
+    askedBy: body.asked_by,
     ...outcomeOf(body.status, { ...body.outcome, unfinished: body.unfinished }),
   };
 }

@@ -36,8 +36,13 @@ function kept(before: readonly Turn[], turns: readonly Turn[]): Turn[] {
   });
 }
 
-/** The run to show of what the history says and what was heard: what is further. */
+/** The run to show of what the history says and what was heard: what is further. No event says who asked. */
 export function further(told: Run, heard: Run | undefined): Run {
+  const run = farther(told, heard);
+  return run.askedBy === told.askedBy ? run : { ...run, askedBy: told.askedBy };
+}
+
+function farther(told: Run, heard: Run | undefined): Run {
   if (heard === undefined || isBehind(heard.position, told.position)) return told;
   // Nobody works on it any more: that is in no event.
   if (told.status === "interrupted" && heard.status === "running" && !isBehind(told.position, heard.position))

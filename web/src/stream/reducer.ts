@@ -42,6 +42,7 @@ export function emptyRun(id: string): Run {
     cites: [],
     usage: null,
     editedBy: null,
+    askedBy: null,
   };
 }
 

@@ -15,7 +15,7 @@ import type {
   Stopped,
 } from "../api/types";
 
-export type Question = Pick<QuestionBody, "question" | "source" | "agent" | "model">;
+export type Question = Pick<QuestionBody, "question" | "source" | "agent" | "model" | "project">;
 
 const message = (threadId: string, id: string, rest: string) =>
   at(threadId, `/messages/${encodeURIComponent(id)}/${rest}`);

@@ -123,6 +123,8 @@ export interface Run {
   usage: { input: number; output: number } | null;
   /** Whose edited query this is. No model was asked, and there is no answer. */
   editedBy: string | null;
+  /** The name of the member who asked, in a project. */
+  askedBy: string | null;
 }
 
 /** A message of the log. */

@@ -1,0 +1,33 @@
+// Messages of projects. They come with them.
+
+export const projects = {
+  "projects.new": "New project",
+  "projects.name": "Name of the project",
+  "projects.create": "Create",
+  "projects.none": "No projects yet",
+  "projects.noneHelp": "A project is a folder of conversations with instructions, sources and memories of its own.",
+  "projects.conversations": "{n, plural, one {# conversation} other {# conversations}}",
+  "projects.settings": "Project settings",
+  "projects.instructions": "Instructions",
+  "projects.instructionsAbout": "They go with each question in this project.",
+  "projects.noInstructions": "None.",
+  "projects.sources": "Sources",
+  "projects.sourcesAbout": "Members may use them in this project.",
+  "projects.save": "Save",
+  "projects.members": "Members",
+  "projects.addMember": "Name of a user",
+  "projects.may": "May",
+  "projects.mayOf": "What {name} may do",
+  "projects.may.use": "Use",
+  "projects.may.manage": "Manage",
+  "projects.removeMember": "Take {name} out of the project",
+  "projects.leave": "Leave the project",
+  "projects.delete": "Delete the project",
+  "projects.deleteNow": "Delete for good",
+  "projects.deleteAsk":
+    "{n, plural, =0 {Delete “{name}” with its memories?} one {Delete “{name}” with its conversation and its memories?} other {Delete “{name}” with its # conversations and its memories?}} This cannot be undone.",
+  "projects.moveAbout": "The members of the project can read and continue it. Its share links end.",
+  "projects.moveOut": "Out of the project, to my conversations",
+  "projects.moved": "Moved to “{name}”.",
+  "projects.movedOut": "It is among your conversations.",
+} as const;

@@ -1,0 +1,33 @@
+import type { projects as en } from "../en/projects";
+
+export const projects: Record<keyof typeof en, string> = {
+  "projects.new": "新建项目",
+  "projects.name": "项目名称",
+  "projects.create": "新建",
+  "projects.none": "还没有项目",
+  "projects.noneHelp": "项目是一组会话的文件夹，有自己的说明、数据源和记忆。",
+  "projects.conversations": "{n, plural, other {# 个会话}}",
+  "projects.settings": "项目设置",
+  "projects.instructions": "说明",
+  "projects.instructionsAbout": "项目中的每个问题都会附上这些说明。",
+  "projects.noInstructions": "无。",
+  "projects.sources": "数据源",
+  "projects.sourcesAbout": "成员可以在这个项目中使用它们。",
+  "projects.save": "保存",
+  "projects.members": "成员",
+  "projects.addMember": "用户名",
+  "projects.may": "权限",
+  "projects.mayOf": "{name} 的权限",
+  "projects.may.use": "使用",
+  "projects.may.manage": "管理",
+  "projects.removeMember": "将 {name} 移出项目",
+  "projects.leave": "退出项目",
+  "projects.delete": "删除项目",
+  "projects.deleteNow": "永久删除",
+  "projects.deleteAsk":
+    "{n, plural, =0 {删除“{name}”及其记忆？} other {删除“{name}”及其中的 # 个会话和记忆？}}此操作无法撤销。",
+  "projects.moveAbout": "项目成员可以查看和继续这个会话，它的分享链接会失效。",
+  "projects.moveOut": "移出项目，回到我的会话",
+  "projects.moved": "已移动到“{name}”。",
+  "projects.movedOut": "已移到你的会话。",
+};
