@@ -50,11 +50,11 @@ function Shown({ project }: { project: ProjectView }) {
           </h1>
         </div>
         <div className={styles["acts"]}>
-        <Button kind="primary" onClick={begin}>
-          <Icon name="plus" size={16} />
-          {t("shell.new")}
-        </Button>
-        <IconButton icon="settings" label={t("projects.settings")} onClick={() => setOpen(true)} />
+          <Button kind="primary" onClick={begin}>
+            <Icon name="plus" size={16} />
+            {t("shell.new")}
+          </Button>
+          <IconButton icon="settings" label={t("projects.settings")} onClick={() => setOpen(true)} />
         </div>
       </div>
       {project.sources.length > 0 && (

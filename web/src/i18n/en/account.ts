@@ -16,7 +16,8 @@ export const account = {
   "account.copy": "Copy",
   "account.password": "Password",
   "account.passwordAbout": "When you change it, your other logins end.",
-  "account.passwordNone": "You log in elsewhere, and have no password here. An administrator can give you a link that sets one.",
+  "account.passwordNone":
+    "You log in elsewhere, and have no password here. An administrator can give you a link that sets one.",
   "account.passwordNow": "Current password",
   "account.passwordWrong": "This is not your current password.",
   "account.passwordChange": "Change the password",
