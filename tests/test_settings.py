@@ -114,7 +114,13 @@ def test_every_variable_sets_its_field(field: str, name: str, monkeypatch: pytes
         "secret_key": "x" * 32,
     }
     special |= {"sql_isolated": "False", "code_cpython": "True", "read_only": "True"}
-    special |= {"otel_disabled": "True", "otel_contents": "True", "otel_headers": "a=b", "no_login": "True"}
+    special |= {
+        "otel_disabled": "True",
+        "otel_contents": "True",
+        "otel_headers": "a=b",
+        "no_login": "True",
+        "metrics_token": "x" * 16,
+    }
     special |= {"oidc_signup": "no", "auth_signup": "no", "oidc_link_by_email": "True", "proxy_secret": "x" * 16}
     special |= {"oidc_issuers": "[]", "trusted_proxies": "unix", "oidc_scopes": "openid email"}
     if field == "oidc_client_id":

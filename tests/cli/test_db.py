@@ -459,7 +459,11 @@ def test_an_export_that_fails_leaves_the_file_that_was_there(
             raise OSError(28, "No space left on device")
 
     opened = Path.open
-    monkeypatch.setattr(Path, "open", lambda path, mode: Full() if mode == "wb" else opened(path, mode))
+
+    def open_(path: Path, mode: str = "r", *args: Any, **named: Any) -> Any:
+        return Full() if mode == "wb" else opened(path, mode, *args, **named)
+
+    monkeypatch.setattr(Path, "open", open_)
     assert "No space left on device" in said(run("threads", "export", "t", "-o", "t.jsonl", "--force", code=2))
     monkeypatch.undo()
     assert (tmp_path / "t.jsonl").read_text() == "before"

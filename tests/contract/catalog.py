@@ -64,9 +64,10 @@ class CatalogContract(Contract):
             assert await catalog.address("main") == "demo"
             async with store.reading() as tx:
                 assert [each.name for each in await catalog_store.sources(tx)] == ["main"]
-                upstream = UpstreamDefinition("up", "https://x.com", ("anthropic",), KEY, holds_state=False)
-                assert await catalog_store.upstreams(tx) == [upstream]
-                assert await catalog_store.routes(tx) == [RouteDefinition("way", "claude-*", "up")]
+                [up], [way] = await catalog_store.upstreams(tx), await catalog_store.routes(tx)
+                assert up == UpstreamDefinition("up", "https://x.com", ("anthropic",), KEY, holds_state=False, id=up.id)
+                assert way == RouteDefinition("way", "claude-*", "up", id=way.id)
+                assert up.id and way.id
 
     async def test_each_change_is_a_version_and_stays_one(self, store: Driver) -> None:
         for number, user in enumerate(("ada", "bob", None)):

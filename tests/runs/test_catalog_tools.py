@@ -112,7 +112,7 @@ async def test_a_source_that_is_switched_off_is_not_opened_again(
     opened: list[str] = []
     really = Opener.open
 
-    async def in_its_place(self: Opener, spec: str, user_id: str) -> Source:
+    async def in_its_place(self: Opener, spec: str, user_id: str, person: object = None) -> Source:
         opened.append(spec)
         source = await really(self, "demo", user_id)
         source.spec = bare

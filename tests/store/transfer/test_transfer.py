@@ -40,6 +40,8 @@ SHARED = {
     *("items", "item_terms", "item_vectors"),
     *("boards", "board_cards"),
     *("sources", "upstreams", "routes", "catalog_versions", "context_windows", "model_protocols"),
+    *("access_users", "access_identities", "access_groups", "access_members", "access_keys", "access_grants"),
+    *("access_spending", "access_audit", "access_uploads", "access_projects", "access_project_members"),
 }
 """Tables whose rows belong to no thread."""
 

@@ -296,6 +296,9 @@ def test_every_row_goes_with_its_parent_without_foreign_keys(sqlite_template: st
             "items",
             "boards",
             "board_links",
+            "access_users",
+            "access_groups",
+            "access_projects",
         }
         for (name, _, parent), columns in keys.items():
             assert f"DELETE FROM {name} WHERE {' AND '.join(columns)};" in triggers[parent], (name, parent)

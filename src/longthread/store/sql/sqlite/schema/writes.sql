@@ -421,7 +421,29 @@ END;
 -- What is written to the tables of the documents beside the views.
 
 -- A connection without foreign keys deletes what belongs to a thread, a run, a memory, an agent or an item, too.
+DROP TRIGGER IF EXISTS access_user_rows;
+DROP TRIGGER IF EXISTS access_group_rows;
+DROP TRIGGER IF EXISTS access_project_rows;
 DROP TRIGGER IF EXISTS thread_rows;
+CREATE TRIGGER access_user_rows AFTER DELETE ON access_users
+BEGIN
+    DELETE FROM access_identities WHERE user_id = OLD.id;
+    DELETE FROM access_members WHERE user_id = OLD.id;
+    DELETE FROM access_sessions WHERE user_id = OLD.id;
+    DELETE FROM access_links WHERE user_id = OLD.id;
+    DELETE FROM access_keys WHERE user_id = OLD.id;
+END;
+
+CREATE TRIGGER access_group_rows AFTER DELETE ON access_groups
+BEGIN
+    DELETE FROM access_members WHERE group_id = OLD.id;
+END;
+
+CREATE TRIGGER access_project_rows AFTER DELETE ON access_projects
+BEGIN
+    DELETE FROM access_project_members WHERE project_id = OLD.id;
+END;
+
 CREATE TRIGGER thread_rows AFTER DELETE ON threads
 BEGIN
     DELETE FROM pending_deletions WHERE thread_id = OLD.id;
