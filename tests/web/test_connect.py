@@ -221,7 +221,7 @@ def test_a_key_of_a_provider_is_tested_and_its_models_are_chosen(serve: Any, ope
 
 
 def test_another_machine_is_offered_no_connection(serve: Any, open_page: Any) -> None:
-    page = open_page(serve(None, model="demo"), extra_http_headers={"X-Forwarded-For": "198.51.100.9"})
+    page = open_page(serve(None, model="demo", no_login=True), extra_http_headers={"X-Forwarded-For": "198.51.100.9"})
     page.get_by_text("No language model is used").first.wait_for()
     assert page.get_by_role("button", name="Connect a model").count() == 0
     page.get_by_role("button", name="Model: ").click()
