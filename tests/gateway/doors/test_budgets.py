@@ -19,6 +19,8 @@ from longthread.settings import Settings
 from longthread.store.driver import Driver
 from longthread.testing import ProviderEmulator
 
+pytestmark = pytest.mark.one_backend
+
 HELLO = [{"role": "user", "content": "Hello"}]
 BODIES: dict[str, dict[str, Any]] = {
     "/v1/chat/completions": {"model": "m", "messages": HELLO},

@@ -25,6 +25,8 @@ from longthread.settings import Settings
 from longthread.store.driver import Driver
 from longthread.testing import ProviderEmulator
 
+pytestmark = pytest.mark.one_backend
+
 OURS, SECRET = "the gateway's own key", "the company's secret"
 DIALECTS = ["completions", "responses"]
 

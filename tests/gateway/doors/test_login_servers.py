@@ -20,6 +20,8 @@ from longthread.store.driver import Driver
 from longthread.testing import ProviderEmulator
 from longthread.tools.catalog.definitions import Catalog
 
+pytestmark = pytest.mark.one_backend
+
 SECRET, TOKEN = "the company's secret", "one-token-of-a-gateway"
 
 

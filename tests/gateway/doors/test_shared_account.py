@@ -19,6 +19,8 @@ from longthread.store import log
 from longthread.store.driver import Driver
 from longthread.testing import ProviderEmulator
 
+pytestmark = pytest.mark.one_backend
+
 ASKED = {"model": "m", "input": "Hello"}
 
 

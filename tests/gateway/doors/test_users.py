@@ -19,6 +19,8 @@ from longthread.store import listing, log
 from longthread.store.driver import Driver
 from longthread.testing import ProviderEmulator
 
+pytestmark = pytest.mark.one_backend
+
 OWN = "the gateway's own key"
 MESSAGES = {"model": "m", "max_tokens": 50, "messages": [{"role": "user", "content": "Hello"}]}
 CHAT = {"model": "m", "messages": [{"role": "user", "content": "Hello"}]}

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import httpx
+import pytest
 from tests.server.access.team import Team, code_of, team_of
 from tests.server.conftest import Serve
+
+pytestmark = pytest.mark.one_backend
 
 CANARY = "canary4711"
 

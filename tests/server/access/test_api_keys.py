@@ -17,6 +17,8 @@ from longthread.model.run import RunAsker
 from longthread.settings import Settings
 from longthread.store.open import open_store
 
+pytestmark = pytest.mark.one_backend
+
 
 @pytest.fixture
 def team(serve: Serve) -> Iterator[Team]:

@@ -11,6 +11,8 @@ import pytest
 from tests.server.access.team import OTHER, PASSWORD, Team, code_of, team_of
 from tests.server.conftest import Serve
 
+pytestmark = pytest.mark.one_backend
+
 CANARY = "canary4711"
 
 

@@ -10,6 +10,8 @@ import pytest
 from tests.server.access.team import Team, team_of
 from tests.server.conftest import Serve
 
+pytestmark = pytest.mark.one_backend
+
 ASKS = {"question": "How many missions are there?"}
 SQL = {"thought": "Count.", "action": "run_sql", "args": {"sql": "SELECT count(*) FROM missions"}}
 

@@ -14,6 +14,8 @@ from tests.server.conftest import Serve
 from longthread.server.routes import definitions, models
 from longthread.store.open import open_store
 
+pytestmark = pytest.mark.one_backend
+
 TOOL = {
     "type": "query",
     "schema": {"name": "ones", "description": "One.", "parameters": {"type": "object", "properties": {}}},

@@ -18,6 +18,8 @@ from longthread.server.authentication import expect_login
 from longthread.settings import Settings
 from longthread.store.driver import Driver
 
+pytestmark = pytest.mark.one_backend
+
 
 @pytest.fixture
 def team(serve: Serve) -> Iterator[Team]:

@@ -18,6 +18,8 @@ import pytest
 from tests.server.access.team import code_of
 from tests.server.conftest import Running, Serve
 
+pytestmark = pytest.mark.one_backend
+
 GUIDE = Path(__file__).parents[3] / "docs/how-to/team.md"
 SECRET = "the secret of the file"
 

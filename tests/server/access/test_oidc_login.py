@@ -16,6 +16,8 @@ from longthread.errors import ServerError
 from longthread.server.app import run
 from longthread.settings import Settings
 
+pytestmark = pytest.mark.one_backend
+
 PUBLIC = "http://localhost:8765"
 """Where the issuer sends browsers back to. The tests follow it to the socket that the server has."""
 

@@ -14,6 +14,8 @@ from tests.server.access.team import OTHER, PASSWORD, Team, code_of, team_of
 from tests.server.access.test_uploads import upload
 from tests.server.conftest import Serve
 
+pytestmark = pytest.mark.one_backend
+
 CANARY = "canary4711"
 
 

@@ -16,6 +16,8 @@ from longthread.errors import ServerError
 from longthread.server.app import run
 from longthread.settings import Settings
 
+pytestmark = pytest.mark.one_backend
+
 SECRET = "of the proxy, sixteen"
 GIVEN: dict[str, Any] = {
     "auth": "proxy",

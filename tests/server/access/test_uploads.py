@@ -9,6 +9,8 @@ import pytest
 from tests.server.access.team import Team, code_of, team_of
 from tests.server.conftest import Serve
 
+pytestmark = pytest.mark.one_backend
+
 CSV = b"name,n\na,1\n"
 
 
