@@ -178,7 +178,7 @@ def _print_coloured(line: str) -> None:
 
 def _list_definitions(kind: Kind, *, as_json: bool, database: str | None) -> None:
     if (login := chosen_server()) is not None:
-        from longthread.cli.remote import catalog as remote
+        from longthread.cli.remote import definitions as remote
         from longthread.cli.remote.client import work_on_server
 
         columns, rows, items = work_on_server(login, lambda client: remote.list_definitions(client, kind, _ABOUT[kind]))
@@ -262,7 +262,7 @@ def _show_definition(kind: Kind, name: str, version: int | None, *, as_json: boo
 
 
 def _show_of_server(login: ServerLogin, kind: Kind, name: str, version: int | None, *, as_json: bool) -> None:
-    from longthread.cli.remote import catalog as remote
+    from longthread.cli.remote import definitions as remote
     from longthread.cli.remote.client import work_on_server
 
     found = work_on_server(login, lambda client: remote.find_definition(client, kind, name, version))
