@@ -13,8 +13,8 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from longthread.cli.remote.client import ServerAnswer, ServerClient, at
-from longthread.cli.remote.events import EventReader, read_outcome
 from longthread.cli.remote.logins import is_loopback
+from longthread.cli.remote.run_stream import EventReader, read_outcome
 from longthread.cli.run_host import AskOptions
 from longthread.cli.terminal import Terminal
 from longthread.errors import (
