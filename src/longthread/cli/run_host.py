@@ -77,7 +77,7 @@ async def open_run_host(settings: Settings, *, creates: bool) -> AsyncIterator[R
     if (login := chosen_server()) is not None:
         # Here and not above: a command on a store needs no client.
         from longthread.cli.remote.client import ServerClient
-        from longthread.cli.remote.runs import ServerRunHost
+        from longthread.cli.remote.run_calls import ServerRunHost
 
         async with ServerClient(login) as client:
             yield ServerRunHost(client)

@@ -23,7 +23,7 @@ from tests.cli.test_approve import DEFINITIONS, DONE, MAIL
 
 from longthread.cli.remote.client import ServerClient
 from longthread.cli.remote.logins import Logins, ServerLogin
-from longthread.cli.remote.runs import ServerRun
+from longthread.cli.remote.run_calls import ServerRun
 from longthread.errors import NotOnServer, OptionNotOnServer, ServerUnreachable, SourceError, ThreadNotFound
 from longthread.testing import ProviderEmulator, Slow
 
@@ -218,7 +218,7 @@ def test_what_needs_a_store_says_so(
 def test_a_question_whose_answer_is_lost_is_asked_once(
     command: Command, serve: ServeProcess, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("longthread.cli.remote.runs._AGAIN_SECONDS", 0.01)
+    monkeypatch.setattr("longthread.cli.remote.run_calls._AGAIN_SECONDS", 0.01)
     url = serve()
     with cutting_proxy(url, [20], "POST /api/chat ") as proxy:
         command("login", proxy)

@@ -45,7 +45,7 @@ def tag(
         return await attributes.change_tags(tx, thread_id, add=tags or (), remove=remove or (), user_id=user)
 
     async def change_there(client: ServerClient, thread_id: str) -> Thread:
-        from longthread.cli.remote.threads import change_tags
+        from longthread.cli.remote.thread_calls import change_tags
 
         return await change_tags(client, thread_id, tags or (), remove or ())
 
@@ -84,7 +84,7 @@ def metadata(
 
     async def work_there(client: ServerClient, thread_id: str) -> Mapping[str, Any]:
         from longthread.cli.remote.client import at
-        from longthread.cli.remote.threads import read_metadata
+        from longthread.cli.remote.thread_calls import read_metadata
 
         if changes:
             place = f"/messages/{quote(message, safe='')}" if message is not None else ""
@@ -160,7 +160,7 @@ def _change_there(body: Mapping[str, Any]) -> Callable[[ServerClient, str], Awai
 
     async def work(client: ServerClient, thread_id: str) -> Thread:
         from longthread.cli.remote.client import at
-        from longthread.cli.remote.threads import read_thread
+        from longthread.cli.remote.thread_calls import read_thread
 
         if body:
             return read_thread(await client.send("PATCH", at(thread_id), body))

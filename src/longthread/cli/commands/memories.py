@@ -64,7 +64,7 @@ def list_(
     chosen = _parse_kind(kind) if kind is not None else None
 
     async def list_there(client: ServerClient) -> Sequence[Memory]:
-        from longthread.cli.remote.memories import list_memories
+        from longthread.cli.remote.memory_calls import list_memories
 
         return (await list_memories(client, kind=chosen, limit=limit))[0]
 
@@ -103,7 +103,7 @@ def add(
         return done.memory, done.is_new, await all_.embed(user)
 
     async def write_there(client: ServerClient) -> tuple[Memory, bool, list[str]]:
-        from longthread.cli.remote.memories import add_memory
+        from longthread.cli.remote.memory_calls import add_memory
 
         return (*await add_memory(client, statement), [])
 
@@ -140,7 +140,7 @@ def edit(
         return await all_.embed(user)
 
     async def write_there(client: ServerClient) -> list[str]:
-        from longthread.cli.remote.memories import edit_memory
+        from longthread.cli.remote.memory_calls import edit_memory
 
         await edit_memory(client, memory, changes)
         return []
@@ -165,7 +165,7 @@ def search(
         return [hit.memory for hit in found.hits], [hit.score for hit in found.hits], found.warnings
 
     async def find_there(client: ServerClient) -> tuple[list[Memory], list[float], Sequence[str]]:
-        from longthread.cli.remote.memories import list_memories
+        from longthread.cli.remote.memory_calls import list_memories
 
         found, warnings = await list_memories(client, text=text, limit=limit)
         return found, [], warnings
@@ -198,7 +198,7 @@ def show(
         return _describe_memory(found) | {"sources": [_describe_source(each) for each in sources]}
 
     async def read_there(client: ServerClient) -> dict[str, Any]:
-        from longthread.cli.remote.memories import find_memory
+        from longthread.cli.remote.memory_calls import find_memory
 
         found, sources = await find_memory(client, memory)
         return _describe_memory(found) | {"sources": sources}
@@ -219,7 +219,7 @@ def forget_one(
             return await memory_store.find(tx, await _find_id(tx, memory, user), user_id=user)
 
     async def read_there(client: ServerClient) -> Memory:
-        from longthread.cli.remote.memories import find_memory
+        from longthread.cli.remote.memory_calls import find_memory
 
         return (await find_memory(client, memory))[0]
 

@@ -117,7 +117,7 @@ def recall(
 def _find_there(login: ServerLogin, asked: Question) -> _Found:
     """Find messages on a server."""
     from longthread.cli.remote.client import work_on_server
-    from longthread.cli.remote.recall import recall_messages
+    from longthread.cli.remote.recall_calls import recall_messages
 
     return _Found(*work_on_server(login, lambda client: recall_messages(client, asked)))
 

@@ -217,7 +217,7 @@ def _write_of_server(
 ) -> None:
     """Write a whole result that a server has."""
     from longthread.cli.remote.client import ServerClient, at, work_on_server
-    from longthread.cli.remote.threads import find_step
+    from longthread.cli.remote.thread_calls import find_step
 
     async def work(client: ServerClient) -> None:
         thread_id = str(await client.find_thread(name))

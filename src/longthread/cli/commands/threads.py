@@ -94,7 +94,7 @@ def list_(
             return user, await _list_rows(tx, [(thread, "") for thread in found], user)
 
     async def read_there(client: ServerClient) -> tuple[str, list[_Listed]]:
-        from longthread.cli.remote.threads import list_threads
+        from longthread.cli.remote.thread_calls import list_threads
 
         among: dict[str, Any] = {"children": children, "archived": "only" if archived else "exclude"}
         found = await list_threads(client, limit, damaged, pinned=pinned, tag=tag, **among)
@@ -131,7 +131,7 @@ def search(
             return await _list_rows(tx, hits, user)
 
     async def read_there(client: ServerClient) -> list[_Listed]:
-        from longthread.cli.remote.threads import list_threads
+        from longthread.cli.remote.thread_calls import list_threads
 
         among = "include" if archived else "exclude"
         return [_Listed(*each) for each in await list_threads(client, limit, damaged, q=text, archived=among)]
@@ -324,7 +324,7 @@ _Loaded = tuple[
 
 
 async def _load_there(client: ServerClient, given: str) -> _Loaded:
-    from longthread.cli.remote.threads import show_thread
+    from longthread.cli.remote.thread_calls import show_thread
 
     return (*await show_thread(client, str(await client.find_thread(given))), None)
 

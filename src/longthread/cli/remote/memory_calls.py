@@ -7,7 +7,7 @@ from typing import Any
 from urllib.parse import quote
 
 from longthread.cli.remote.client import ServerAnswer, ServerClient
-from longthread.cli.remote.threads import moment_or_none, read_moment
+from longthread.cli.remote.thread_calls import moment_or_none, read_moment
 from longthread.errors import InvalidInput, MemoryNotFound
 from longthread.model.memory import Memory, MemoryChanges, MemoryType, Origin, Statement
 
