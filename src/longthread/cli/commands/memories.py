@@ -231,7 +231,7 @@ def forget_one(
         return (await forget_memory(store, found.id, user_id=user, anew=True)).problems
 
     async def forget_there(client: ServerClient) -> Sequence[str]:
-        from longthread.cli.remote import memories as remote
+        from longthread.cli.remote import memory_calls as remote
 
         await remote.forget_memory(client, found.id)
         return ()
